@@ -1,6 +1,6 @@
 // Buttons to the next and the previous picture, which the arrow keys press, and in a lecture the keys for pages, which a
-// presenter's remote control sends. Keys stay with what uses them itself: fields, lists, choices, and what we draw. One more
-// button hides all but the question, the finding and the picture, and brings the rest back: a lecture begins with these alone.
+// presenter's remote control sends: these lead always. Arrow keys stay with what uses them itself, as fields, lists, choices, and what
+// we draw, until Escape gives them back; a hint says so. One more button hides all but the question, the finding and the picture, and brings the rest back: a lecture begins with these alone.
 // Reports "step": 1, -1, or "end".
 const OWNERS =
   "input, textarea, select, [contenteditable='true'], [role='radio'], [role='slider'], [role='tab'], [role='listbox'], " +
@@ -35,10 +35,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   lay();
   const next = data.next ? `: ${data.next}` : "";
+  const hint = Object.assign(document.createElement("span"), { className: "hint" });
+  hint.setAttribute("role", "status");
   const place = Object.assign(document.createElement("span"), { className: "place", textContent: data.place });
   const root = bar.getRootNode(), focused = [...bar.querySelectorAll("button")].indexOf(root.activeElement);
   bar.setAttribute("aria-label", isLecture ? "My lecture" : "Views of this page");
   bar.replaceChildren(
+    hint,
     button("‹", `Previous ${data.of} (←)`, () => setTriggerValue("step", -1), data.ends[0]),
     ...(data.place ? [place] : []),
     button("›", `Next ${data.of} (→)${next}`, () => setTriggerValue("step", 1), data.ends[1]),
@@ -47,22 +50,45 @@ export default function ({ data, parentElement, setTriggerValue }) {
   );
   if (focused >= 0) bar.querySelectorAll("button")[focused]?.focus();
   find(data.figure, data.place);
-  const pressed = (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1, ...(isLecture ? { PageDown: 1, PageUp: -1 } : {}) }[event.key];
-    if (!step || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.repeat) return;
-    const owners = event.key.startsWith("Page") ? "input, textarea, select, [role='dialog']" : OWNERS;
-    if (event.composedPath().some((one) => one.matches?.(owners))) return;
+  const ownerOf = (event) => event.composedPath().find((one) => one.matches?.(OWNERS));
+  const go = (event, step) => {
     event.preventDefault();
-    if (!data.ends[step > 0 ? 1 : 0]) setTriggerValue("step", step);
+    if (!event.repeat && !data.ends[step > 0 ? 1 : 0]) setTriggerValue("step", step);
   };
-  // This function runs again whenever the data change, and only its last cleanup is called: one listener at a time.
+  const isPlain = (event) => !(event.altKey || event.ctrlKey || event.metaKey || event.shiftKey);
+  const turned = (event) => {
+    const step = { PageDown: 1, PageUp: -1 }[event.key];
+    if (!step || !isPlain(event)) return;
+    event.stopImmediatePropagation(); // before a slider or a list under the keyboard takes it
+    go(event, step);
+  };
+  const pressed = (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], owner = ownerOf(event);
+    if (event.key === "Escape" && owner && !event.defaultPrevented && !isOpen(owner)) event.composedPath()[0].blur?.();
+    else if (step && isPlain(event) && !event.repeat && !event.defaultPrevented && !owner) go(event, step);
+  };
+  const tell = (owner) => {
+    const said = owner ? "Esc: arrow keys lead again" : "";
+    if (hint.textContent !== said) hint.textContent = said;
+  };
+  tell(document.activeElement?.closest(OWNERS));
+  // This function runs again whenever the data change, and only its last cleanup is called: one listener of each at a time.
   bar.bertInternalsKeys?.abort();
   const listening = (bar.bertInternalsKeys = new AbortController());
-  window.addEventListener("keydown", pressed, { signal: listening.signal });
+  const { signal } = listening;
+  window.addEventListener("keydown", pressed, { signal });
+  if (isLecture) window.addEventListener("keydown", turned, { signal, capture: true });
+  window.addEventListener("focusin", (event) => tell(ownerOf(event)), { signal });
+  window.addEventListener("focusout", () => tell(null), { signal });
   return () => {
     listening.abort();
     delete page.dataset.bare;
   };
+}
+
+// Whether Escape closes something first: an open list, menu or dialog.
+function isOpen(owner) {
+  return owner.matches("[aria-expanded='true'], [role='listbox'], [role='menu'], [role='dialog']") || owner.closest("[role='dialog']") !== null;
 }
 
 // Scrolls to the picture of the lecture where it stands further below in its view, once it is drawn.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import streamlit as st
+
 from components.snippets.code import Input
 from dashboard import ready_made, state
 from dashboard.ui import controls, messages
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from components.model.trace import TokenizedSentence, Trace
 
 NONE = "none: A alone"
+MOST_OF_B = 40  # characters of sentence B beside the picker of A
 
 
 @dataclass(frozen=True)
@@ -54,20 +57,37 @@ def choose(always: bool = False) -> Pair:
 
     With `always` there is a B: unless one was chosen, it is the first sentence other than A, on the other pages too.
     """
-    choose_first()
+    _choose_a()
     choose_second(always)
     return chosen(always)
 
 
 def choose_first() -> None:
-    """Draw the picker of A alone, for a view that draws that of B among its options."""
+    """Draw the picker of A, and beside it which sentence B is, for a view that draws the picker of B among its options."""
+    _choose_a()
+    tell_second()
+
+
+def _choose_a() -> None:
     controls.sentence_of(state.get("sentences"), "sentence_a", "Sentence A", 0)
+
+
+def tell_second() -> None:
+    """Say which sentence B is, if there is one: its picker is hidden in a closed panel, and the picture shows both."""
+    texts, second = state.get("sentences"), state.get("sentence_b")
+    second = _default_b(always=False) if second is None else second
+    if 0 < second <= len(texts):
+        text = texts[second - 1]
+        shown = text if len(text) <= MOST_OF_B else f"{text[: MOST_OF_B - 1].rstrip()}…"
+        with st.container(key="second_text", width="content"):
+            st.caption(f"Sentence B: {second}\u2002{messages.escape(shown)}", width="content")
 
 
 def choose_second(always: bool = False) -> None:
     """Draw the picker of B, after that of A; `always` as in `choose`."""
     default = _default_b(always)
-    if always and not state.get("sentence_b"):
+    # Of one sentence B is A itself. That is nobody's choice: no other page reads A twice, and a second sentence replaces it.
+    if always and not state.get("sentence_b") and default - 1 != state.get("sentence_a"):
         state.put("sentence_b", default)
     none = "" if always else NONE
     controls.sentence_of(state.get("sentences"), "sentence_b", "Sentence B", default, none=none, from_one=True)

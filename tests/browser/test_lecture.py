@@ -139,3 +139,45 @@ def test_the_arrow_keys_go_through_the_lecture_on_the_projector(visit: Visit) ->
     expect(page.get_by_role("heading", name="My lecture")).to_be_visible()
     expect(page.locator(".walk")).to_have_count(0)
     assert page.evaluate("'bare' in document.documentElement.dataset") is False
+
+
+def test_page_keys_lead_from_a_control_and_escape_gives_the_arrow_keys_back(visit: Visit) -> None:
+    page = visit("/lecture?lecture=meaning?v=word-senses%23senses_map&lecture=inside?v=block%23block_change")
+    page.get_by_role("button", name="Begin on the projector").click()
+    slider = page.get_by_role("slider", name="Layer of the map")
+    slider.wait_for()
+    settle(page)
+    layer, place, hint = slider.input_value(), page.locator(".walk .place"), page.locator(".walk .hint")
+    expect(hint).to_be_hidden()
+    slider.focus()
+    expect(hint).to_have_text("Esc: arrow keys lead again")
+    page.keyboard.press("Escape")
+    expect(hint).to_be_hidden()
+    page.keyboard.press("ArrowRight")
+    expect(place).to_have_text("2 of 2")
+    settle(page)
+    page.keyboard.press("PageUp")
+    slider.wait_for()
+    settle(page)
+    assert slider.input_value() == layer
+    slider.focus()
+    page.keyboard.press("PageDown")
+    expect(place).to_have_text("2 of 2")
+    expect(page.get_by_role("heading", name=BLOCK)).to_be_visible()
+
+
+def test_the_bar_covers_nothing_and_a_key_draws_no_frame_around_the_page(visit: Visit) -> None:
+    page = visit(LECTURE)
+    page.get_by_role("button", name="Begin on the projector").click()
+    expect(page.get_by_role("heading", name=BLOCK)).to_be_visible()
+    settle(page)
+    main, bar = page.locator(".stMain").bounding_box(), page.locator(".walk").bounding_box()
+    assert main is not None
+    assert bar is not None
+    assert main["y"] + main["height"] <= bar["y"]
+    page.locator(".stMain").focus()
+    page.keyboard.press("ArrowDown")
+    drawn = page.locator(".stMain").evaluate(
+        "(main) => [getComputedStyle(main).outlineStyle, getComputedStyle(main, '::before').boxShadow]"
+    )
+    assert drawn == ["none", "none"]

@@ -96,3 +96,32 @@ def test_a_row_of_links_can_name_the_model_that_reads_the_pair(pair_page: Open) 
     assert "read by" in texts(app)
     app.button(key="pair_in_pieces").click().run()
     assert setting(app, "model") == "embedded-cross-encoder"
+
+
+def test_a_second_sentence_is_b_where_there_was_only_one(open_page: Open) -> None:
+    app = open_page("meaning", v="score-split", s=["The dog bit the man."])
+    assert not app.exception
+    assert setting(app, "sentence_b") is None  # A with itself is nobody's choice
+    app.session_state["sentences"] = ("The dog bit the man.", "The man bit the dog.")
+    app.run()
+    assert not app.exception
+    assert setting(app, "sentence_b") == 2
+    assert app.selectbox(key="w_sentence_b").value == 2
+
+
+def test_one_sentence_that_was_compared_with_itself_is_read_alone_elsewhere(open_page: Open) -> None:
+    app = open_page("meaning", v="score-split", s=["The dog bit the man."])
+    go_to(app, "all-heads")
+    assert not app.exception
+    assert "Sentence B:" not in texts(app)
+    assert setting(app, "sentence_b") is None
+
+
+@pytest.mark.parametrize("view", ["all-heads", "block", "inside-block"])
+def test_a_sentence_b_is_named_beside_sentence_a(open_page: Open, view: str) -> None:
+    pair = ["The dog *bit* the man.", f"The man bit the dog {'again and ' * 9}again."]
+    app = open_page("inside", v=view, s=pair, sb="2")
+    assert not app.exception
+    named = next(caption.value for caption in app.caption if caption.value.startswith("Sentence B:"))
+    assert named == "Sentence B: 2\u2002The man bit the dog again and again and…"
+    assert "Sentence B:" not in texts(open_page("inside", v=view, s=[*pair, "A third."]))

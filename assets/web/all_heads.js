@@ -203,6 +203,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   one.querySelector(".note").textContent = opened.note;
   const open = one.querySelector(".link");
   open.textContent = opened.link_text;
+  for (const control of [open, one.querySelector("[data-shape]").parentElement]) control.dataset.live = "";
   open.onclick = () => setTriggerValue("open", true);
   const plot = one.querySelector(".plot");
   let shape = opened.shape, from = null;

@@ -116,6 +116,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const side = make("div", "side");
     const why = button("why", row.picked ? (data.pickedLabel ?? "Close") : "Why?", data.pickHint, `w${row.index}`, row.picked, text.onclick);
     why.setAttribute("aria-label", `${data.pickHint} (rank ${row.rank})`);
+    why.dataset.live = "";
     side.append(why);
     if (data.markable) {
       for (const [value, sign, label] of [
@@ -126,7 +127,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
         const kind = `mark ${value ? "yes" : "no"}${on ? " on" : ""}`;
         const position = `m${row.index}:${value}`;
         const report = () => setTriggerValue("marked", [row.index, on ? -1 : value]);
-        side.append(button(kind, sign, `${label} (rank ${row.rank})`, position, on, report));
+        const mark = button(kind, sign, `${label} (rank ${row.rank})`, position, on, report);
+        mark.dataset.live = "";
+        side.append(mark);
       }
     }
     const tag = make("span", "tag", row.tag);

@@ -57,6 +57,7 @@ function copied(element, styles) {
   for (const { name: attribute, value } of element.attributes)
     if (copy.namespaceURI !== "http://www.w3.org/1999/xhtml" || KEPT_ATTRIBUTES.has(attribute)) copy.setAttribute(attribute, value);
   write(style, copy, styles.of(copy));
+  if (element.dataset?.live !== undefined) copy.style.opacity = "0"; // a control, which does nothing in a picture: it keeps its room
   if (name === "CANVAS") {
     copy.setAttribute("src", element.toDataURL());
     return copy;
@@ -72,8 +73,9 @@ function copied(element, styles) {
   const within = inner ? [inner] : [...(element.shadowRoot ?? element).childNodes];
   let place = copy;
   if (name === "BUTTON" && !style.display.includes("flex") && !style.display.includes("grid")) {
-    // The text of a button stands in its middle, which no style of it says.
-    copy.style.cssText += "display: flex; align-items: center; justify-content: center";
+    // The text of a button stands at half its height, which no style of it says.
+    const along = style.textAlign === "center" ? "center" : "flex-start";
+    copy.style.cssText += `display: flex; align-items: center; justify-content: ${along}`;
     place = copy.appendChild(document.createElement("span"));
   }
   place.append(...beside("::before"), ...within.map((child) => copied(child, styles)).filter(Boolean), ...beside("::after"));

@@ -39,6 +39,7 @@ PLACE = "_lecture_place"  # session key: the number of the picture that is shown
 _SAID = "_lecture_said"  # session key: at which figure what is said next, and its icon: a callback cannot draw
 _BEFORE = "_lecture_before"  # session key: the list before a picture was taken out of it
 _MOST_BYTES = 4 << 20  # of all packed figures and pictures: a session's memory is for small things
+_MOST_CELLS = 20_000  # of a picture's numbers
 _MOST_URL = 1 << 20  # characters of a picture that a browser sends
 _NOT_OF_A_PICTURE = ("projector", "lesson", "class_code")  # settings of how it is looked at
 
@@ -200,13 +201,23 @@ def _keep(page: str, noted: str, part: Part, numbers: Callable[[], pd.DataFrame]
     wanted = {*listed(), *st.session_state.get(_BEFORE, ())} - {noted}
     for gone in known.keys() - wanted:
         del known[gone]
+    numbered = numbers()
+    rows = numbered.head(min(MOST_ROWS, max(1, _MOST_CELLS // max(1, len(numbered.columns)))))
     packed = b"" if part.figure is None else zlib.compress(part.figure.to_json().encode())
     if len(packed) + sum(other.size for star, other in known.items() if star != noted) > _MOST_BYTES:
         packed = b""
-    rows = None if packed else numbers().head(MOST_ROWS)
     title = table.VIEWS[state.view_of(page)].question or part.title
     facts = tuple(f"{fact.name}: {', '.join(fact.values)}" for fact in report.facts_of(page))
     known[noted] = Shown(title, replace(part, figure=None, table=rows), packed, facts)
+
+
+def add_texts(page: str, figure: str, **texts: str) -> None:
+    """Add to a picture of the lecture what the page says of it once it is drawn: how it is read, or HTML that belongs to it."""
+    if not listed():
+        return
+    noted = star_of(page, figure)
+    if noted in listed() and (found := shown(noted)) is not None:
+        st.session_state[_SHOWN][noted] = replace(found, part=replace(found.part, **texts))
 
 
 def shown(noted: str) -> Shown | None:
@@ -251,10 +262,12 @@ def to_bytes(pictures: Sequence[tuple[str, Shown | None]]) -> bytes:
         parts.append(Part(title=f"{number}. {found.title}", markup=f'<p class="facts">{facts}</p>'))
         figure = plotly.io.from_json(zlib.decompress(found.figure)) if found.figure else None
         drawn = base64.b64encode(found.picture).decode()
-        markup = f'<img class="drawn" alt="{html.escape(found.part.title)}" src="data:image/webp;base64,{drawn}">'
-        parts.append(replace(found.part, figure=figure, markup=markup if found.picture else "", title=""))
+        image = f'<img class="drawn" alt="{html.escape(found.part.title)}" src="data:image/webp;base64,{drawn}">'
+        markup = f"{image if found.picture else ''}{found.part.markup}"
+        parts.append(replace(found.part, figure=figure, markup=markup, title=""))
     day = date.today()
-    return stand_alone.page("My lecture", parts, f"BERT Internals {VERSION}, {day.day} {day:%B %Y}.").encode()
+    footer = f"BERT Internals {VERSION}, {day.day} {day:%B %Y}."
+    return stand_alone.page("My lecture", parts, footer, has_keys=True).encode()
 
 
 def saver(stars: tuple[str, ...]) -> Callable[[], bytes]:

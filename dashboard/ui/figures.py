@@ -11,6 +11,7 @@ import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,7 @@ def figure(
     report.add(key, part, table)
     begin_of, rest = parted(message, most_above)
     with line_in or nullcontext(), _line(begin_of, read, not_shown, key):
-        lecture.star(st.session_state[_PAGE], key, part, table)
+        lecture.star(st.session_state[_PAGE], key, _with_finding(part, key), table)
         _share(key, table, code, title, draw_files=partial(figure_files.draw, part, key=key))
     # Not transparent: a picture saved in dark mode would have light type without a background.
     sized(chart).layout.paper_bgcolor = DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER
@@ -103,9 +104,23 @@ def parted(message: str, most: int = MOST_ABOVE) -> tuple[str, str]:
 
 def finding(message: str, *, key: str, read: str = "", not_shown: str = "") -> None:
     """Draw the finding of several figures above them, with “?” for how they are read and what they do not show."""
-    report.add(f"finding {key}", stand_alone.Part(message=message, read=read, not_shown=not_shown))
+    part = stand_alone.Part(message=message, read=read, not_shown=not_shown)
+    report.add(f"finding {key}", part)
     with _line(message, read, not_shown, key):
         pass
+    st.session_state[_FINDING] = part
+
+
+def _with_finding(part: stand_alone.Part, key: str) -> stand_alone.Part:
+    """A figure as it stands alone in a lecture: with the finding and the reading that it shares with others, if it has none."""
+    shared: stand_alone.Part = st.session_state.get(_FINDING) or stand_alone.Part()
+    if not part.message:
+        part = replace(part, message=shared.message)
+    if not part.read:
+        part = replace(part, read=shared.read, not_shown=part.not_shown or shared.not_shown)
+    if not part.read:
+        st.session_state.setdefault(_UNREAD, []).append(key)  # `reading` may follow
+    return part
 
 
 def above(
@@ -137,7 +152,7 @@ def above(
     elif place:
         draw_files = partial(figure_files.draw_own, place, message, key=key)
     with _line(message, read, not_shown, key):
-        lecture.star(st.session_state[_PAGE], key, part, table, place)
+        lecture.star(st.session_state[_PAGE], key, _with_finding(part, key), table, place)
         _share(key, table, code, title, draw_files=draw_files)
 
 
@@ -165,6 +180,8 @@ def _reading(read: str, not_shown: str, key: str) -> None:
 
 _DRAWN = "_figures_drawn"  # session key: the code of each figure that the page shows now, by the figure's key
 _PAGE = "_figures_page"  # session key: the page that draws them
+_FINDING = "_figures_finding"  # session key: the finding of several figures that was drawn last, with how they are read
+_UNREAD = "_figures_unread"  # session key: the keys of the figures that nothing says how to read, until `reading` does
 _LINE = "_figures_line"  # session key: the line above the figure that was drawn last, which has room for “?”
 
 
@@ -172,7 +189,8 @@ def begin(page: str) -> None:
     """Forget the figures of the view before; a page calls it before it draws its own."""
     st.session_state[_DRAWN] = {}
     st.session_state[_PAGE] = page
-    st.session_state[_LINE] = None
+    st.session_state[_LINE] = st.session_state[_FINDING] = None
+    st.session_state[_UNREAD] = []
 
 
 def drawn() -> dict[str, TitledSnippet]:
@@ -262,6 +280,7 @@ def matrix(
 def subheader(text: str) -> None:
     """Draw the title of a section; a report has it too."""
     report.add(f"subheader {text}", stand_alone.Part(title=text))
+    st.session_state[_FINDING] = None  # of the section before
     st.subheader(text, anchor=False)
 
 
@@ -274,9 +293,14 @@ def note(markdown: str, key: str = "") -> None:
     st.markdown(markdown)
 
 
-def markup(drawn: str, key: str) -> None:
-    """Draw HTML, in which the texts of people are escaped; a report has it too."""
+def markup(drawn: str, key: str, of: str = "") -> None:
+    """Draw HTML, in which the texts of people are escaped; a report has it too.
+
+    `of` is the key of the figure above to which it belongs: in a lecture it stands below that one.
+    """
     report.add(key, stand_alone.Part(markup=drawn))
+    if of:
+        lecture.add_texts(st.session_state[_PAGE], of, markup=drawn)
     st.html(drawn)
 
 
@@ -327,6 +351,9 @@ def part_bars(
 def reading(read: str, not_shown: str) -> None:
     """How the figures above are read and what they do not show: a “?” in the line of the last one, or one of its own."""
     report.add(read, stand_alone.Part(read=read, not_shown=not_shown))
+    for figure_key in st.session_state.get(_UNREAD) or ():
+        lecture.add_texts(st.session_state[_PAGE], figure_key, read=read, not_shown=not_shown)
+    st.session_state[_UNREAD] = []
     key = f"read_{zlib.crc32(read.encode())}"
     line = st.session_state.get(_LINE)
     if line is None:

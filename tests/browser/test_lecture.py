@@ -181,3 +181,20 @@ def test_the_bar_covers_nothing_and_a_key_draws_no_frame_around_the_page(visit: 
         "(main) => [getComputedStyle(main).outlineStyle, getComputedStyle(main, '::before').boxShadow]"
     )
     assert drawn == ["none", "none"]
+
+
+def test_the_arrow_keys_go_from_picture_to_picture_in_the_exported_page(visit: Visit, tmp_path: Path) -> None:
+    page = visit(LECTURE)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export as one page").click()
+    path = tmp_path / "lecture.html"
+    download.value.save_as(path)
+    page.goto("about:blank")
+    page.set_content(path.read_text(encoding="utf-8"))
+    titles = page.locator("h2.part")
+    expect(titles).to_have_count(2)
+    for key, place in (("ArrowRight", 0), ("PageDown", 1), ("ArrowRight", 1), ("ArrowLeft", 0)):
+        page.keyboard.press(key)
+        box = titles.nth(place).bounding_box()
+        assert box is not None
+        assert -2 <= box["y"] <= 30, key

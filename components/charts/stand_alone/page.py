@@ -37,6 +37,11 @@ p { margin: .4rem 0; } section { margin: 0 0 2rem; } .texts { display: grid; gri
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: .2rem .6rem; border: 1px solid #ccd; } details { margin: .5rem 0; }
 iframe { border: 0; width: 100%; } img.drawn { max-width: 100%; }
+.keys-end { min-height: 90vh; }
+kbd { border: 1px solid #ccd; border-radius: .3rem; padding: 0 .3rem; font: inherit; }
+:is(.bi-nearest, .bi-pairs) h4 { margin: .5rem 0 .2rem; } .bi-nearest small { color: #5b6472; }
+.bi-pairs div { display: grid; grid-template-columns: 3.2rem 1fr; padding: .35rem 0; border-bottom: 1px solid #ccd; }
+.bi-pairs p { margin: 0; } .bi-pairs u { font-weight: 600; text-decoration: underline 2px #c97f00; text-underline-offset: 3px; }
 .bi-case { display: flex; flex-direction: column; gap: .7rem; }
 .bi-case section { margin: 0; padding-left: .7rem; border-left: 4px solid #b4bdc8; }
 .bi-case h6 { margin: 0; font-size: .9rem; }
@@ -44,7 +49,23 @@ iframe { border: 0; width: 100%; } img.drawn { max-width: 100%; }
 .bi-case h6 span { font-weight: 400; } .bi-case p { margin: 0; white-space: pre-line; overflow-wrap: anywhere; }
 .bi-case .query { font-size: 1.15rem; font-weight: 600; } .bi-case mark { background: rgba(230, 159, 0, .32); }
 @media (max-width: 640px) { .texts { grid-template-columns: 1fr; gap: 0; } }
+@media (pointer: coarse) { .keys { display: none; } }
+@media print { .keys { display: none; } .keys-end { min-height: 0; } }
 @media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
+"""
+_KEYS_HINT = '<p class="facts keys"><kbd>←</kbd> <kbd>→</kbd> go from picture to picture.</p>'
+# From one titled part to the next: the one that is shown is the last whose title stands at the top or above it.
+_KEYS = """
+addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 }[event.key];
+  if (!step || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const titles = [...document.querySelectorAll("h2.part")], tops = titles.map((title) => title.getBoundingClientRect().top);
+  const isLow = (top) => top > 30;
+  const next = step > 0 ? tops.findIndex(isLow) : tops.findLastIndex((top) => top < -2);
+  event.preventDefault();
+  if (next >= 0) scrollTo({ top: scrollY + tops[next] - 8 });
+  else if (step < 0) scrollTo({ top: 0 });
+});
 """
 
 
@@ -73,8 +94,18 @@ class Part:
     title: str = ""  # plain text, drawn above the rest
 
 
-def page(title: str, parts: Sequence[Part], footer: str, facts: Sequence[str] = (), heading: bool = True) -> str:
-    """A page of figures and tables; `title`, `facts` and `footer` are plain texts. `heading`: the title stands on the page."""
+def page(
+    title: str,
+    parts: Sequence[Part],
+    footer: str,
+    facts: Sequence[str] = (),
+    heading: bool = True,
+    has_keys: bool = False,
+) -> str:
+    """A page of figures and tables; `title`, `facts` and `footer` are plain texts. `heading`: the title stands on the page.
+
+    `has_keys`: the arrow keys and those for pages go from one titled part to the next; the last can be brought to the top.
+    """
     name = html.escape(title)
     of_chips = chips.style() if any(part.chips for part in parts) else ""
     has_figures = any(part.figure is not None for part in parts)
@@ -84,8 +115,10 @@ def page(title: str, parts: Sequence[Part], footer: str, facts: Sequence[str] = 
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(_POLICY)}"><style>{_STYLE}{of_chips}</style>'
         f"{f'<script>{get_plotlyjs()}</script>' if has_figures else ''}</head><body>"
-        f"{f'<h1>{name}</h1>' if heading else ''}{listed}{''.join(map(_section, parts))}"
-        f"<footer>{html.escape(footer)}</footer></body></html>"
+        f"{f'<h1>{name}</h1>' if heading else ''}{listed}{_KEYS_HINT if has_keys else ''}"
+        f"{''.join(map(_section, parts))}"
+        f"<footer{' class=keys-end' if has_keys else ''}>{html.escape(footer)}</footer>"
+        f"{f'<script>{_KEYS}</script>' if has_keys else ''}</body></html>"
     )
 
 

@@ -52,7 +52,7 @@ HEAD_HELP = (
 )
 NOT_SHOWN = (
     "How much of another token's vector is added: that also depends on the value vectors (see Flow). Attention is not "
-    "explanation; see the note below."
+    "explanation: other weights can lead to the same answer."
 )
 
 

@@ -181,7 +181,7 @@ def _nearest_in_words(occurrences: TokenSet, labels: list[str], layer: int) -> N
     ties = len(labels) - len(wrong) - len(right)
     if ties:
         parts.append(f"<p><small>{ties} have several equally near, of several senses.</small></p>")
-    figures.markup(f'<div class="bi-nearest">{"".join(parts)}</div>', "senses_nearest")
+    figures.markup(f'<div class="bi-nearest">{"".join(parts)}</div>', "senses_nearest", of="senses_map")
 
 
 def _sentence(occurrences: TokenSet, row: int) -> str:

@@ -607,6 +607,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 table=lambda ranked=ranked: _table(ranked, corpus),  # type: ignore[misc]
                 code=ranked.code,
                 title=f"Hits: {ranked.title}",
+                place=f".st-key-hits_{number}",
                 read=_read(ranked, request, number, len(rankings) == 2, shaded is not None),
                 not_shown="Whether a hit answers the query: sentences on one subject are close too. A hit below the level of "
                 "chance can be right, if the query is short or unusual.",

@@ -274,7 +274,7 @@ def _nearest_in_words(measured: Measured, kind: str, layer: int, pooling: Poolin
         "<h4>But the same meaning, and far apart</h4>",
         pair(far, False),
     ]
-    figures.markup(f'<div class="bi-pairs">{"".join(parts)}</div>', "clinic_nearest")
+    figures.markup(f'<div class="bi-pairs">{"".join(parts)}</div>', "clinic_nearest", of="clinic_cosines")
 
 
 def _underlined(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -153,7 +153,7 @@ def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(
     part = Part(figure=figure, alt="two bars", message="It **rises**.")
     stars = ("inside?v=block#bars", "text?v=pieces#pieces", "inside?v=mask-token#gone")
     session.update({"lecture": stars, "inside_view": "block", "text_view": "pieces", "sentences": ("Is 3 < 4 & 5?",)})
-    lecture._keep("inside", stars[0], part, lambda: pytest.fail("a figure has its numbers"))
+    lecture._keep("inside", stars[0], part, lambda: pd.DataFrame({"of sentence": ["It <fell>."] * 300}))
     lecture._keep("text", stars[1], Part(title="Pieces", message="Two."), lambda: pd.DataFrame({"piece": ["##ing"]}))
     assert zlib.decompress(lecture.shown(stars[0]).figure)  # type: ignore[union-attr]
     written = lecture.saver(stars)().decode()
@@ -164,6 +164,7 @@ def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(
     first, second, third = map(written.index, headings)
     assert first < written.index("It <strong>rises</strong>.") < second < written.index("##ing") < third
     assert first < written.index('"y":[1.25,2.5]') < second
+    assert written.count("It &lt;fell&gt;.") == 200  # the figure's numbers too, of which so many rows are kept
     assert written.count("Is 3 &lt; 4 &amp; 5?") == 2
     assert "has not been drawn" in written[third:]
     assert 'http-equiv="Content-Security-Policy"' in written
@@ -252,3 +253,53 @@ def test_a_picture_from_a_browser_is_taken_only_as_what_it_says_it_is() -> None:
         f"data:image/webp;base64,{written * 100_000}",
     ):
         assert lecture.webp_of(sent) == b""
+
+
+def exported(app: AppTest) -> str:
+    """The page of the lecture of one picture, which the view that is open has drawn."""
+    for name in ("lecture", lecture._SHOWN):
+        assert app.session_state[name]
+    stars = app.session_state["lecture"]
+    return lecture.to_bytes([("A title", app.session_state[lecture._SHOWN][noted]) for noted in stars]).decode()
+
+
+@pytest.mark.parametrize(
+    ("view", "figure", "more"),
+    [
+        ("known-failures", "clinic_cosines", 'class="bi-pairs"'),
+        ("word-senses", "senses_map", 'class="bi-nearest"'),
+        ("one-word", "", ""),
+    ],
+)
+def test_a_figure_takes_its_shared_finding_and_its_examples_along(
+    open_page: Open, view: str, figure: str, more: str
+) -> None:
+    app = open_page(view)
+    if more:
+        at_rest(app)  # the other view is there while the words beside it are still being read
+    star = next(button for button in app.button if str(button.key).startswith(f"star_{figure}"))
+    star.click().run()
+    assert not app.exception
+    (kept,) = app.session_state[lecture._SHOWN].values()
+    assert kept.part.message
+    assert kept.part.read
+    assert kept.part.table is not None
+    assert more in kept.part.markup
+    written = exported(app)
+    assert "How to read this" in written
+    assert more in written
+
+
+def test_what_is_said_of_a_picture_later_is_kept_only_of_one_in_the_list(session: dict[str, Any]) -> None:
+    session.update({"inside_view": "block"})
+    star = lecture.star_of("inside", "bars")
+    lecture.add_texts("inside", "bars", read="From left to right.")
+    assert lecture.shown(star) is None
+    session["lecture"] = (star,)
+    lecture.add_texts("inside", "bars", read="From left to right.")
+    assert lecture.shown(star) is None
+    lecture._keep("inside", star, Part(title="Bars"), lambda: pd.DataFrame({"value": [1]}))
+    lecture.add_texts("inside", "bars", read="From left to right.", markup="<p>pair</p>")
+    found = lecture.shown(star)
+    assert found is not None
+    assert (found.part.read, found.part.markup) == ("From left to right.", "<p>pair</p>")

@@ -211,13 +211,16 @@ def _keep(page: str, noted: str, part: Part, numbers: Callable[[], pd.DataFrame]
     known[noted] = Shown(title, replace(part, figure=None, table=rows), packed, facts)
 
 
-def add_texts(page: str, figure: str, **texts: str) -> None:
+def add_texts(page: str, figure: str, *, read: str = "", not_shown: str = "", markup: str = "") -> None:
     """Add to a picture of the lecture what the page says of it once it is drawn: how it is read, or HTML that belongs to it."""
     if not listed():
         return
     noted = star_of(page, figure)
     if noted in listed() and (found := shown(noted)) is not None:
-        st.session_state[_SHOWN][noted] = replace(found, part=replace(found.part, **texts))
+        part = replace(found.part, markup=markup or found.part.markup)
+        if read:
+            part = replace(part, read=read, not_shown=not_shown)
+        st.session_state[_SHOWN][noted] = replace(found, part=part)
 
 
 def shown(noted: str) -> Shown | None:

@@ -198,3 +198,28 @@ def test_the_arrow_keys_go_from_picture_to_picture_in_the_exported_page(visit: V
         box = titles.nth(place).bounding_box()
         assert box is not None
         assert -2 <= box["y"] <= 30, key
+
+
+def test_the_exported_page_has_the_hits_as_a_picture_and_goes_by_the_arrow_keys(visit: Visit, tmp_path: Path) -> None:
+    page = visit("/search?v=hits&lecture=inside?v=block%23block_change")
+    page.get_by_role("button", name="Put into my lecture").first.click()
+    expect(page.get_by_role("button", name="Take out of my lecture")).to_be_visible()
+    page.wait_for_timeout(2500)  # the browser takes the picture 1.2 s after the last drawing
+    settle(page)
+    page.get_by_role("link", name="My lecture").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export as one page").click()
+    path = tmp_path / "lecture.html"
+    download.value.save_as(path)
+    page.goto("about:blank")
+    page.set_content(path.read_text(encoding="utf-8"))
+    picture = page.locator("img.drawn")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("(image) => image.naturalWidth") > 1000
+    expect(page.get_by_text("How to read this").first).to_be_visible()
+    first, second = page.locator("h2.part").all()
+    for key, shown in (("ArrowRight", first), ("PageDown", second), ("ArrowLeft", first)):
+        page.keyboard.press(key)
+        box = shown.bounding_box()
+        assert box is not None
+        assert -2 <= box["y"] <= 30, key

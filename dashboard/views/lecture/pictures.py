@@ -35,8 +35,9 @@ def _list(stars: tuple[str, ...]) -> None:
     """The pictures, or how to begin."""
     if not stars:
         st.info(
-            "No picture yet. Above each picture of the dashboard stands a star (:material/star:), beside Share (on a phone "
-            "there is none): it puts the picture here, with its sentences and settings.",
+            "No picture yet. Most pictures of the dashboard have a star (:material/star:) above them, beside Share; some, as "
+            "The whole path, have none, and on a phone there is none. It puts the picture here, with its sentences and "
+            "settings.",
             icon=":material/star:",
         )
         _undo()

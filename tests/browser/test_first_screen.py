@@ -53,6 +53,7 @@ FIRST = {
 FURTHER = {
     "pieces": ("", "rd=together"),
     "pooling-lab": ("corpus={small}",),
+    "what-helps": ("corpus={small}",),
     "approximation": ("corpus={small}",),
     "two-layers": ("by=pca", "by=pca&rd=together"),
     "layer-by-layer": ("by=pca",),
@@ -145,6 +146,7 @@ def _small(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> str:
     page = stage.at("/evaluate?v=evaluated-data")
     use_file(page, path)
     expect(page.get_by_text("60 queries")).to_be_visible()
+    page.locator(".st-key-corpus_bar summary").click()  # closed, as for a person who opens a link
     return str(wait_until(page, "() => new URLSearchParams(location.search).get('corpus')"))
 
 

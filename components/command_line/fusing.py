@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from components.retrieval.fusion.scores import Fusion
     from components.retrieval.search.lexical import Kind
 
+MOST_RRF_K = 10_000
 _MOST_RUNS = 2  # by words, beside the one by vectors
 _OTHERS = ("weights", "normalise", "rrf_k", "depth")
 
@@ -88,6 +89,12 @@ def fusing_of(options: argparse.Namespace) -> Fusing | None:
             raise InputError(
                 f"--{name.replace('_', '-')} is {value}.", f"At least {least} was expected.", "Write a higher number."
             )
+    if options.rrf_k is not None and options.rrf_k > MOST_RRF_K:
+        raise InputError(
+            f"--rrf-k is {options.rrf_k}.",
+            f"At most {MOST_RRF_K:,} was expected: with more, places beside each other no longer differ.",
+            "Write a lower number.",
+        )
     if options.normalise not in (None, "minmax", "z"):
         raise InputError(
             f"--normalise {options.normalise[:80]} is not known.", "It is minmax or z.", "Write one of these."

@@ -79,7 +79,8 @@ def trait_shares(bars: Sequence[TraitBar], title: str) -> go.Figure:
     axis = figure.layout.yaxis
     axis.tickmode, axis.tickvals, axis.ticktext = "array", list(range(len(bars))), names
     axis.range, axis.showgrid, axis.zeroline = (len(bars) - 0.4, -0.6), False, False
-    most = max([1.0, *(end for bar in bars for end in (bar.failed, bar.found))])
+    reached = [bar.found + bar.difference[1] for bar in bars if bar.difference is not None]
+    most = max([1.0, *reached, *(end for bar in bars for end in (bar.failed, bar.found))])
     figure.layout.xaxis.range, figure.layout.xaxis.ticksuffix = (-2, min(103.0, 1.35 * most + 4)), " %"
     figure.layout.xaxis.title.text = "● failed, ○ found"
     figure.layout.showlegend, figure.layout.hovermode = False, "closest"
@@ -92,7 +93,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
     `now` is Recall@1 without a remedy, in per cent: the dashed line.
     """
     figure = make_subplots(1, 2, shared_yaxes=True, horizontal_spacing=0.05, column_widths=[0.56, 0.44])
-    most = max([1, *(max(bar.repaired, bar.harmed) for bar in bars)])
+    most = max([1, *(max(bar.repaired, bar.harmed, *bar.sham) for bar in bars)])
     rows = list(range(len(bars)))
     for name, sign, values, shams, colour in (
         ("repaired", 1, [bar.repaired for bar in bars], [bar.sham[0] for bar in bars], theme.BLUE),
@@ -114,7 +115,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
             col=1,
         )
         figure.add_bar(
-            x=[sign * min(value, most) for value in shams],
+            x=[sign * value for value in shams],
             y=rows,
             width=0.1,
             offset=0.24,

@@ -15,6 +15,7 @@ from components.command_line import options as shared
 from components.command_line.commands.evaluate import read_pairs
 from components.command_line.outputs import check_target, write_whole
 from components.errors import InputError
+from components.retrieval.failures.remedies import USUAL
 
 if TYPE_CHECKING:
     from components.jobs import ReportProgress
@@ -25,7 +26,6 @@ HELP = (
     "which queries of a file of pairs fail, what they share, and what each remedy (a prompt, query repair, words and vectors, "
     "MaxSim, another layer or pooling) repairs and harms, measured on queries that did not choose it"
 )
-USUAL = ("prompt", "repair", "hybrid", "maxsim", "layer")
 MOST_SEED = 2**32 - 1
 
 
@@ -79,7 +79,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     names = _remedies(options)
     abbreviations = _abbreviations(options.abbreviations)
     _check(options)
-    options.query_field = options.document_fields = None  # of folders alone, which are refused
     pairs, reading = read_pairs(options, shared.limits_of(options))
     # All that may be refused, before the work.
     cross_encoder = None
@@ -89,6 +88,11 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     backend = shared.load(options)
     if options.remedies is None and backend.structure.why_not("tokens") and backend.late_interaction is None:
         shared.note(f"MaxSim is left out: {backend.spec.title} has no vectors of tokens.")
+        names.remove("maxsim")
+    if options.remedies is None and "maxsim" in names and len(pairs.documents) > kinds.MOST_TEXTS:
+        shared.note(
+            f"MaxSim is left out: more than {kinds.MOST_TEXTS:,} texts. --remedies maxsim measures it all the same."
+        )
         names.remove("maxsim")
     others = [Backend.load(model) for model in options.other_model or ()] if "model" in names else []
     for_queries, for_documents = (shared.embed_options(backend, options, role) for role in ("query", "document"))

@@ -237,10 +237,14 @@ def _recorded(path: Path, pairs: Pairs) -> tuple[Run, ...]:
             "--against needs a run that --record or the dashboard saved.",
             "Correct the name, or write the file with evaluate --record.",
         ) from problem
-    runs = tuple(run for run in read_runs(content, path.name) if run.data.content_hash == pairs.content_hash)
+    runs = tuple(
+        run
+        for run in read_runs(content, path.name)
+        if run.data.content_hash == pairs.content_hash and run.system.get("kind") == "vectors"
+    )
     if not runs:
         raise InputError(
-            f"{path.name} has no run of these pairs.",
+            f"{path.name} has no run by vectors of these pairs.",
             "Runs can only be compared on the same queries and texts in the same order.",
             "Name the file of pairs of that run, or record a run of these pairs with evaluate --record.",
         )
@@ -292,7 +296,8 @@ def _compared(
         options.status = 1
     verdict = "significantly worse" if found.is_worse else "not significantly worse"
     shared.note(
-        f"Against {earlier[0].name}: {verdict}. Recall@1 {100 * found.recall_before:.2f} before, {100 * found.recall:.2f} now "
+        f"The run by vectors against {earlier[0].name}: {verdict}. "
+        f"Recall@1 {100 * found.recall_before:.2f} before, {100 * found.recall:.2f} now "
         f"({found.gained} queries gained, {found.lost} lost, p {found.p_recall:.4f}); MRR {100 * found.mrr_before:.2f} before, "
         f"{100 * found.mrr:.2f} now (p {found.p_mrr:.4f}). Both p-values by Holm's method."
     )

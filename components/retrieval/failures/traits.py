@@ -160,6 +160,8 @@ def compared(traits: Traits, failed: NDArray[np.bool_]) -> tuple[TraitShare, ...
 def remark(failed: NDArray[np.bool_]) -> str:
     """What has to be said above the shares: that nothing can be compared, and why; "" where it can."""
     failures, successes = int(np.sum(failed)), int(np.sum(~np.asarray(failed, bool)))
+    if not failures:
+        return ""
     if successes < LEAST:
         return ONLY_FAILURES
     return FEW_FAILURES if failures < LEAST else ""
@@ -230,7 +232,7 @@ def traits_of(
             "likely misspelling": bool(misspelt),
             "unknown word": len(misspelt) < len(unknown),
             "another form of a word": bool(in_form),
-            "no shared word": not content & has and not in_form,
+            "no shared word": bool(content) and not content & has and not in_form,
             "negation": any(map(negates, query_words)),
             "number or code": any(map(is_number, query_words)),
             "short query": len(query_words) <= SHORT,
@@ -270,7 +272,11 @@ def _near_duplicates(
     rows = np.repeat(np.arange(len(texts)), [len(each) for each in own_words])
     have = sparse.csr_matrix((np.ones(len(columns)), (rows, columns)), shape=(len(texts), max(1, len(places))))
     sizes = np.array([len(each) for each in own_words], np.float64)
-    nearly: list[frozenset[int]] = []  # [text]: the others that nearly equal it
+    of_text: dict[int, list[int]] = {}  # the queries to which a text is right
+    for number, own in enumerate(rights):
+        for document in own:
+            of_text.setdefault(document, []).append(number)
+    has_twin = np.zeros(len(rights), bool)
     for start in range(0, len(texts), _CHECKED):
         if is_cancelled():
             raise Cancelled
@@ -280,8 +286,12 @@ def _near_duplicates(
         is_near = (directions[block] @ directions.T >= DUPLICATE_COSINE) | (
             (shared > 0) & (shared >= DUPLICATE_WORDS * either)
         )
-        nearly += [frozenset(np.flatnonzero(row).tolist()) for row in is_near]
-    return np.array([any(nearly[document] - set(own) for document in own) for own in rights], bool)
+        for place, row in enumerate(is_near):
+            for number in of_text.get(start + place, ()):
+                others = row.copy()
+                others[list(rights[number])] = False
+                has_twin[number] |= bool(others.any())
+    return has_twin
 
 
 def _hub_rivals(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.arrays import Float64, Int64
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.fusion.scores import Fusion, RunScores
-from components.retrieval.search.exact import Similarity, pair_similarity, top
+from components.retrieval.search.exact import Similarity, for_cosines, pair_similarity, top
 
 _ROWS = 16_384  # vectors converted together to float64
 
@@ -36,8 +36,15 @@ def fused_hits(runs: Sequence[RunScores], fusion: Fusion, k: int) -> FusedHits:
 
 
 def query_scores(query: NDArray[np.floating], texts: NDArray[np.floating], similarity: Similarity) -> RunScores:
-    """The similarities in float64 of a query's vector [dim] with those of all texts [text, dim], as one run."""
+    """The scores in float64 of a query's vector [dim] with those of all texts [text, dim], as one run.
+
+    They order the texts as the similarity does. Of a Euclidean distance or a dot product they are the cosines by which an
+    evaluation ranks, so that a weight measured there means the same here.
+    """
     asked = np.asarray(query, np.float64)[None]
+    if similarity in ("dot", "euclidean"):
+        longer, texts = for_cosines(asked, texts, similarity)
+        asked, similarity = np.asarray(longer, np.float64), "cosine"
     blocks = (np.asarray(texts[start : start + _ROWS], np.float64) for start in range(0, len(texts), _ROWS))
     scores = np.concatenate([np.empty(0), *(pair_similarity(asked, block, similarity) for block in blocks)])[None]
     return RunScores(scores, np.ones(scores.shape, np.bool_))

@@ -34,12 +34,17 @@ def vector_scores(queries: NDArray[np.floating], documents: NDArray[np.floating]
 
 
 def ranker_scores(ranker: ScoresDocuments, queries: Sequence[str]) -> ScoresOf:
-    """The scores of a word ranking; a text that has no more than one without a word of the query is not ranked."""
+    """The scores of a ranking of its own, as by words; a text with no more than one without a word of the query is not ranked.
+
+    A ranking that ranks every text, as by distances, has the floor -inf.
+    """
 
     def scores(block: slice) -> RunScores:
         rows = np.array([ranker.scores(query) for query in queries[block]], np.float64)
         floors = np.array([[ranker.floor(query)] for query in queries[block]])
-        return RunScores(rows, rows > floors + tolerance(floors), TIED)
+        finite = np.where(np.isfinite(floors), floors, 0.0)
+        least = np.where(np.isfinite(floors), finite + tolerance(finite), floors)
+        return RunScores(rows, rows > least, TIED)
 
     return scores
 

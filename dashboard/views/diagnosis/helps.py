@@ -45,7 +45,6 @@ NOT_SHOWN = (
 
 def draw(backend: Backend) -> None:
     """Draw the view."""
-    messages.cross_encoder_note([backend])
     found = _chosen(backend)
     above = st.container()  # the rows that are there do not wait for the others
     rows: list[Row] = []

@@ -12,7 +12,7 @@ import numpy as np
 from components.arrays import Int64
 from components.model.trace import Pooling
 from components.retrieval.evaluation.metrics import first_ranks
-from components.retrieval.failures.remedies import diagnosis, folds, kinds
+from components.retrieval.failures.remedies import USUAL, diagnosis, folds, kinds
 from components.retrieval.failures.remedies.kinds import Setting
 from components.retrieval.failures.remedies.present import Present
 from components.retrieval.failures.traits import TraitShare, compared, traits_of
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from components.retrieval.failures.remedies.diagnosis import Row
     from dashboard.jobs.embedding import EmbedRequest
     from dashboard.jobs.evaluation import PairIndexes
-
-USUAL = ("prompt", "repair", "hybrid", "maxsim", "layer")
-MOST_TEXTS = 5_000  # whose token vectors, or scores with all queries, are kept at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +57,7 @@ class Diagnosed:
     @property
     def names(self) -> tuple[str, ...]:
         """The remedies that can be measured, from the cheapest to the dearest."""
-        is_large = len(self.pairs.documents) > MOST_TEXTS
+        is_large = len(self.pairs.documents) > kinds.MOST_TEXTS
         has_others = len(list(self.indexes.ranks.cells)) > 1
         backend = self.request.backend
         has_tokens = not backend.structure.why_not("tokens") or backend.late_interaction is not None

@@ -19,6 +19,7 @@ DECLARED = Declared(
             ),
             intro="Each remedy is chosen on one half of the queries and measured on the other.",
             draw="dashboard.views.diagnosis.helps:draw",
+            inside="dashboard.views.evaluate.choices:measuring_by_cosine",
             settings=(*OF_MODELS, "corpus", "layer", "pooling", "query_column", "halves_seed"),
             examples=({"corpus": SMALL_CORPUS, "model": SMALL_MODEL, "layer": 1, "pooling": "max", "halves_seed": 7},),
         ),

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.command_line.commands import diagnose
 from components.model.backend import Backend
 from components.retrieval.evaluation.chance.regression import compared
 from components.retrieval.evaluation.run_record import read_runs, write_runs
-from components.retrieval.failures.remedies import folds, kinds
+from components.retrieval.failures.remedies import USUAL, folds, kinds
 from components.retrieval.failures.remedies.present import present
 from components.retrieval.failures.vocabulary import CorpusWords
 from tests.components.command_line.in_process import run
@@ -54,7 +53,7 @@ def test_the_result_has_the_shape_of_the_design(pairs: Path, model: str, tmp_pat
     assert 0 < found["failed"] < COUNT
     for trait in found["traits"]:
         assert list(trait) == ["name", "share_of_failed", "share_of_found", "low", "high", "named"]
-    assert [remedy["name"] for remedy in found["remedies"]] == list(diagnose.USUAL)
+    assert [remedy["name"] for remedy in found["remedies"]] == list(USUAL)
     for remedy in found["remedies"]:
         assert list(remedy) == ["name", "repaired", "harmed", "recall@1", "low", "high", "seconds", "control"]
         assert list(remedy["control"]) == ["repaired", "harmed"]
@@ -65,7 +64,7 @@ def test_the_result_has_the_shape_of_the_design(pairs: Path, model: str, tmp_pat
     text = report.read_text()
     assert text.startswith("# Diagnosis of pairs.jsonl\n\n**")
     assert found["advice"] in text
-    assert all(f"| {kinds.TITLES[name]} |" in text for name in diagnose.USUAL)
+    assert all(f"| {kinds.TITLES[name]} |" in text for name in USUAL)
     again = result_of("diagnose", str(pairs), "--model", model, "--seed", "3")
     for one in (found, again):
         for remedy in one["remedies"]:
@@ -173,7 +172,7 @@ def test_what_cannot_be_compared_is_refused(pairs: Path, model: str, tmp_path: P
     (kept,) = read_runs(record.read_bytes(), "run.json")
     several.write_bytes(write_runs([kept, kept]))
     cases = [
-        ((str(other), "--against", str(record)), "has no run of these pairs"),
+        ((str(other), "--against", str(record)), "has no run by vectors of these pairs"),
         ((str(pairs), "--against", str(tmp_path / "none.json")), "There is no file"),
         ((str(pairs), "--against", str(pairs)), "is damaged"),
         ((str(pairs), "--against", str(record), "--layers", "all"), "several runs (all)"),

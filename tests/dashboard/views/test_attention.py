@@ -579,7 +579,7 @@ def test_the_word_to_mask_is_found_with_few_masked_texts_of_a_long_one(
 
 def test_an_angle_is_said_in_words(open_page: Open) -> None:
     app = open_page("attention", v="mask-token", mp="5")
-    assert "° (0° is no change, 90° nothing in common)." in texts(app)
+    assert "° (0° is no change, 90° nothing in common)" in texts(app)
     lines = figures(app)[0]["layout"]["shapes"]
     assert [line["y0"] for line in lines] == [90]
 

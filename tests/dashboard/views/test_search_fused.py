@@ -82,3 +82,10 @@ def test_the_finding_is_about_the_first_place(by_vectors: int, by_words: int, sa
     ranks = np.array([[by_vectors], [by_words]])
     found = FusedHits(np.array([7]), np.array([0.03]), np.zeros((2, 1)), ranks)
     assert said in finding(found, "Airlines <b>", True)
+
+
+def test_a_sentence_that_was_first_by_vectors_with_an_equal_one_does_not_rise() -> None:
+    found = FusedHits(np.array([7]), np.array([0.03]), np.zeros((2, 1)), np.array([[2], [2]]))
+    assert (
+        finding(found, "Airlines", True, best=2) == "**Words leave the first place as it is**: by words it has rank 2."
+    )

@@ -42,7 +42,8 @@ def titles_of(lines: Sequence[str], delimiter: str | None = None) -> Titles:
         found = _above_names(rows)
         # Each title must be a line of its own: a quote in it would make rows of several lines.
         if found.lines and all(
-            _filled(next(csv.reader([line], delimiter=mark), [])) <= 1 for line in lines[: found.lines]
+            _filled(next(csv.reader([line.replace("\r", "\v")], delimiter=mark), [])) <= 1
+            for line in lines[: found.lines]
         ):
             return found
     return Titles()

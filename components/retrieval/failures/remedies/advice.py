@@ -85,10 +85,10 @@ def _sentence(
     shares: Sequence[TraitShare],
 ) -> str:
     failures, found = int((now > 1).sum()), int((now == 1).sum())
-    if found < LEAST:
-        return ONLY_FAILURES
     if not failures:
         return "No query fails: there is nothing to repair."
+    if found < LEAST:
+        return ONLY_FAILURES
     if not results:
         return "No remedy was measured."
     one, other = pair

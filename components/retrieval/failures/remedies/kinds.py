@@ -61,6 +61,7 @@ FUSIONS: dict[str, Fusion] = {
 }
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of the re-ranker's score
 CANDIDATES = 50  # first hits that are re-ranked
+MOST_TEXTS = 5_000  # whose token vectors are kept at a time, where nobody asked for MaxSim
 CONTROLS = 5  # draws of other queries; of their numbers the medians are told
 
 
@@ -155,7 +156,7 @@ def _prompt(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelle
     for number, prompt in enumerate(tried):
         progress(number, len(tried))
         asked = now.asked(now.queries, prompt, is_cancelled=is_cancelled)
-        vectors[f"“{prompt.strip()}”" if prompt else "no prompt"] = (asked, now.document_vectors)
+        vectors[f"“{prompt}”" if prompt else "no prompt"] = (asked, now.document_vectors)
     return _replacing("prompt", setting, vectors, started, is_cancelled)
 
 
@@ -165,7 +166,8 @@ def _repair(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelle
         name: [repaired(query, setting.known, ways, setting.abbreviations).text for query in now.queries]
         for name, ways in every_way(setting.abbreviations).items()
     }
-    new = list(dict.fromkeys(text for texts in written.values() for text in texts if text not in set(now.queries)))
+    asked = set(now.queries)
+    new = list(dict.fromkeys(text for texts in written.values() for text in texts if text not in asked))
     embedded = now.asked(new, None, progress, is_cancelled) if new else now.query_vectors[:0]
     place = {text: number for number, text in enumerate(new)}
     vectors, changed = {}, {}

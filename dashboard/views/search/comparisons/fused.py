@@ -72,17 +72,22 @@ def by_both(request: SearchRequest, index: VectorIndex) -> Ranked:
         code_of_all=code,
         scale=Scale(0.0, most, ("0", f"2/{RRF_K + 1}"), "A full bar is first by vectors and by words."),
         explained=Explained(said=NO_SUM_OVER_WORDS),
-        finding=finding(hits, request.corpus.texts[int(best[0])], bool(runs[1].is_ranked.any())),
+        finding=finding(
+            hits, request.corpus.texts[int(best[0])], bool(runs[1].is_ranked.any()), int(runs[0].ranks.min())
+        ),
         terms=terms,
     )
 
 
-def finding(hits: FusedHits, first: str, has_words: bool) -> str:
-    """Whether words change the first place of the ranking by vectors; `first` is the sentence that now has it."""
+def finding(hits: FusedHits, first: str, has_words: bool, best: int = 1) -> str:
+    """Whether words change the first place of the ranking by vectors; `first` is the sentence that now has it.
+
+    `best` is the rank that the first sentence by vectors has: of a tie all have its last rank.
+    """
     if not has_words:
         return "No sentence has a word of the query: **words change nothing**."
     by_vectors, by_words = (int(rank) for rank in hits.ranks[:, 0])
-    if by_vectors == 1 or by_words == NOT_FOUND:  # of a tie by vectors all have its last rank
+    if by_vectors == best or by_words == NOT_FOUND:
         words = "it has no word of the query" if by_words == NOT_FOUND else f"by words it has rank {by_words:,}"
         return f"**Words leave the first place as it is**: {words}."
     text = first if len(first) <= MOST_SHOWN else f"{first[:MOST_SHOWN].rsplit(' ', 1)[0]} …"

@@ -157,6 +157,7 @@ def test_few_queries_are_not_compared() -> None:
     (share,) = traits.compared(found, ~failed)
     assert share.difference is None
     assert traits.remark(~failed) == traits.FEW_FAILURES
+    assert traits.remark(np.zeros(20, bool)) == ""  # nothing fails: there is nothing to add to
     failed[30] = False
     (share,) = traits.compared(found, failed)
     assert share.is_named

@@ -13,6 +13,7 @@ from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.fusion import ranks as module
 from components.retrieval.fusion.ranks import fused_ranks, ranker_scores, vector_scores
 from components.retrieval.fusion.scores import Fusion
+from components.retrieval.search.exact import VectorRanker
 from components.retrieval.search.lexical import KINDS, make_ranker
 
 WORDS = [
@@ -127,3 +128,12 @@ def test_it_can_be_cancelled():
     asked, told = vectors(6, 8)
     with pytest.raises(Cancelled):
         fused_ranks([vector_scores(asked, told)] * 2, [Fusion()], (8, 8), is_cancelled=lambda: True)
+
+
+def test_a_ranking_by_distances_ranks_every_text():
+    vectors = np.random.default_rng(5).normal(size=(30, 4))
+    names, asked = ["a", "b", "c"], vectors[:3] + 0.01
+    ranker = VectorRanker(names, asked, vectors, "manhattan")
+    runs = [ranker_scores(ranker, names)]
+    (ranks,) = fused_ranks(runs, [Fusion("rrf", (1.0,))], (3, 30), answers=np.array([0, 1, 2]))
+    assert ranks.tolist() == [1, 1, 1]

@@ -116,3 +116,8 @@ def test_roles_are_no_sentences() -> None:
     with pytest.raises(InputError, match="no column sentence1"):
         rows_of(table, "a.tsv", wanted="scored")
     assert rows_of(table, "a.tsv").recognised.columns == {"sentence": "message"}
+
+
+def test_a_lone_carriage_return_in_a_title_is_no_failure() -> None:
+    text = "Title one\nSecond\rtitle\nid;text\n1;hello there big world\n2;another sentence of words\n"
+    assert read_corpus(text.encode(), "x.csv").texts

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import ModelError
-from components.folders import temporary_folder, write_json
+from components.folders import temporary_folder, write_json, write_text
 from components.model.files import allowed, tokenizer_files
 from components.model.files.allowed import Rule, flag, listed, number, one_of, truth, whole, word
 from components.model.files.checked_copy import ENCODERS, check_place, checked_copy, read_tokenizer
@@ -172,7 +172,7 @@ def _hand_on_template(folder: Path, copy: Path, name: str) -> None:
     template = only_template(folder)
     if template is None:
         raise not_compared(name, "its texts are written with a template of chats that is too long, or one of several")
-    (copy / FILE).write_text(template, encoding="utf-8")
+    write_text(copy / FILE, template)
 
 
 def _encoder_settings(place: Path, folder: Path, name: str) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def changed_module(folder: Path, **values: str) -> None:
         ),
         (lambda folder: set_json(folder / "1_Pooling" / "config.json", something="x"), "something"),
         (
-            lambda folder: set_json(folder / "2_Dense" / "config.json", activation_function="os.system"),
+            lambda folder: set_json(folder / "2_Dense" / "config.json", activation_function="torch.hub.load"),
             "activation_function",
         ),
         (lambda folder: set_json(folder / "2_Dense" / "config.json", out_features=1_000_000), "sizes"),
@@ -99,6 +99,11 @@ def test_what_could_do_harm_or_is_not_known_is_not_handed_on(folder, change, wor
     change(folder)
     with pytest.raises(ModelError, match=words):
         copied(folder)
+
+
+def test_an_activation_that_is_not_of_torch_is_left_out_as_the_library_does(folder):
+    set_json(folder / "2_Dense" / "config.json", activation_function="os.system")
+    assert "activation_function" not in json.loads(copied(folder)["2_Dense/config.json"])
 
 
 def test_a_pickle_is_not_handed_on(folder):

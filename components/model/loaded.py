@@ -185,7 +185,7 @@ class LoadedModel:
     def _told_of_queries(self, folder: Path | None) -> tuple[str, ...]:
         """That queries of a model with one vector for a text are filled with tokens in the library."""
         settings = read_encoder_settings(folder)
-        if not settings.expands_queries or self.late_interaction is not None:
+        if not settings.expands_queries or self.late_interaction is not None or self.not_given:  # which is said of it
             return ()
         return (
             f"Its {settings.file} sets query_expansion, by which sentence-transformers fills each query with further tokens. "

@@ -41,6 +41,7 @@ def test_nothing_is_said_of_other_sentences(open_page: Open, language: str) -> N
 
 def test_the_query_is_named_beside_an_english_corpus(open_page: Open) -> None:
     said = texts(open_page("search", v="hits", q="ธนาคารเปิด", corpus=small_corpus()))
-    assert f"{UNKNOWN} the query:" in said
-    assert said.count(UNKNOWN) == 1
+    assert said.count(f"{UNKNOWN} the query:") == 1
+    # Once chance is measured, the finding says that the scores say nothing.
+    assert said.count(UNKNOWN) == 1 + said.count("These scores say nothing")
     assert UNKNOWN not in texts(open_page("search", v="hits", q="the bank", corpus=small_corpus()))

@@ -108,6 +108,20 @@ def test_of_a_long_text_the_hidden_word_is_in_sight(visit: Visit, folder: str) -
         assert outer["y"] - 1 <= inner["y"] <= inner["y"] + inner["height"] <= outer["y"] + outer["height"] + 1
 
 
+def test_the_line_of_a_long_text_shows_whole_rows(visit: Visit, folder: str) -> None:
+    page = visit(address(folder, "the cat sat on the red hat " * 8, "&mp=33"))
+    drawn(page)
+    page.wait_for_timeout(500)
+    cut = """(line) => {
+        const {top, bottom} = line.getBoundingClientRect();
+        const boxes = [...line.children].map((item) => item.getBoundingClientRect());
+        const seen = boxes.filter((box) => box.bottom > top + 1 && box.top < bottom - 1);
+        const whole = seen.filter((box) => box.top >= top - 1 && box.bottom <= bottom + 1);
+        return [line.scrollHeight > line.clientHeight, seen.length - whole.length];
+    }"""
+    assert page.locator(".guess .surprise ol").evaluate(cut) == [True, 0]
+
+
 def test_words_that_scroll_are_whole_and_say_that_there_are_more(visit: Visit, folder: str) -> None:
     page = visit(address(folder, "the cat sat on the red hat " * 6, "&mp=33"))
     drawn(page)

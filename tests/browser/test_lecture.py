@@ -41,8 +41,8 @@ def test_a_picture_with_a_star_stands_in_the_lecture_and_leaves_as_a_page(visit:
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == []
 
 
-def test_a_picture_that_we_draw_ourselves_is_in_the_page_too(visit: Visit, tmp_path: Path) -> None:
-    page = visit("/attention?v=all-heads")
+def exported_with(page: Page, folder: Path) -> Path:
+    """The file of a lecture in which the first figure of a view stands too, as the browser downloads it."""
     page.get_by_role("button", name="Put into my lecture").first.click()
     expect(page.get_by_role("button", name="Take out of my lecture")).to_be_visible()
     page.wait_for_timeout(2500)  # the browser takes the picture 1.2 s after the last drawing
@@ -50,8 +50,14 @@ def test_a_picture_that_we_draw_ourselves_is_in_the_page_too(visit: Visit, tmp_p
     page.get_by_role("link", name="My lecture").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Export as one page").click()
-    path = tmp_path / "lecture.html"
+    path = folder / "lecture.html"
     download.value.save_as(path)
+    return path
+
+
+def test_a_picture_that_we_draw_ourselves_is_in_the_page_too(visit: Visit, tmp_path: Path) -> None:
+    page = visit("/attention?v=all-heads")
+    path = exported_with(page, tmp_path)
     page.set_content(path.read_text(encoding="utf-8"))
     picture = page.locator("img.drawn")
     expect(picture).to_be_visible()
@@ -202,15 +208,7 @@ def test_the_arrow_keys_go_from_picture_to_picture_in_the_exported_page(visit: V
 
 def test_the_exported_page_has_the_hits_as_a_picture_and_goes_by_the_arrow_keys(visit: Visit, tmp_path: Path) -> None:
     page = visit("/search?v=hits&lecture=inside?v=block%23block_change")
-    page.get_by_role("button", name="Put into my lecture").first.click()
-    expect(page.get_by_role("button", name="Take out of my lecture")).to_be_visible()
-    page.wait_for_timeout(2500)  # the browser takes the picture 1.2 s after the last drawing
-    settle(page)
-    page.get_by_role("link", name="My lecture").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Export as one page").click()
-    path = tmp_path / "lecture.html"
-    download.value.save_as(path)
+    path = exported_with(page, tmp_path)
     page.goto("about:blank")
     page.set_content(path.read_text(encoding="utf-8"))
     picture = page.locator("img.drawn")

@@ -20,13 +20,23 @@ def corpus_of(count: int) -> str:
     return kept_corpus(f"first_{count}.jsonl", demo.texts[:count], demo.columns["compressed"][:count])
 
 
+def small_corpus(count: int) -> Corpus:
+    """The demo's first pairs as a person's own file, which is kept."""
+    demo = current.demo()
+    return _kept("small.jsonl", demo.texts[:count], demo.columns["compressed"][:count])
+
+
 def kept_corpus(name: str, sentences: Sequence[str], queries: Sequence[str]) -> str:
     """The key of a kept corpus of these pairs."""
+    return current.key_of(_kept(name, sentences, queries))
+
+
+def _kept(name: str, sentences: Sequence[str], queries: Sequence[str]) -> Corpus:
     rows = [{"sentence": text, "compressed": query} for text, query in zip(sentences, queries, strict=True)]
     lines = "\n".join(map(json.dumps, rows)).encode()
     found: Corpus = read_corpus(lines, name, "sentence")
     caching.corpora().put(current.key_of(found), found)
-    return current.key_of(found)
+    return found
 
 
 def ready(app: AppTest) -> AppTest:

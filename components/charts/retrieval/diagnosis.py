@@ -41,7 +41,10 @@ class RemedyBar:
 
 
 def trait_shares(bars: Sequence[TraitBar], title: str) -> go.Figure:
-    """A row for each trait: a filled dot for failed queries, an open one for found ones, and the interval of the difference."""
+    """A row for each trait: a filled dot for failed queries and an open one for found ones.
+
+    Where the two are compared, a line joins them, over the interval of their difference.
+    """
     figure = go.Figure()
     for row, bar in enumerate(bars):
         colour, pale = (theme.ORANGE, _PALE) if bar.is_named else (theme.GREY, _PALE_GREY)
@@ -50,13 +53,13 @@ def trait_shares(bars: Sequence[TraitBar], title: str) -> go.Figure:
             figure.add_scatter(
                 x=ends, y=[row, row], mode="lines", line={"color": pale, "width": 9}, name="95 %", hoverinfo="skip"
             )
-        figure.add_scatter(
-            x=[bar.found, bar.failed],
-            y=[row, row],
-            mode="lines",
-            line={"color": colour, "width": 1.5},
-            hoverinfo="skip",
-        )
+            figure.add_scatter(
+                x=[bar.found, bar.failed],
+                y=[row, row],
+                mode="lines",
+                line={"color": colour, "width": 1.5},
+                hoverinfo="skip",
+            )
     for name, values, symbol in (
         ("found", [bar.found for bar in bars], "circle-open"),
         ("failed", [bar.failed for bar in bars], "circle"),

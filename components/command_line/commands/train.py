@@ -161,7 +161,7 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
     from components.model.catalog import parse_model
     from components.model.files.sources import find_files
     from components.training import runs
-    from components.training.data import load, split
+    from components.training.data import split
     from components.training.negatives import row_counts
     from components.training.objectives import check_objectives
     from components.training.run_folder import RunFolder
@@ -170,14 +170,7 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
     kind = check_objectives(settings.objectives)
     if options.out is not None:
         _check_out(options.out)
-    data = load(
-        options.data,
-        chosen=shared.columns_of(options),
-        limits=shared.limits_of(options),
-        part=options.part,
-        dialect=shared.dialect_of(options),
-        encoding=options.encoding,
-    )
+    data = _rows(options)
     if data.reading is not None:
         shared.write_reading(data.reading, with_preview=options.dry_run)
     parts = split(data, settings.held_out_share, settings.seed, settings.max_rows)
@@ -220,7 +213,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     """Train and measure every pooling and combination; see components.training.grid."""
     from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.evaluation.sts import scored_pairs
-    from components.training.data import DEMO_SCORED, load, split
+    from components.training.data import DEMO_SCORED, split
     from components.training.grid import run_grid
 
     if not 1 <= options.grid <= MOST_SEEDS:
@@ -232,14 +225,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     if options.dry_run:
         raise InputError("Both --grid and --dry-run are given.", "They exclude each other.", "Leave one out.")
     _check_out(options.out, may_hold_run=False)
-    data = load(
-        options.data,
-        chosen=shared.columns_of(options),
-        limits=shared.limits_of(options),
-        part=options.part,
-        dialect=shared.dialect_of(options),
-        encoding=options.encoding,
-    )
+    data = _rows(options)
     if data.kind != "labelled":
         raise InputError(
             f"{data.name} has {data.kind}.",
@@ -260,6 +246,20 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
             numbers = f"{_number(row['before']):>9}{_number(row['spearman']):>10}{_number(row['spread']):>9}"
             sys.stdout.write(f"{row['pooling']:<8}{row['combination']:<20}{numbers}\n")
     return {"data": data.name, "scored": path.name, "pairs": grid.pairs, "seeds": list(seeds), "grid": rows}
+
+
+def _rows(options: argparse.Namespace) -> TrainingData:
+    """The rows of the command's file, as its options read them."""
+    from components.training.data import load
+
+    return load(
+        options.data,
+        chosen=shared.columns_of(options),
+        limits=shared.limits_of(options),
+        part=options.part,
+        dialect=shared.dialect_of(options),
+        encoding=options.encoding,
+    )
 
 
 def _settings(options: argparse.Namespace) -> TrainingSettings:

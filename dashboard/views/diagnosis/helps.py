@@ -207,9 +207,10 @@ def _traits(backend: Backend, found: Diagnosed, shares: Sequence[TraitShare]) ->
         key="trait_shares",
         alt=f"The shares of {len(shown)} traits among failed and among found queries",
         message=traits.in_words(shares),
-        read="A filled dot is the share of failed queries that have the trait, an open one that of found queries. The bar is "
-        "the 95 % interval of their difference (Newcombe), laid from the open dot. Bold: more often among failed queries by "
-        "more than chance (Fisher’s exact test, Holm’s correction over all traits).",
+        read="A filled dot is the share of failed queries that have the trait, an open one that of found queries. Where "
+        f"{traits.LEAST} fail and {traits.LEAST} are found, a line joins the two, and the bar is the 95 % interval of their "
+        "difference (Newcombe), laid from the open dot. Bold: more often among failed queries by more than chance "
+        "(Fisher’s exact test, Holm’s correction over the traits that some queries have and others lack).",
         not_shown="That a trait makes a query fail. The rules: "
         + " ".join(f"{share.name}: {traits.TRAITS[share.name]}" for share in shown),
         table=lambda: pd.DataFrame(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -173,7 +174,8 @@ def rows_of(
     told, recognised, said = roles.with_sets(told)
     notes += said
     if recognised is None or chosen or wanted == "scored":
-        recognised = _recognised(told, name, chosen, wanted, table.otherwise)
+        with _guesses_told(table.otherwise):
+            recognised = _recognised(told, name, chosen, wanted)
     scores = None
     if recognised.label is not None and recognised.kind == "scored":
         scores = read_scores(told[recognised.label])
@@ -217,22 +219,18 @@ def rows_of(
 
 
 def _recognised(
-    columns: Mapping[str, Sequence[Any]],
-    name: str,
-    chosen: Mapping[str, str] | None,
-    wanted: Wanted,
-    otherwise: Sequence[DialectChoice],
+    columns: Mapping[str, Sequence[Any]], name: str, chosen: Mapping[str, str] | None, wanted: Wanted
 ) -> Recognised:
     """Which columns are what. Raises InputError where it is not clear, and where a list of turns is all there is."""
     turns = [column for column, values in columns.items() if are_turns(values)]
     if not turns:
-        return _by_roles(columns, name, chosen, wanted, otherwise)
+        return roles.recognise(columns, name, chosen, wanted)
     for column in (chosen or {}).values():
         if column in turns:
             raise list_of_turns(name, column)
     others = {column: values for column, values in columns.items() if column not in turns}
     try:
-        recognised = _by_roles(others, name, chosen, wanted, otherwise)
+        recognised = roles.recognise(others, name, chosen, wanted)
     except InputError as problem:
         if chosen:
             raise
@@ -242,16 +240,11 @@ def _recognised(
     return recognised
 
 
-def _by_roles(
-    columns: Mapping[str, Sequence[Any]],
-    name: str,
-    chosen: Mapping[str, str] | None,
-    wanted: Wanted,
-    otherwise: Sequence[DialectChoice],
-) -> Recognised:
-    """The columns, as `roles.recognise` gives them; its refusal says where a guess about the file may be the reason."""
+@contextmanager
+def _guesses_told(otherwise: Sequence[DialectChoice]) -> Iterator[None]:
+    """A refusal of columns says where a guess about how the file is written may be the reason."""
     try:
-        return roles.recognise(columns, name, chosen, wanted)
+        yield
     except roles.UnclearColumns:  # a page asks which column is which, beside the menus of how the file is written
         raise
     except InputError as problem:

@@ -38,6 +38,9 @@ def test_the_figure_of_traits_has_a_dot_for_each_share() -> None:
     drawn = trait_shares(bars, "What failed queries share")
     dots = {trace.name: list(trace.x) for trace in drawn.data if trace.mode == "markers"}
     assert dots == {"found": [16, 30], "failed": [50, 8]}
+    # Only what is compared is joined.
+    joined = [list(trace.x) for trace in drawn.data if trace.mode == "lines" and trace.name != "95 %"]
+    assert joined == [[16, 50]]
     assert [list(trace.x) for trace in drawn.data if trace.name == "95 %"] == [[26.0, 68.0]]
     assert list(drawn.layout.yaxis.ticktext) == ["<b>Negation</b>", "&lt;b&gt;"]
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
-from components.retrieval.corpora.corpus import Corpus, read_corpus
+from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.fusion.weights import ChosenWeight
 from components.retrieval.search.lexical import make_ranker
-from dashboard import caching
 from dashboard.corpora import current
 from dashboard.settings import parse_runs
 from dashboard.views.evaluate import choices
 from dashboard.views.evaluate.choices import VectorCode
 from dashboard.views.evaluate.fused.weights import finding
-from tests.support.evaluate_page import ready, timed
+from tests.support.evaluate_page import ready, small_corpus, timed
 from tests.support.pages import Open, backend, frame
 
 COUNT = 24
@@ -26,13 +23,7 @@ CODES = ("m.6.mean", "bm25", "fr.bm25.m.6.mean", "f0.bm25.m.6.mean", "f100.bm25.
 
 @pytest.fixture(scope="module")
 def small() -> Corpus:
-    """The demo's first sentences as a person's own file."""
-    demo = current.demo()
-    rows = list(zip(demo.texts, demo.columns["compressed"], strict=True))[:COUNT]
-    lines = [json.dumps({"sentence": text, "compressed": query}) for text, query in rows]
-    corpus = read_corpus("\n".join(lines).encode(), "small.jsonl", "sentence")
-    caching.corpora().put(current.key_of(corpus), corpus)
-    return corpus
+    return small_corpus(COUNT)
 
 
 def plain_ranks(corpus: Corpus) -> np.ndarray:

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, spec_of
-from components.retrieval.corpora.corpus import Corpus, read_corpus
+from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.evaluation.run_record import Run
 from components.retrieval.search.rerank import late_interaction_scores
 from dashboard import caching
@@ -23,7 +23,7 @@ from dashboard.jobs import second_stage
 from dashboard.jobs.requests import NotReady
 from dashboard.views.evaluate import choices
 from dashboard.views.evaluate.choices import VectorCode
-from tests.support.evaluate_page import ready, timed
+from tests.support.evaluate_page import ready, small_corpus, timed
 from tests.support.pages import Open, backend, frame, texts
 from tests.support.saved_models import save_cross_encoder
 
@@ -33,13 +33,7 @@ CODES = ("m.6.mean", f"rr.{K}.m.6.mean", f"ms.{K}.m.6.mean")
 
 @pytest.fixture(scope="module")
 def small() -> Corpus:
-    """The demo's first sentences as a person's own file."""
-    demo = current.demo()
-    rows = list(zip(demo.texts, demo.columns["compressed"], strict=True))[:COUNT]
-    lines = [json.dumps({"sentence": text, "compressed": query}) for text, query in rows]
-    corpus = read_corpus("\n".join(lines).encode(), "small.jsonl", "sentence")
-    caching.corpora().put(current.key_of(corpus), corpus)
-    return corpus
+    return small_corpus(COUNT)
 
 
 def cross_encoder() -> Any:

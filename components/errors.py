@@ -19,7 +19,8 @@ ModelErrorKind = Literal[
     "disk",  # no room to store the files
     "cancelled",  # a person stopped the download
     "failed",  # anything else; the log has the details
-    "device",  # the chosen device is not available
+    "device",  # the chosen device is not available, or has failed
+    "memory",  # the device has too little memory
 ]
 
 

@@ -185,8 +185,9 @@ def traces() -> TraceStore:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def models() -> loader.ModelLoader:
     """The models in memory, and those being loaded."""
+    limit = None
     try:
-        limit = loader.configured_bytes()
+        loader.configured_bytes()
     except UserError as problem:
         log.error("%s Half of the machine's memory is used.", problem)
         limit = loader.default_bytes()

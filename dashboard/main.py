@@ -71,6 +71,7 @@ def main() -> None:
     jobs_slot = sidebar.draw(key)
     panel.draw(key)
     page_header.draw(key, partial(corpus_bar.draw, key), partial(session_panel.draw, key))
+    messages.lost_device()
     notices = st.empty()
     with notices:
         messages.notices()

@@ -64,6 +64,12 @@ def collected() -> tuple[Metric, ...]:
             "Memory in use on the accelerator, that of other programs included.",
             _each("device", {name: used.device_used or 0 for name, used in memory.items()}),
         ),
+        Metric(
+            "devices_lost",
+            "gauge",
+            "Accelerators that compute nothing until a new start.",
+            _one(len(device.lost())),
+        ),
         Metric("cache_bytes", "gauge", "Results in memory.", _each("cache", {k: v.used for k, v in caches.items()})),
         Metric(
             "cache_limit_bytes",

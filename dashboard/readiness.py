@@ -20,6 +20,7 @@ from typing import Literal
 
 from starlette.concurrency import run_in_threadpool
 
+from components.model import device
 from components.model.catalog import EMBEDDED_KEY, spec_of
 
 END_SECONDS = 5.0  # for work that is under way, until it hears that it is to end
@@ -27,7 +28,7 @@ LOOK_SECONDS = 0.05
 WORKING = ("jobs: ", "ScriptRunner", "UMAP")  # how the names of threads begin that may compute
 log = logging.getLogger(__name__)
 
-State = Literal["ready", "loading", "stopped", "failed"]
+State = Literal["ready", "loading", "stopped", "failed", "lost"]
 _was_ready = threading.Event()  # it stays ready: a model that had to make room is loaded again while its page waits
 
 
@@ -37,6 +38,8 @@ def state() -> State:
     from dashboard import caching
     from dashboard.jobs import warm_up
 
+    if device.lost():  # until the server starts again nothing can be computed
+        return "lost"
     if not caching.queue().can_start_threads():
         return "failed"
     if _was_ready.is_set():

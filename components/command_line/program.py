@@ -41,6 +41,7 @@ from components.command_line.commands.operating import cache, plan, serve, setti
 from components.command_line.outputs import check_target, file_of, not_writable
 from components.errors import InputError, UserError
 from components.folders import write_text
+from components.model import device
 
 COMMANDS = (
     index,
@@ -114,6 +115,7 @@ def _explained(problem: BaseException) -> int:
     if isinstance(problem, BrokenPipeError):  # the reader has ended, as `| head` does: it has what it wanted
         _give_up(sys.stdout)
         return 0
+    problem = device.failure(problem) or problem
     if isinstance(problem, UserError):
         status, line = 2, str(problem)
     elif isinstance(problem, KeyboardInterrupt):

@@ -63,10 +63,13 @@ def connected(address: str | None = None) -> Iterator[Any]:
         ray.shutdown()
 
 
-def workers(ray: Any) -> tuple[int, dict[str, float]]:
-    """How many workers the cluster has room for, and what each takes: a GPU where there are some, else a share of the CPUs."""
+def workers(ray: Any, on_cpus: bool = False) -> tuple[int, dict[str, float]]:
+    """How many workers the cluster has room for, and what each takes: a GPU where there are some, else a share of the CPUs.
+
+    `on_cpus` is for work that uses no GPU.
+    """
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    gpus = sum(int(node.get("GPU", 0)) for node in nodes)
+    gpus = 0 if on_cpus else sum(int(node.get("GPU", 0)) for node in nodes)
     if gpus:
         return gpus, {"num_cpus": 1, "num_gpus": 1}
     cpus = [int(node.get("CPU", 0)) for node in nodes if node.get("CPU", 0) >= 1]

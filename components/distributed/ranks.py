@@ -40,8 +40,7 @@ def gold_ranks_on_ray(
         raise ValueError(f"{len(queries)} numbers of documents were expected")
     ranks = np.empty(len(queries), np.int64)
     with connected(address) as ray:
-        count, needs = workers(ray)
-        needs |= {"num_gpus": 0}  # numpy computes them
+        count, needs = workers(ray, on_cpus=True)  # numpy computes them
         size = queries_per_slice or _slice_size(len(queries), count)
         kept = ray.put(np.asarray(documents))
         rank = ray.remote(max_retries=WORKER_RESTARTS, **needs)(_ranks_of_slice)

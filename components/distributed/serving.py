@@ -93,9 +93,15 @@ class ModelServer:
     have to wait for others that may never come, where these share the pass for which they wait anyway.
     """
 
-    def __init__(self, models: Sequence[str]) -> None:
-        """Load the models by catalogue key, hub id or folder. Raises UserError."""
-        self.backends = {backend.spec.key: backend for backend in map(Backend.load, models)}
+    def __init__(self, models: Sequence[str], gpus: float = 0) -> None:
+        """Load the models by catalogue key, hub id or folder. Raises UserError.
+
+        Without reserved `gpus` on the CPU: Ray shows its workers all GPUs of a machine, also those that are not theirs.
+        """
+        name = None if gpus else "cpu"
+        self.backends = {
+            backend.spec.key: backend for backend in (Backend.load(model, device_name=name) for model in models)
+        }
         self.passes = 0  # for traces
         self.waiting: list[tuple[TraceRequest, asyncio.Future[Trace | UserError]]] = []
         self.computing: asyncio.Task[None] | None = None
@@ -209,7 +215,7 @@ def serving(models: Sequence[str], address: str | None, gpus: float = 0) -> Iter
         try:
             try:
                 serve.start(http_options={"location": "NoServer"})
-                serve.run(deployment.bind(list(models)), name=APPLICATION, route_prefix=None)
+                serve.run(deployment.bind(list(models), gpus), name=APPLICATION, route_prefix=None)
             except (RayServeException, RuntimeError) as problem:
                 raise InputError(
                     f"The model server could not be started: {first_line(problem)}.",

@@ -51,6 +51,13 @@ class Bounded(Generic[Value]):
         more, self._entries.removed = self._entries.removed, []
         return removed + more
 
+    def make_room(self, size: int, limit: int) -> Removed:
+        """Keep so little that a value of this size fits beside it within `limit`. Returns what is kept no longer."""
+        while self._entries and self.used + size > limit:
+            self._entries.popitem()
+        removed, self._entries.removed = self._entries.removed, []
+        return removed
+
     def pop(self, key: Hashable) -> Removed:
         """Keep a value no longer. Returns what is removed: it, or nothing."""
         entry = self._entries.pop(key, None)

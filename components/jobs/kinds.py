@@ -194,6 +194,12 @@ class Jobs:
                         removed += kept.pop(job.key)
         del removed
 
+    def make_room(self, size: int, limit: int) -> None:
+        """Keep results, least recently used first, no longer until one of this size fits beside the others within `limit`."""
+        with self._lock:
+            removed = self._finished.make_room(size, limit)
+        del removed
+
     def end(self, job: Job, result: Any, error: Exception | None) -> None:
         """End a job and move it to the finished ones, at the same moment for all; called by the job."""
         size = self._size(result)

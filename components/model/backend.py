@@ -7,7 +7,7 @@ traces. One lock covers every forward pass, because hooks placed on a shared mod
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -108,8 +108,7 @@ class Backend:
         self.own_max_length = loaded.own_max_length
         self.vector_size = loaded.vector_size
         self.text_layers = loaded.text_layers  # the layers whose text vectors it offers
-        # Of the weights. Tensors that several modules share count once.
-        self.nbytes: int = sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
+        self.nbytes: int = loading.bytes_of(model, self.device)
         self.has_pooler = loaded.modules.pool is not None
         self.parameter_parts = tuple(parameter_parts(model))
         self.shapes = shapes_of(model)
@@ -168,10 +167,12 @@ class Backend:
         progress: ReportProgress = lambda done, total: None,
         is_cancelled: IsCancelled = lambda: False,
         prompt: str | None = None,
+        make_room: Callable[[torch.device, int], None] = lambda target, nbytes: None,
     ) -> Backend:
         """Load a model by catalog key, hub id or folder. Raises ModelError or InputError.
 
         `prompt` is put before every text, in place of what the model's files say; None leaves these as they are.
+        `make_room(device, nbytes)` is called before the weights go to the device, with the bytes they take there.
         """
         spec = parse_model(model) if isinstance(model, str) else model
         chosen_device = device.choose_device(device_name)
@@ -181,13 +182,16 @@ class Backend:
             read_adapter(files.adapter, spec.title).merge(encoder, spec.title)
         folder = files.adapter or files.folder  # of the files that say how the model is used
         try:
+            make_room(chosen_device, loading.bytes_of(encoder, chosen_device))
             backend = cls(spec, files.revision, encoder.to(chosen_device), tokenizer, store, folder, prompt)
             backend.loaded.check_pass()
         except UserError:
             raise
         except Exception as problem:  # sizes that contradict each other: positions, segments, a special token, ...
             log.warning("%s could not be run", spec.title, exc_info=problem)
-            raise loading.unusable(spec.title, problem) from problem
+            size = in_words(loading.bytes_of(encoder, chosen_device), binary=True)
+            failed = device.failure(problem, chosen_device, f"for {spec.title}, which takes {size}")
+            raise failed or loading.unusable(spec.title, problem) from problem
         return backend
 
     def trace(

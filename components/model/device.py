@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 
 from components import operator_settings
-from components.errors import ModelError
+from components.errors import ModelError, first_line
+from components.sizes import in_words
 
 if TYPE_CHECKING:
     import torch
 
 # Where Linux keeps what a container may use: a number of bytes, or "max".
 CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+# How an accelerator's failures begin that torch raises as a RuntimeError.
+_TOO_LITTLE = ("CUDA out of memory", "HIP out of memory", "MPS backend out of memory")
+_FAILED = ("CUDA error", "CUDA driver", "HIP error", "MPS backend", "cuDNN error", "CUDNN_STATUS", "CUBLAS_STATUS")
+_lost: set[str] = set()  # accelerators on which this process cannot compute any more
+_looking = threading.Lock()
 
 
 def on_device(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
@@ -57,23 +67,117 @@ def choose_device(name: str | None = None) -> torch.device:
     if chosen not in available:
         raise ModelError(
             "device",
-            f"This machine has no device {chosen!r}.",
+            f"This machine has no device {chosen!r}{_why_none(chosen)}.",
             f"It has: {', '.join(available)}.",
             f"Set {operator_settings.DEVICE.variable} to one of these, or unset it to let the dashboard choose.",
         )
     return torch.device(chosen)
 
 
+def _why_none(chosen: str) -> str:
+    """Why a device of CUDA is not there, as far as torch tells."""
+    import torch
+
+    if not chosen.startswith("cuda"):
+        return ""
+    if torch.version.cuda is None and torch.version.hip is None:
+        return ": the installed PyTorch computes on the CPU only"
+    if not torch.cuda.is_available():
+        return (
+            ": PyTorch finds no GPU that it can use (no driver, one that is too old, or CUDA_VISIBLE_DEVICES is empty)"
+        )
+    return ""
+
+
+def failure(problem: BaseException, device: torch.device | None = None, doing: str = "for this") -> ModelError | None:
+    """What a failure of an accelerator means to people; None for every other one.
+
+    Of kind "memory" where it has too little, else of kind "device". `doing` completes "has too little memory …". `device`
+    is where it happened, if that is known: one that computes nothing afterwards is remembered as lost.
+
+    The tensors of the calls that failed are let go, so that the next ones find their memory free.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(problem, RuntimeError):
+        return None
+    said = first_line(problem)
+    is_short = isinstance(problem, torch.OutOfMemoryError) or said.startswith(_TOO_LITTLE)
+    if not is_short and not isinstance(problem, torch.AcceleratorError) and not said.startswith(_FAILED):
+        return None
+    name = "The accelerator" if device is None else f"The device {device}"
+    if is_short:
+        traceback.clear_frames(problem.__traceback__)
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return ModelError(
+            "memory",
+            f"{name} has too little memory {doing}{_free(device)}.",
+            "Each token of the longest text, each text of a step and each model in memory take some of it.",
+            "Use shorter texts, fewer of them, or a smaller model.",
+        )
+    variable = operator_settings.DEVICE.variable
+    if device is not None and is_lost(device):
+        return ModelError(
+            "device",
+            f"{name} has failed: {said}.",
+            "Nothing can be computed on it until the program starts again.",
+            f"Start it again, with {variable}=cpu if the device fails once more.",
+        )
+    return ModelError(
+        "device",
+        f"{name} cannot compute this: {said}.",
+        "The device, its driver and the installed PyTorch must fit each other.",
+        f"Set {variable}=cpu to compute on the CPU, or install a PyTorch that fits.",
+    )
+
+
+def _free(device: torch.device | None) -> str:
+    """How much of an accelerator's memory is free, in brackets; empty where nobody can say."""
+    found = None if device is None else memory(device)
+    if found is None or found.device_total is None or found.device_used is None:
+        return ""
+    free = max(0, found.device_total - found.device_used)
+    return f" ({in_words(free, binary=True)} of {in_words(found.device_total, binary=True)} are free)"
+
+
+def is_lost(device: torch.device) -> bool:
+    """Whether an accelerator computes nothing any more, not even one number; found out by trying, after it failed."""
+    import torch
+
+    with _looking:
+        if str(device) not in _lost and device.type != "cpu":
+            try:
+                if float(torch.ones(1, device=device).add(1).sum()) != 2:
+                    _lost.add(str(device))
+            except torch.OutOfMemoryError:
+                return False
+            except RuntimeError:
+                _lost.add(str(device))
+        return str(device) in _lost
+
+
+def lost() -> tuple[str, ...]:
+    """The accelerators that failed in this process and compute nothing any more."""
+    return tuple(sorted(_lost))
+
+
 def memory(device: torch.device) -> Memory:
     """The memory in use now, and the total."""
     used = total = None
-    if device.type == "cuda":
+    if device.type == "cuda" and str(device) not in _lost:  # of a lost one the question fails too
         import torch
 
         free, total = torch.cuda.mem_get_info(device)
         used = total - free
     process = psutil.Process().memory_info().rss
     return Memory(process, used, total)
+
+
+@cache
+def free_at_start(device: torch.device) -> int | None:
+    """Bytes that were free on an accelerator when this was first asked; None for one without a memory of its own."""
+    found = memory(device)
+    return None if found.device_total is None or found.device_used is None else found.device_total - found.device_used
 
 
 def machine_memory() -> int:

@@ -28,6 +28,7 @@ from components.model.architecture.modules import EncoderModules
 from components.model.architecture.record import facts_of, modules_of
 from components.model.architecture.structure import Offer, Structure
 from components.model.catalog import ModelFacts, ModelSpec
+from components.model.device import failure
 from components.model.files import hub
 from components.model.files.checked_copy import TOKENIZER, left_out, read_tokenizer
 from components.model.files.decisions import CONFIG, MODULES
@@ -264,6 +265,8 @@ class LoadedModel:
 
         Long work is many passes, and other threads' passes go in between: a thread that takes a lock again as soon as it has
         released it would leave all others waiting until its work is done.
+
+        Raises ModelError where the accelerator has too little memory (kind "memory") or has failed (kind "device").
         """
         self._waiting.append(None)
         self.lock.acquire()
@@ -274,6 +277,11 @@ class LoadedModel:
                 self.forward_passes += 1
                 counters.forward_passes.add()
                 yield
+        except RuntimeError as problem:
+            failed = failure(problem, self.device)
+            if failed is None:
+                raise
+            raise failed from problem
         finally:
             self.lock.release()
             if self._waiting:

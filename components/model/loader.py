@@ -11,17 +11,21 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from components import operator_settings
+from components.errors import ModelError
 from components.jobs import RETRY_SECONDS, IsCancelled, Job, Jobs, Queue, ReportProgress
+from components.model import device
 from components.model.catalog import ModelSpec, spec_of
-from components.model.device import machine_memory
 from components.model.files import hub
 from components.model.files.sources import folder_of, folder_stamp
 from components.model.store import TraceStore
 
 if TYPE_CHECKING:
+    import torch
+
     from components.model.backend import Backend
 
 LANE, DOWNLOAD_LANE = "models", "downloads"
+DEVICE_PART = 0.6  # of an accelerator's free memory: batches, traces and the library take the rest
 BYTES_PER_WEIGHT = 4  # they are float32 in memory, whatever the files hold
 
 
@@ -31,8 +35,9 @@ def configured_bytes() -> int:
 
 
 def default_bytes() -> int:
-    """What holds without the setting: half of the machine's memory."""
-    return machine_memory() // 2
+    """What holds without the setting: half of the machine's memory, or DEVICE_PART of what is free on the device where it has
+    a memory of its own and that is less (found out when the first model goes there)."""
+    return device.machine_memory() // 2
 
 
 class ModelLoader:
@@ -52,6 +57,7 @@ class ModelLoader:
         """
         self.store = store
         self.max_bytes = configured_bytes() if max_bytes is None else max_bytes
+        self._is_default = max_bytes is None and not operator_settings.MODEL_BYTES.chosen()
         self._sizes: dict[Hashable, int] = {}  # by the model's key: bytes of weights of each that was ever loaded
         self._after_load = after_load
         self._stamps: dict[
@@ -74,7 +80,16 @@ class ModelLoader:
             from components.model.backend import Backend
 
             self._stamps[spec.key] = folder_stamp(spec)
-            backend = Backend.load(spec, self.store, progress=report_progress, is_cancelled=is_cancelled)
+            try:
+                backend = Backend.load(
+                    spec, self.store, progress=report_progress, is_cancelled=is_cancelled, make_room=self._make_room
+                )
+            except ModelError as problem:
+                others = [job.result.spec.title for job in self.jobs.finished() if job.error is None]
+                if problem.kind != "memory" or not others:
+                    raise
+                expected = f"{problem.expected} In memory now: {', '.join(others)}."
+                raise ModelError(problem.kind, problem.problem, expected, problem.fix) from problem
             self._sizes[spec.key] = backend.nbytes
             return backend
 
@@ -90,6 +105,13 @@ class ModelLoader:
             lane=DOWNLOAD_LANE if is_download else LANE,
             then=lambda job: self._after_load(job.result),
         )
+
+    def _make_room(self, target: torch.device, nbytes: int) -> None:
+        """Before a model goes to its device: of an accelerator with memory of its own the default takes a part."""
+        free = device.free_at_start(target)
+        if self._is_default and free is not None:
+            self.max_bytes = min(self.max_bytes, int(DEVICE_PART * free))
+        self.jobs.make_room(nbytes, self.max_bytes)
 
     def find(self, key: str) -> Backend | None:
         """A model that is in memory; starts nothing."""

@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from components.errors import UserError
+from components.model import device
 from components.model.catalog import EMBEDDED_KEY
 from components.operator_settings import CACHE
 from dashboard import ready_made, state
@@ -57,6 +58,16 @@ def notices(page: str | None = None) -> None:
     st.warning(lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines), icon=":material/link_off:")
 
 
+def lost_device() -> None:
+    """Say that the server's accelerator computes nothing any more, where that is so."""
+    if device.lost():
+        st.error(
+            f"**This server's GPU ({', '.join(device.lost())}) has failed.** What needs the model cannot be computed until the "
+            "server is started again. Tell whoever runs it.",
+            icon=":material/memory:",
+        )
+
+
 def explain(problem: BaseException, doing: str) -> None:
     """Show an error as a message. Only a UserError is written for people; of the system's own the reason is said.
 
@@ -65,10 +76,14 @@ def explain(problem: BaseException, doing: str) -> None:
     if isinstance(problem, UserError):
         st.error(f"**{escape(problem.problem)}** {escape(problem.expected)}\n\n{escape(problem.fix)}")
         return
+    failed = device.failure(problem)
+    if failed is not None:
+        explain(failed, doing)
+        return
     if isinstance(problem, OSError) and problem.errno in _FAILED_FILES:  # no path: a page names none of the server's
-        failed = "write" if problem.errno in _FAILED_WRITES else "read or write"
+        tried = "write" if problem.errno in _FAILED_WRITES else "read or write"
         st.error(
-            f"**The server could not {failed} a file while {doing}: {escape(problem.strerror or '')}.** Vectors and training "
+            f"**The server could not {tried} a file while {doing}: {escape(problem.strerror or '')}.** Vectors and training "
             "runs are kept in the server's cache folder, which needs room and permission to write.\n\nTell whoever runs "
             f"this server; the setting {escape(CACHE.variable)} names another folder."
         )

@@ -9,7 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from components.jobs import Jobs, Lane, Queue
+from components.model import device
 from dashboard import caching, readiness
+from dashboard.metrics import collected
+from tests.support.pages import Open
 
 
 def test_a_server_that_can_start_no_thread_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,3 +44,17 @@ def test_the_question_itself_needs_a_thread(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(readiness, "run_in_threadpool", no_thread)
     with ThreadPoolExecutor(1) as threads:  # the browser tests' own loop may run in this one
         assert threads.submit(lambda: asyncio.run(readiness.asked())).result(30) == "failed"
+
+
+def test_a_server_whose_gpu_is_lost_is_not_ready_and_its_pages_say_so(
+    monkeypatch: pytest.MonkeyPatch, open_page: Open
+) -> None:
+    monkeypatch.setattr(device, "_lost", {"cuda:0"})
+    assert readiness.state() == "lost"
+    (lost,) = (metric for metric in collected() if metric.name == "devices_lost")
+    assert [sample.value for sample in lost.samples] == [1]
+    said = [item.value for item in open_page("about").error]
+    assert said == [
+        "**This server's GPU (cuda:0) has failed.** What needs the model cannot be computed until the server is started "
+        "again. Tell whoever runs it."
+    ]

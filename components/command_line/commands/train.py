@@ -14,6 +14,7 @@ Whatever ends the command, the same command (or --resume DIR) goes on, and ends 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -215,6 +216,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     from components.retrieval.evaluation.sts import scored_pairs
     from components.training.data import DEMO_SCORED, split
     from components.training.grid import run_grid
+    from components.training.runs import one_accelerator
 
     if not 1 <= options.grid <= MOST_SEEDS:
         raise InputError(
@@ -237,6 +239,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     scored = scored_pairs(read_corpus(path, path.name, "sentence1", limits=shared.limits_of(options)))
     seeds = tuple(range(settings.seed, settings.seed + options.grid))
     _say_that_it_waits()
+    os.environ.update(one_accelerator(operator_settings.environment()))  # of several GPUs the trainer would use all
     with shared.progress_bar("Training the grid", " runs") as report_progress:
         grid = run_grid(settings, data, parts, scored, options.out, seeds=seeds, progress=report_progress)
     rows = grid.rows()

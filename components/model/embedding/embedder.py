@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from components.arrays import Float32, Int64
-from components.errors import InputError
+from components.errors import InputError, ModelError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.model import loading
 from components.model.device import on_device
@@ -45,6 +45,7 @@ Item = TypeVar("Item")  # what a batch consists of: the ids of a sentence, for e
 
 CPU_TOKENS = 3072  # per batch: large enough for the chip's matrix units, small enough for its caches
 GPU_TOKENS = 65_536
+BATCHES_TO_GROW = 8  # that fit, until batches become larger again after memory ran out
 TEXTS_PER_PIECE = 256  # that another process computes at once: progress and Stop come between two pieces
 BULK_TOKENS = 1024  # batches of at least this size use a packed copy of the model's weights
 SHORT_WIDTH = 96  # tokens: up to this length plain matrix products are faster on most CPUs than the fused attention
@@ -62,7 +63,9 @@ class Embedder:
     def __init__(self, model: LoadedModel) -> None:
         self.model = model
         self._modules: dict[tuple[Resolved, bool, bool], Any] = {}  # by precision, packed, short
-        self._token_budget = GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS
+        self._most_tokens = GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS
+        self._token_budget = self._most_tokens  # smaller for a while after memory ran out
+        self._batches_since = 0  # batches that fitted since then
         self.elsewhere: Elsewhere | None = None  # another process that computes, where there is one
 
     def options(
@@ -276,14 +279,15 @@ class Embedder:
         result = None
         try:
             result = forward([items[row] for row in rows])
-        except torch.OutOfMemoryError:
-            if len(rows) == 1:
+        except (torch.OutOfMemoryError, ModelError) as problem:
+            if len(rows) == 1 or (isinstance(problem, ModelError) and problem.kind != "memory"):
                 raise
         if result is not None:
+            self._fitted()
             yield rows, result
             return
         # Not in the handler: while the error exists, its traceback keeps the memory that was too much.
-        self._token_budget = max(512, self._token_budget // 2)
+        self._token_budget, self._batches_since = max(512, self._token_budget // 2), 0
         log.warning(
             "out of memory with %d sentences: continuing with %d tokens per batch", len(rows), self._token_budget
         )
@@ -292,6 +296,12 @@ class Embedder:
         half = len(rows) // 2
         for part in (rows[:half], rows[half:]):
             yield from self._run(part, items, is_cancelled, forward)
+
+    def _fitted(self) -> None:
+        """After some batches that fitted, batches are larger again: a shortage may have been another program's."""
+        self._batches_since += 1
+        if self._batches_since >= BATCHES_TO_GROW and self._token_budget < self._most_tokens:
+            self._token_budget, self._batches_since = min(self._most_tokens, 2 * self._token_budget), 0
 
     def _forward(
         self, ids: Sequence[Sequence[int]], options: EmbedOptions, weights: torch.Tensor | None = None
@@ -400,7 +410,8 @@ class Embedder:
             return "float32"
         device = self.model.device
         if device.type == "cuda":
-            return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
+            with torch.cuda.device(device):  # the question concerns the current device
+                return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
         if device.type != "cpu":
             return "float32"
         with self.model.lock:

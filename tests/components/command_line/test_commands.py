@@ -18,10 +18,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from components.command_line.commands.operating import cache
 from components.command_line.options import visible
 from components.command_line.program import COMMANDS, main
+from components.model.backend import Backend
 from tests.components.command_line.in_process import ARGUMENTS, run
 from tests.support.places import ROOT
 
@@ -556,3 +558,17 @@ def test_an_error_never_lists_a_folder(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "Among the files of the folder: the corpus could be 2 files" in said
     assert not any(word in said for word in ("secret", "private"))
+
+
+def test_a_gpu_without_memory_is_told_in_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    monkeypatch.setattr(Backend, "load", full)
+    assert main(["why", "a bank", "a river"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "too little memory" in said
+    assert "report it" not in said

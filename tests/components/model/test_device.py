@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import weakref
+
 import psutil
 import pytest
 import torch
 
 from components.errors import ModelError
+from components.model import device
 from components.model.backend import Backend
-from components.model.device import choose_device, memory, on_device
+from components.model.device import choose_device, failure, memory, on_device
+from components.model.loaded import LoadedModel
 from components.operator_settings import DEVICE
 from tests.support.places import ROOT
 
@@ -104,3 +108,79 @@ def test_no_other_copy_goes_on_unwaited_for():
     files = [path for folder in ("components", "dashboard") for path in (ROOT / folder).rglob("*.py")]
     found = [path.name for path in files if "non_blocking" in path.read_text(encoding="utf-8")]
     assert found == ["device.py"]
+
+
+def out_of_memory() -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+
+def test_too_little_memory_says_what_to_shorten_and_lets_the_tensors_go():
+    class Large:
+        pass
+
+    kept: list[weakref.ref[Large]] = []
+
+    def work() -> None:
+        large = Large()
+        kept.append(weakref.ref(large))
+        out_of_memory()
+
+    with pytest.raises(torch.OutOfMemoryError) as raised:
+        work()
+    found = failure(raised.value, torch.device("cpu"), "for a trace")
+    assert found is not None
+    assert found.kind == "memory"
+    assert found.problem == "The device cpu has too little memory for a trace."
+    assert kept[0]() is None  # although the error, which knows the call, is still there
+
+
+def test_an_error_of_the_device_is_told_from_one_of_the_program():
+    for problem in (
+        torch.AcceleratorError("CUDA error: device-side assert triggered"),
+        RuntimeError("CUDA error: no kernel image is available for execution on the device"),
+        RuntimeError("cuDNN error: CUDNN_STATUS_NOT_INITIALIZED"),
+    ):
+        found = failure(problem)
+        assert found is not None
+        assert found.kind == "device"
+        assert str(problem) in str(found)
+    assert failure(RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)")).kind == "memory"
+    for problem in (RuntimeError("The size of tensor a (3) must match b (4)"), ValueError("CUDA error"), MemoryError()):
+        assert failure(problem) is None
+
+
+def test_a_pass_without_memory_is_said_in_words_and_the_next_one_runs(tiny_folder, monkeypatch):
+    backend = Backend.load(str(tiny_folder("bert")), device_name="cpu")
+    with pytest.raises(ModelError, match="too little memory") as raised, backend.loaded.forward_pass():
+        out_of_memory()
+    assert raised.value.kind == "memory"
+    with pytest.raises(RuntimeError, match="of the program"), backend.loaded.forward_pass():
+        raise RuntimeError("of the program")
+    assert backend.trace(["the cat"]).hidden_states.shape[2] == 4
+
+
+def test_a_full_device_is_not_called_a_damaged_model(tiny_folder, monkeypatch):
+    monkeypatch.setattr(LoadedModel, "check_pass", lambda self: out_of_memory())
+    with pytest.raises(ModelError) as raised:
+        Backend.load(str(tiny_folder("bert")), device_name="cpu")
+    assert raised.value.kind == "memory"
+    assert "which takes" in raised.value.problem
+
+
+def test_a_lost_device_is_remembered_and_asked_nothing(monkeypatch):
+    monkeypatch.setattr(device, "_lost", set())
+    gone = torch.device("cuda", 1)
+    monkeypatch.setattr(torch, "ones", lambda *size, device: (_ for _ in ()).throw(RuntimeError("CUDA error: gone")))
+    assert "until the program starts again" in str(failure(torch.AcceleratorError("CUDA error: gone"), gone))
+    assert device.lost() == ("cuda:1",)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda asked: pytest.fail("a lost device is asked"))
+    assert memory(gone).device_used is None
+
+
+def test_why_there_is_no_cuda_device_is_said(only_a_cpu, monkeypatch):
+    monkeypatch.setattr(torch.version, "cuda", None)
+    with pytest.raises(ModelError, match="computes on the CPU only"):
+        choose_device("cuda")
+    monkeypatch.setattr(torch.version, "cuda", "12.8")
+    with pytest.raises(ModelError, match="no driver, one that is too old"):
+        choose_device("cuda:0")

@@ -37,7 +37,7 @@ def loads(monkeypatch):
     """Backend.load replaced by a stand-in that notes what it was asked for and obeys `then`."""
     asked = types.SimpleNamespace(keys=[], sizes={}, then=lambda spec, progress, is_cancelled: None)
 
-    def load(spec, store, progress, is_cancelled):
+    def load(spec, store, progress, is_cancelled, make_room):
         asked.keys.append(spec.key)
         asked.then(spec, progress, is_cancelled)
         return types.SimpleNamespace(spec=spec, store=store, nbytes=asked.sizes.get(spec.key, 0))

@@ -31,9 +31,11 @@ def test_loading_can_be_stopped_and_started_again(
     monkeypatch.setattr(caching, "person", lambda: "Ann")
     forget(folder)
 
-    def held(spec: Any, store: Any, progress: Callable[[int, int], None], is_cancelled: Callable[[], bool]) -> Backend:
+    def held(
+        spec: Any, store: Any, progress: Callable[[int, int], None], is_cancelled: Callable[[], bool], **more: Any
+    ) -> Backend:
         if spec.key != folder:
-            return load(spec, store, progress=progress, is_cancelled=is_cancelled)
+            return load(spec, store, progress=progress, is_cancelled=is_cancelled, **more)
         progress(1_000_000, 4_000_000)
         while not is_cancelled():
             time.sleep(0.01)

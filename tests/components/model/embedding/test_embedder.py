@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from components.analysis.pooling import pool
-from components.errors import InputError
+from components.errors import InputError, ModelError
 from components.jobs import Cancelled
 from components.model.backend import Backend
 from components.model.embedding import embedder as embedding
@@ -179,6 +179,31 @@ def test_out_of_memory_halves_the_batch_and_goes_on(tiny_folder, monkeypatch):
     monkeypatch.setattr(embedder, "_forward", lambda ids, chosen: small_memory([*ids, *ids, *ids], chosen))
     with pytest.raises(torch.OutOfMemoryError):
         backend.embed(texts[:1], options=options)
+
+
+def test_batches_grow_again_after_a_shortage_that_has_passed(tiny_folder, monkeypatch):
+    backend = Backend.load(str(tiny_folder("bert")), device_name="cpu")
+    options, bulk = backend.embed_options(precision="float32"), backend.embedder
+    whole, shortages = bulk._forward, [True, True]
+
+    def short_twice(ids, chosen):
+        if shortages:
+            shortages.pop()
+            raise ModelError("memory", "There is too little.", "It needs more.", "Shorten it.")
+        return whole(ids, chosen)
+
+    monkeypatch.setattr(bulk, "_forward", short_twice)
+    backend.embed(["the cat sat"] * 8, options=options)
+    assert bulk._token_budget < bulk._most_tokens
+    for _ in range(3 * embedding.BATCHES_TO_GROW):
+        backend.embed(["the cat sat"], options=options)
+    assert bulk._token_budget == bulk._most_tokens
+    shortages[:] = [True]
+    monkeypatch.setattr(
+        bulk, "_forward", lambda ids, chosen: (_ for _ in ()).throw(ModelError("device", "It has failed.", "", ""))
+    )
+    with pytest.raises(ModelError, match="has failed"):  # no smaller batch would help
+        backend.embed(["the cat sat"] * 8, options=options)
 
 
 def test_auto_follows_the_trial_except_for_narrow_models(embedded, tiny_folder, monkeypatch):

@@ -1,0 +1,149 @@
+"""A pretend CUDA machine: two "GPUs" made of main memory, for a PyTorch without CUDA.
+
+For tests of code that nobody can run on a GPU. device.cpp gives the CPU build of torch what it lacks for the real device type
+"cuda": an allocator, a device guard, the hooks, and for every operator a fallback that computes on the CPU. So inference mode,
+autograd, torch.func, autocast, pinned memory, streams and events all run as they are; no operator is wrapped in Python.
+
+What it finds, as a real GPU would:
+- tensors of two devices in one operator, cuda:0 and cuda:1 included (a CPU tensor of no dimension, and index tensors, may mix);
+- `.numpy()` of a tensor on the device; products of integers, which CUDA does not have;
+- memory that ends (`set_capacity`): torch.OutOfMemoryError; memory that is not given back (`used`);
+- a number out of range in a look-up: "device-side assert", and from then on every operator fails, until `heal()`;
+- with `late_copies(True)`: a non-blocking copy to the CPU that is read before anybody synchronised (it arrives only then);
+- how often the CPU waits for the device (`waits`): copies to and fro, .item(), masks.
+
+What it cannot: speed; kernels' own rounding, TF32, bfloat16 sums; which attention kernel is taken; the order of several streams
+(they run at once, in order); CUDA graphs, torch.compile, NCCL and DataParallel.
+
+It must be imported before torch. It needs g++ (half a minute, once for each version of torch) and torch's own headers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("device.cpp")
+DEVICES = 2
+CONTEXT = 500 << 20  # bytes that a real CUDA context takes at once
+
+
+def _library() -> ctypes.CDLL:
+    """The library, compiled where its source or torch is new."""
+    if "torch" in sys.modules:
+        raise RuntimeError("tests.pretend_gpu.accelerator must be imported before torch")
+    found = importlib.util.find_spec("torch")
+    if found is None or found.origin is None:
+        raise RuntimeError("torch is not installed")
+    torch_folder = Path(found.origin).parent
+    mark = hashlib.sha256(SOURCE.read_bytes() + (torch_folder / "version.py").read_bytes()).hexdigest()[:16]
+    built = Path(tempfile.gettempdir()) / f"pretend-cuda-{os.getuid()}-{mark}.so"
+    if not built.exists():
+        part = built.with_suffix(f".{os.getpid()}.so")
+        include, libraries = torch_folder / "include", torch_folder / "lib"
+        command = [
+            "g++",
+            "-std=c++20",
+            "-O1",
+            "-fPIC",
+            "-shared",
+            f"-I{include}",
+            f"-I{include}/torch/csrc/api/include",
+        ]
+        linked = [f"-L{libraries}", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{libraries}"]
+        subprocess.run([*command, str(SOURCE), "-o", str(part), *linked], check=True)
+        part.replace(built)
+    library = ctypes.CDLL(str(built))
+    library.pretend_set_capacity.argtypes = [ctypes.c_int64]
+    for name in ("used", "capacity", "waits"):
+        getattr(library, f"pretend_{name}").restype = ctypes.c_int64
+    return library
+
+
+_lib = _library()
+import torch  # noqa: E402 - after the library
+
+
+def used(device: int = 0) -> int:
+    """Bytes of tensors on a device."""
+    return int(_lib.pretend_used(device))
+
+
+def set_capacity(nbytes: int) -> None:
+    """How many bytes each device has."""
+    _lib.pretend_set_capacity(nbytes)
+
+
+def waits() -> int:
+    """How often the CPU has waited for a device."""
+    return int(_lib.pretend_waits())
+
+
+def heal() -> None:
+    """Let operators work again after a device-side assert."""
+    _lib.pretend_heal()
+
+
+def late_copies(on: bool) -> None:
+    """Whether non-blocking copies to the CPU arrive only at the next synchronisation."""
+    _lib.pretend_options(0, int(on))
+
+
+def _index(device: object = None) -> int:
+    given = device if isinstance(device, int) or device is None else torch.device(str(device)).index
+    return int(_lib.pretend_current()) if given is None else int(given)
+
+
+def _install() -> None:
+    """Give torch.cuda what the CPU build leaves out; random numbers come from the CPU's generator."""
+    plain_clone = torch.UntypedStorage.clone  # what copy.deepcopy of parameters calls
+
+    def clone(self: torch.UntypedStorage) -> torch.UntypedStorage:
+        if self.device.type != "cuda":
+            return plain_clone(self)
+        return torch.empty(0, dtype=torch.uint8, device=self.device).set_(self).clone().untyped_storage()
+
+    given = {
+        "_initialized": True,
+        "_lazy_init": lambda: None,
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "device_count": lambda: DEVICES,
+        # Functions of Python, since torch._dynamo puts these into sets.
+        "current_device": lambda: _lib.pretend_current(),
+        "set_device": lambda device: _lib.pretend_exchange(_index(device)) and None,
+        "_exchange_device": lambda device: _lib.pretend_exchange(device),
+        "_maybe_exchange_device": lambda device: _lib.pretend_exchange(device),
+        "mem_get_info": lambda device=None: (
+            _lib.pretend_capacity() - used(_index(device)) - CONTEXT,
+            _lib.pretend_capacity(),
+        ),
+        "memory_allocated": lambda device=None: used(_index(device)),
+        "synchronize": lambda device=None: torch.accelerator.synchronize(),
+        "empty_cache": lambda: None,
+        "is_bf16_supported": lambda including_emulation=True: True,
+        "get_device_capability": lambda device=None: (9, 0),
+        "get_device_name": lambda device=None: "Pretend GPU",
+    }
+    randomness = {
+        "manual_seed": lambda seed: None,
+        "manual_seed_all": lambda seed: None,
+        "get_rng_state": lambda device="cuda": torch.get_rng_state(),
+        "get_rng_state_all": lambda: [torch.get_rng_state()],
+        "set_rng_state": lambda state, device="cuda": None,
+        "set_rng_state_all": lambda states: None,
+    }
+    for name, value in {**given, **randomness}.items():
+        setattr(torch.cuda, name, value)
+    for name, value in randomness.items():
+        setattr(torch.cuda.random, name, value)
+    torch.UntypedStorage.clone = clone  # type: ignore[method-assign]
+
+
+_install()

@@ -1,6 +1,6 @@
-"""Draws the pictures of README and docs/pages.md anew: `make screenshots`.
+"""Draws the pictures of README, docs/views.md and docs/pages.md anew: `make screenshots`.
 
-`python -m tests.browser.screenshots NAME ...` draws only those: names of README's pictures, or keys of views.
+`python -m tests.browser.screenshots NAME ...` draws only those: names of SHOTS, or keys of views.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.support.browser import settle, wait_until
 from tests.support.places import ROOT
 from tests.support.server import Server, start_server, stop_server
 
-# Name, address and height of README's pictures.
+# Name, address and height of the pictures of README and docs/views.md.
 SHOTS = (
     (
         "path",

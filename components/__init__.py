@@ -1,3 +1,4 @@
 """BERT Internals without the browser: models, analyses and charts, importable from a notebook."""
 
-VERSION = "0.9.0"  # shown on the About page
+# The only place of the version: About, `python -m components --version`, session files and reports read it.
+VERSION = "1.0.0.dev0"

@@ -13,7 +13,7 @@ from components import operator_settings
 from components.operator_settings import SETTINGS
 from tests.support.places import ROOT
 
-FILES = ("Dockerfile", "compose.yaml", "docs/deployment.md", "docs/security.md", "README.md")
+FILES = ("Dockerfile", "compose.yaml", "docs/deployment.md", "docs/security.md", "docs/large-collections.md")
 GUIDE = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
 
 

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from components import operator_settings
+from components import VERSION, operator_settings
 from components.command_line import options as shared
 from components.command_line import stopping
 from components.command_line.commands import (
@@ -69,9 +69,9 @@ MOST_CHARACTERS = 1_000  # of an error's line: messages quote what was given
 class Parser(argparse.ArgumentParser):
     """argparse with errors in one line, without the usage."""
 
-    def print_help(self, file: Any = None) -> None:
-        """Write the help. argparse's own says nothing where the output takes none of it, such as on a full disk."""
-        (sys.stdout if file is None else file).write(self.format_help())
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write the help or the version. argparse's own says nothing where the output takes none, such as on a full disk."""
+        (sys.stderr if file is None else file).write(message)
 
     def error(self, message: str) -> NoReturn:
         raise InputError(
@@ -181,6 +181,7 @@ def _give_up(stream: Any) -> None:
 
 def _parser() -> Parser:
     parser = Parser(prog="python -m components", description="BERT Internals without a browser.")
+    parser.add_argument("--version", action="version", version=f"BERT Internals {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
     for module in COMMANDS:
         command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP)

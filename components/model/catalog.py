@@ -395,7 +395,7 @@ CATALOG: tuple[ModelSpec, ...] = (
         "Qwen/Qwen3-Embedding-0.6B",
         "hub",
         "Qwen3 Embedding 0.6B",
-        "a decoder trained for text vectors in over 100 languages; for Search and Evaluate only",
+        "a decoder trained for text vectors in over 100 languages; for Search and Diagnose only",
         "Apache-2.0",
         ModelFacts("qwen3", 28, 16, 1024, 3072, 32_768, 151669, 0, 595_776_512),
         group="decoder",

@@ -12,7 +12,7 @@ The columns of a file are recognised by their names, and by their values where t
 "no gold label" among them (-1 in SNLI, where annotators did not agree), and those that a file calls test; rows that it calls
 dev are held out.
 
-Rows with a text that Evaluate's demo measures with are dropped too, and counted: what a model has learned by heart says
+Rows with a text that Diagnose's demo measures with are dropped too, and counted: what a model has learned by heart says
 nothing about how well it searches.
 
 What it cannot know: whether two rows mean the same in other words. Two texts are the same if their words are, whatever
@@ -56,14 +56,14 @@ DEMO: Mapping[str, Path] = {
 }
 DEMO_SCORED = ASSETS / "sts_pairs.jsonl"
 COLLECTIONS = (ASSETS / "collections" / "questions.jsonl", ASSETS / "collections" / "paraphrases.jsonl")
-MEASURED_WITH = (ASSETS / "demo_corpus.jsonl", DEMO_SCORED, *COLLECTIONS)  # by Evaluate's demo: never trained on
+MEASURED_WITH = (ASSETS / "demo_corpus.jsonl", DEMO_SCORED, *COLLECTIONS)  # by Diagnose's demo: never trained on
 _MEASURED_COLUMNS = ("sentence", "compressed", "sentence1", "sentence2", "question", "passage", "paraphrase")
 
 LEAST_ROWS = 4  # two to learn from and two to test
 MOST_HELD_OUT = 2_000  # rows; more make each evaluation slow and its figure hardly more certain
 MUCH_LONGER = 1.5  # times that queries are longer than their answers, for a warning
 REPEATED, SAME = "repeated", "both texts are the same"
-MEASURED = "a text that Evaluate's demo measures with"
+MEASURED = "a text that Diagnose's demo measures with"
 
 _NLI_NAMES = ("entailment", "neutral", "contradiction")  # SNLI's and MultiNLI's 0, 1, 2
 
@@ -354,7 +354,7 @@ def joint_lengths(lengths: Mapping[str, Int64], tokenization: CountsTokens) -> d
 
 @cache
 def _measured_texts() -> frozenset[str]:
-    """The texts of Evaluate's demo, normalised."""
+    """The texts of Diagnose's demo, normalised."""
     rows = [json.loads(line) for path in MEASURED_WITH for line in path.read_text(encoding="utf-8").splitlines()]
     return frozenset(normalised(row[name]) for row in rows for name in _MEASURED_COLUMNS if name in row)
 

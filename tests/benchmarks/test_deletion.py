@@ -49,7 +49,7 @@ def measured_areas(model: Any, pairs: list[tuple[str, str]], say: Callable[[str]
 
 
 def table(areas: Areas) -> list[str]:
-    """README's rows: method, and for each way to remove words the mean area and its difference to random."""
+    """The rows of docs/measurements.md: method, and for each way to remove words the mean area and its difference to random."""
     return [
         f"| {' | '.join([METHOD_NAMES[name], *(cell for place in FROM for cell in cells(areas[place], name))])} |"
         for name in (*METHODS, RANDOM)

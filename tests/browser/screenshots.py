@@ -1,6 +1,6 @@
-"""Draws the pictures of README and docs/pages.md anew: `make screenshots`.
+"""Draws the pictures of README, docs/views.md and docs/pages.md anew: `make screenshots`.
 
-`python -m tests.browser.screenshots NAME ...` draws only those: names of README's pictures, or keys of views.
+`python -m tests.browser.screenshots NAME ...` draws only those: names of SHOTS, or keys of views.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from tests.support.browser import settle, wait_until
 from tests.support.places import ROOT
 from tests.support.server import Server, start_server, stop_server
 
-# Name, address and height of README's pictures.
+# Name, address, width and height of the pictures of README and docs/views.md.
 SHOTS = (
     (
         "path",
         "/inside?v=whole-path&s=The+children+skipped+stones+by+the+bank+of+the+river.&s=I+put+money+in+the+bank.&t=7&t=6"
         "&stop=look&b=0&h=4",
+        1440,
         900,
     ),
-    ("start", "/?look=1&s=The+trophy+does+not+fit+in+the+suitcase+because+it+is+too+big.", 860),
-    ("layers", "/meaning?v=one-word", 1010),
-    ("attention", "/inside?v=all-heads", 900),
-    ("map", "/meaning?v=two-layers&sp=0", 1010),
-    ("search", "/search?v=hits&vs=bm25", 1010),
+    ("start", "/?look=1&s=The+trophy+does+not+fit+in+the+suitcase+because+it+is+too+big.", 1280, 860),
+    ("layers", "/meaning?v=one-word", 1280, 1010),
+    ("attention", "/inside?v=all-heads", 1280, 900),
+    ("map", "/meaning?v=two-layers&sp=0", 1280, 1010),
+    ("search", "/search?v=hits&vs=bm25", 1280, 1010),
 )
 PICTURES_OF_A_LECTURE = (
     "text?v=pieces#pieces",
@@ -52,11 +53,13 @@ def main() -> None:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=path_of_browser, args=list(chromium.ARGUMENTS))
             wanted = sys.argv[1:] or [*(name for name, *_ in SHOTS), *table.VIEWS]
-            for name, path, height in [shot for shot in SHOTS if shot[0] in wanted]:
-                page = browser.new_page(viewport={"width": 1280, "height": height})
+            for name, path, width, height in [shot for shot in SHOTS if shot[0] in wanted]:
+                page = browser.new_page(viewport={"width": width, "height": height})
                 open_drawn(page, server.url + path)
                 page.screenshot(path=folder / f"{name}.png")
                 page.close()
+            if AFTER_TRAINING.intersection(wanted):
+                train(browser, server)
             take_views(browser, server, [key for key in table.VIEWS if key in wanted])
             browser.close()
     finally:
@@ -65,6 +68,18 @@ def main() -> None:
 
 # What a view is shown with where it opens empty.
 SHOWN_WITH = {"lecture": "".join(f"&lecture={quote(star)}" for star in PICTURES_OF_A_LECTURE)}
+
+
+AFTER_TRAINING = {"training-run", "before-after"}  # views that show the newest run
+
+
+def train(browser: Browser, server: Server) -> None:
+    """A run as the first page of Train suggests it, until it has ended."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    open_drawn(page, f"{server.url}/train?v=training-data")
+    page.get_by_role("button", name="Start training").click()
+    page.get_by_role("button", name="Use it on all pages").wait_for(timeout=900_000)
+    page.close()
 
 
 def take_views(browser: Browser, server: Server, keys: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""A decoder that was published for text vectors: Search and Evaluate use it, and the other pages say why they do not."""
+"""A decoder that was published for text vectors: Search and Diagnose use it, and the other pages say why they do not."""
 
 from __future__ import annotations
 

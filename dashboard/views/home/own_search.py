@@ -167,8 +167,8 @@ def _corpus_of(file: UploadedFile, key: str, column: str | None) -> Corpus | Non
 def _offer_documents(file: UploadedFile, key: str) -> None:
     """Documents without queries, as in BEIR's corpus.jsonl: they can be searched, but no query of theirs can fail."""
     st.caption(
-        f"**{messages.escape(uploads.file_names(key))}** holds documents with titles and no queries. Evaluate reads it with "
-        "its queries and judgements."
+        f"**{messages.escape(uploads.file_names(key))}** holds documents with titles and no queries. “Graded relevance” reads "
+        "it with its queries and judgements."
     )
     if not st.button("Search these documents", key="start_documents_use", type="primary"):
         return

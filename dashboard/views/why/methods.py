@@ -47,8 +47,8 @@ SAMPLE_TOKENS = 1024  # read to measure how fast this machine is
 MOST_NAMED = 3  # words in the sentence above the figure
 MOST_ROWS = 40  # words in the figure of scores
 SAME = 0.005  # a difference of mean cosines that two decimals would not show
-# README, "Which words matter", as tests/benchmarks/test_deletion.py printed it: method to the mean area, and its difference to
-# random with the 95 % interval, for words removed from one text at a time and from both.
+# docs/measurements.md, "Which words matter", as tests/benchmarks/test_deletion.py printed it: method to the mean area, and its
+# difference to random with the 95 % interval, for words removed from one text at a time and from both.
 OVER_MANY_PAIRS: dict[str, tuple[str, str, str, str]] = {
     "ledger": ("0.405", "−0.218 (−0.229 to −0.207)", "0.587", "+0.028 (+0.007 to +0.050)"),
     "left_out": ("0.372", "−0.250 (−0.260 to −0.241)", "0.480", "−0.079 (−0.097 to −0.059)"),
@@ -393,5 +393,5 @@ def _areas(comparison: MethodComparison) -> None:
     st.caption(
         "The area under a curve, as the mean cosine along it. Most important first: smaller is better. Least important first: "
         f"larger is better. A single pair proves little: the last column is the mean difference to random over "
-        f"{MANY_PAIRS}; README has the intervals. {GENERAL[state.get('deletion_from')]}"
+        f"{MANY_PAIRS}; docs/measurements.md has the intervals. {GENERAL[state.get('deletion_from')]}"
     )

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import torch
 
+from components import VERSION
 from components.command_line.commands.operating import cache
 from components.command_line.options import visible
 from components.command_line.program import COMMANDS, main
@@ -359,6 +360,10 @@ def test_help_is_quick_and_names_every_option():
         assert option in done.stdout
 
 
+def test_the_version_is_the_one_of_the_project():
+    assert run("--version").stdout == f"BERT Internals {VERSION}\n"
+
+
 def test_the_cache_is_shown_and_cleared(tmp_path, monkeypatch):
     monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path))
     (tmp_path / "indexes" / "old").mkdir(parents=True)
@@ -429,8 +434,9 @@ def test_a_full_disk_a_reader_that_ends_and_a_closed_output():
     assert "No space left" in done.stderr
     done = run_shell("$RUN cache | true; exit ${PIPESTATUS[0]}")
     assert (done.returncode, done.stderr) == (0, "")
-    for unbuffered in ("", "1"):  # argparse says nothing of a failure in mid-write
-        done = run_shell("$RUN check --help > /dev/full", PYTHONUNBUFFERED=unbuffered)
+    # argparse says nothing of a failure in mid-write
+    for asked, unbuffered in (("check --help", ""), ("check --help", "1"), ("--version", "1")):
+        done = run_shell(f"$RUN {asked} > /dev/full", PYTHONUNBUFFERED=unbuffered)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
     done = run_shell("$RUN cache >&-")
     assert (done.returncode, done.stderr) == (0, "")

@@ -184,7 +184,7 @@ def test_texts_that_differ_in_vowel_signs_alone_are_two_texts():
 
 @pytest.mark.parametrize("path", MEASURED_WITH, ids=lambda path: path.name)
 def test_what_the_demo_is_measured_with_is_never_trained_on(path):
-    with pytest.raises(InputError, match="Evaluate's demo measures with"):
+    with pytest.raises(InputError, match="Diagnose's demo measures with"):
         load(path)
     row = json.loads(path.read_text(encoding="utf-8").splitlines()[3])
     text = row.get("compressed") or list(row.values())[1]

@@ -214,12 +214,12 @@ def test_no_sentences(open_page: Open) -> None:
     assert "No sentence yet" in texts(app)
 
 
-def test_the_table_over_many_pairs_is_that_of_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_table_over_many_pairs_is_that_of_the_measurements() -> None:
+    measurements = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
     assert set(view.OVER_MANY_PAIRS) == set(METHOD_NAMES)
     for name, cells in view.OVER_MANY_PAIRS.items():
-        assert f"| {METHOD_NAMES[name]} | {' | '.join(cells)} |\n" in readme
-    assert view.MANY_PAIRS.split(" (")[0] in " ".join(readme.split())
+        assert f"| {METHOD_NAMES[name]} | {' | '.join(cells)} |\n" in measurements
+    assert view.MANY_PAIRS.split(" (")[0] in " ".join(measurements.split())
 
 
 def test_long_texts_are_tested_by_their_beginning_unless_asked(

@@ -27,6 +27,11 @@ def signed(value: float, digits: int = 3) -> str:
     return text.replace("-", "−") if text.strip("+-0.,") else text[1:]
 
 
+def as_read(value: float) -> str:
+    """A number with the decimals that were written in a file: "4.25" for 4,25, and "4" for 4.0."""
+    return f"{value:.12g}".replace("-", "−")
+
+
 def apart(*values: float, digits: int = 2, most: int = 3) -> tuple[str, ...]:
     """Numbers that are compared, all with so many decimals; with more, up to `most`, where different ones would read the same.
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_DIGITS = 6  # of a layer's number
 PREVIEWED_COLUMNS = 6
+NAME_ENCODING = "If letters are wrong, name the encoding: --encoding NAME"
 
 
 def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto", cuts: str = "sentences") -> None:
@@ -159,7 +160,7 @@ def add_rows(parser: argparse.ArgumentParser, example: str, usual_part: str) -> 
 
 
 def add_dialect(parser: argparse.ArgumentParser) -> None:
-    """The options of commands that read separated text, for where the reader guesses wrongly how it is written."""
+    """The options of commands that read a file of texts, for where the reader guesses wrongly how it is written."""
     for option, said in (
         ("--header", "whether the first row of a .csv or .tsv file names the columns"),
         ("--quotes", "whether quotes enclose its fields"),
@@ -176,10 +177,6 @@ def add_dialect(parser: argparse.ArgumentParser) -> None:
         choices=("comma", "semicolon", "tab", "bar"),
         help="what separates its fields (default: detected)",
     )
-
-
-def add_encoding(parser: argparse.ArgumentParser) -> None:
-    """The option of commands that read a file of text, for where its encoding is guessed wrongly."""
     parser.add_argument("--encoding", help="the encoding of the file (default: detected)")
 
 
@@ -190,10 +187,15 @@ def dialect_of(options: argparse.Namespace) -> DialectChoice:
     return DialectChoice(options.separator, options.quotes, options.escapes, options.header)
 
 
-def _note_otherwise(otherwise: Sequence[DialectChoice]) -> None:
-    """Write to standard error by which option a file is read in the other way, where how it is written was a guess."""
+def writer(options: argparse.Namespace) -> Callable[[str], None]:
+    """Where what was read of a file is written: with --dry-run it is the result, unless JSON goes to standard output."""
+    return say if getattr(options, "dry_run", False) and options.json != "-" else note
+
+
+def _tell_otherwise(otherwise: Sequence[DialectChoice], write: Callable[[str], None]) -> None:
+    """Write by which option a file is read in the other way, where how it is written was a guess."""
     for choice in otherwise:
-        note(f"How the file is written is a guess. If {choice.in_words}: {choice.as_options}")
+        write(f"How the file is written is a guess. If {choice.in_words}: {choice.as_options}")
 
 
 def columns_of(options: argparse.Namespace) -> dict[str, str] | None:
@@ -210,22 +212,23 @@ def columns_of(options: argparse.Namespace) -> dict[str, str] | None:
     return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
 
 
-def write_reading(reading: Reading, with_preview: bool = True) -> None:
-    """Write to standard error what became of the rows of a file, and how to choose otherwise where it was a guess."""
+def write_reading(reading: Reading, with_preview: bool = True, write: Callable[[str], None] | None = None) -> None:
+    """Write what became of the rows of a file, and how to choose otherwise where it was a guess: see `writer`."""
+    write = write or note
     for sentence in reading.sentences():
-        note(sentence)
+        write(sentence)
     if reading.is_guess:
         chosen = ",".join(f"{ours}={theirs}" for ours, theirs in reading.columns.items())
-        note(f"The columns are a guess. To choose others: --columns {chosen}")
-    _note_otherwise(reading.otherwise)
+        write(f"The columns are a guess. To choose others: --columns {chosen}")
+    _tell_otherwise(reading.otherwise, write)
     if reading.encoding_is_guess:
-        note("If letters are wrong, name the encoding: --encoding NAME")
+        write(NAME_ENCODING)
     if reading.part is not None and reading.part.is_default:
-        note(f"To use other rows: --part {' or '.join([*reading.part.counts, 'all'])}")
+        write(f"To use other rows: --part {' or '.join([*reading.part.counts, 'all'])}")
     for row in reading.preview if with_preview else ():
         read = "; ".join(f"{ours}: {text}" for ours, text in row.read.items())
-        note(f"Row {row.row}: {one_line(row.given)}")
-        note(f"  read as: {one_line(read)}" if read else f"  left out: {row.reason}")
+        write(f"Row {row.row}: {one_line(row.given)}")
+        write(f"  read as: {one_line(read)}" if read else f"  left out: {row.reason}")
 
 
 def one_line(text: str, most: int = 240) -> str:
@@ -394,11 +397,14 @@ def corpus_facts(corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def note_reading(corpus: Corpus, option: str = "") -> None:
-    """Write to standard error how the rows and columns of a corpus were read; `option` chooses another column."""
+def write_corpus(corpus: Corpus, option: str = "", write: Callable[[str], None] | None = None) -> None:
+    """Write how the rows and columns of a corpus were read (see `writer`); `option` chooses another column."""
+    write = write or note
     for sentence in corpus.report.sentences(tuple(corpus.columns), option):
-        note(sentence)
-    _note_otherwise(corpus.report.otherwise)
+        write(sentence)
+    _tell_otherwise(corpus.report.otherwise, write)
+    if corpus.report.encoding_guessed:
+        write(NAME_ENCODING)
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
@@ -410,17 +416,17 @@ def add_dry_run(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def previewed(corpus: Corpus) -> dict[str, Any]:
-    """The first rows of a corpus as they stand in the file beside what was read of them, on standard error; for --json too."""
+def previewed(corpus: Corpus, write: Callable[[str], None]) -> dict[str, Any]:
+    """Write the first rows of a corpus as they stand in the file beside what was read of them; returned for --json."""
     rows = []
     for sample in corpus.report.samples:
-        note(f"row {sample.row} in the file: {sample.written}")
+        write(f"row {sample.row} in the file: {sample.written}")
         read = {corpus.report.text_column: sample.text, **sample.columns}
         if sample.refused:
-            note(f"  refused: {sample.refused}")
+            write(f"  refused: {sample.refused}")
         else:
             for name, value in list(read.items())[:PREVIEWED_COLUMNS]:
-                note(f"  {name}: {value}")
+                write(f"  {name}: {value}")
         rows.append(
             {"row": sample.row, "written": sample.written}
             | ({"refused": sample.refused} if sample.refused else {"read": read})

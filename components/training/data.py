@@ -99,6 +99,17 @@ class TrainingData:
             digest.update(f"held out {self.held_out}".encode())
         return digest.hexdigest()
 
+    @property
+    def scores_in_words(self) -> str:
+        """Which scores the file has, and on which scale they are taken to be, which it does not say; of scored rows."""
+        assert self.labels is not None
+        low, high = self.score_range
+        least, most = (low + (high - low) * float(value) for value in (self.labels.min(), self.labels.max()))
+        return (
+            f"Scores from {least:.4g} to {most:.4g}, taken to be on a scale from {low:g} to {high:g}: "
+            "the model learns them as 0 to 1."
+        )
+
     def take(self, rows: Int64 | Sequence[int]) -> TrainingData:
         """These rows, in this order."""
         numbers = np.asarray(rows, np.int64)

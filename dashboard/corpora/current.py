@@ -22,6 +22,7 @@ import streamlit as st
 
 from components.errors import UserError
 from components.retrieval.corpora import corpus as reading
+from components.retrieval.corpora.column_names import is_question
 from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.corpora.readers.separated_rows import DialectChoice
@@ -213,14 +214,18 @@ def choose(corpus: Corpus | None, source: Source | None = None) -> None:
 
 
 def query_column(corpus: Corpus) -> str | None:
-    """The column with the queries: the chosen one, else "compressed", else the only one. None if it is not clear."""
+    """The column with the queries: the chosen one, else "compressed", the only one, or the only one that is named as
+    questions are. None if it is not clear."""
     names = list(corpus.columns)
     chosen = state.get("query_column")
     if chosen and chosen not in names:
         state.refuse("query_column", "", f"The corpus has no column “{chosen}”.")
     elif chosen:
         return str(chosen)
-    return PAIR_COLUMN if PAIR_COLUMN in names else names[0] if len(names) == 1 else None
+    if PAIR_COLUMN in names:
+        return PAIR_COLUMN
+    asked = [name for name in names if is_question(name)]
+    return names[0] if len(names) == 1 else asked[0] if len(asked) == 1 else None
 
 
 def topics(corpus: Corpus, most: int | None = None) -> Sequence[str] | None:

@@ -44,7 +44,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 MOST_NAME = 120  # characters of a file's name; what stands in its middle is left out
 _SHOWN = "_uploads_shown"  # session key: the ids of each uploader's files, by the uploader's key
 IN_CORPUS = "_corpus_files"  # session key: the files from which the session's corpus was read
-_REMOVED = "“Remove” deletes them, unless a corpus in use was read from them."
+_REMOVED = "× beside a file, or “Remove”, deletes it, unless a corpus in use was read from it."
 _KEPT = "_uploads_kept"  # session key: whether each file of an uploader could be kept, by the file's id
 
 

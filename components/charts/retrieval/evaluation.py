@@ -382,7 +382,7 @@ def predicted_against_people(
                 "opacity": 0.6 if len(given) > 60 else 0.85,
             },
             text=list(texts),
-            hovertemplate=f"%{{text}}<br>people %{{x:.2f}}, {unit} %{{y:.3f}}<extra></extra>",
+            hovertemplate=f"%{{text}}<br>people %{{x:.6~g}}, {unit} %{{y:.3f}}<extra></extra>",
             showlegend=False,
         )
     )

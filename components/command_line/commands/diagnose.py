@@ -63,7 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", metavar="FILE", help="write a report in Markdown into FILE")
     shared.add_rows(parser, "anchor=headline,positive=text", "the test rows")
     shared.add_dialect(parser)
-    shared.add_encoding(parser)
     shared.add_limits(parser)
     shared.add_embedding(parser, precision="float32", cuts="sentences")
 

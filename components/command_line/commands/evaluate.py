@@ -51,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_dry_run(parser)
     shared.add_rows(parser, "anchor=headline,positive=text", "the test rows")
     shared.add_dialect(parser)
-    shared.add_encoding(parser)
     parser.add_argument(
         "--rerank",
         metavar="K",
@@ -158,7 +157,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     name = options.pairs.name
     counts = {"queries": len(pairs), "correct_answers": pairs.right_texts, "documents": len(pairs.documents)}
     if options.dry_run:
-        shared.write_reading(reading)
+        shared.write_reading(reading, write=shared.writer(options))
         return {"file": str(options.pairs), "dry_run": True, **counts, "reading": reading.as_json()}
     rank: Callable[..., Any] = pairs.ranks_by_vectors
     if options.engine == "ray" and not pairs.has_several:
@@ -213,7 +212,7 @@ def read_pairs(options: argparse.Namespace, limits: Limits) -> tuple[Pairs, Read
     pairs = pairs_of_rows(name, answers, queries, reading.columns["anchor"])
     pairs.check_measurable()
     if pairs.has_several:
-        shared.note(
+        shared.writer(options)(
             f"{len(pairs):,} queries have {pairs.right_texts:,} correct answers: Recall@k is the share of queries with one of "
             "theirs among the first k, MRR is of the first one, nDCG@10 of all."
         )
@@ -333,14 +332,14 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
             "Leave it out, or name a file.",
         )
     graded = read_folder_fields(options.pairs, options.split, shared.limits_of(options)).chosen(*_fields(options))
-    report = graded.report
+    report, write = graded.report, shared.writer(options)
     if report.left_out:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in report.left_out.items())
-        shared.note(f"Left out: {counts}.")
+        write(f"Left out: {counts}.")
     for note in graded.notes:
-        shared.note(note)
+        write(note)
     if options.dry_run:
-        return _previewed(options, graded)
+        return _previewed(options, graded, write)
 
     ways = _Ways(
         graded.ranks_by_vectors,
@@ -366,9 +365,9 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _previewed(options: argparse.Namespace, graded: GradedSet) -> dict[str, Any]:
+def _previewed(options: argparse.Namespace, graded: GradedSet, write: Callable[[str], None]) -> dict[str, Any]:
     """How a folder was read, with its first queries and one right document of each."""
-    shared.note(
+    write(
         f"{len(graded.documents):,} documents ({', '.join(graded.document_fields)}), {len(graded.queries):,} queries "
         f"({graded.query_field}), {graded.report.files['judgements']} read."
     )
@@ -379,8 +378,8 @@ def _previewed(options: argparse.Namespace, graded: GradedSet) -> dict[str, Any]
         )
     ]
     for row in rows:
-        shared.note(f"query: {row['query'][:200]}")
-        shared.note(f"  right document: {row['document'][:200]}")
+        write(f"query: {row['query'][:200]}")
+        write(f"  right document: {row['document'][:200]}")
     return {
         "file": str(options.pairs),
         "dry_run": True,

@@ -9,6 +9,7 @@ from typing import Any
 
 from components.command_line import options as shared
 from components.errors import InputError
+from components.numbers import counted
 from components.sizes import in_words
 
 NAME = "index"
@@ -25,7 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_dry_run(parser)
     parser.add_argument("--text-column", help="the column with the sentences (default: detected)")
     shared.add_dialect(parser)
-    shared.add_encoding(parser)
     parser.add_argument(
         "--dtype", default="auto", help="float32, float16, or auto for float32 up to 2 GB (default: auto)"
     )
@@ -53,20 +53,24 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     with files_at(options.corpus, limits) as (files, left_out):
         name = Path(options.corpus).name
         corpus = read_corpus(files, name, options.text_column, options.encoding, limits, dialect=dialect)
-    report = corpus.report
+    report, write = corpus.report, shared.writer(options)
 
-    def note_reading() -> None:
+    def write_reading() -> None:
         if left_out:
             named = ", ".join(left_out[:3])
-            shared.note(f"{len(left_out):,} files (other formats, links, or not documents) are left out ({named}).")
-        shared.note_reading(corpus, "--text-column NAME")
+            verb = "is" if len(left_out) == 1 else "are"
+            write(
+                f"{counted(len(left_out), 'file')} (other formats, links, or not documents) {verb} left out ({named})."
+            )
+        shared.write_corpus(corpus, "--text-column NAME", write)
         if report.duplicates:
-            shared.note(f"{report.duplicates:,} sentences occur more than once; all are kept.")
+            verb = "repeats" if report.duplicates == 1 else "repeat"
+            write(f"{counted(report.duplicates, 'sentence')} {verb} an earlier one; all are kept.")
 
     facts = {**shared.corpus_facts(corpus), "left_out_files": left_out}
     if options.dry_run:
-        note_reading()
-        return {"file": options.corpus, **shared.previewed(corpus), **facts}
+        write_reading()
+        return {"file": options.corpus, **shared.previewed(corpus, write), **facts}
     assert options.out is not None
     backend = shared.load(options)
     embed_options = shared.embed_options(backend, options, "document")
@@ -76,8 +80,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
         embed = partial(embed_on_ray, address=options.address)
     # What is said of the file comes with the first progress: until then a wrong option is answered with one line.
-    with shared.progress_bar(f"Embedding {corpus.name}", before=note_reading) as report_progress:
+    with shared.progress_bar(f"Embedding {corpus.name}", before=write_reading) as report_progress:
         index = build_index(backend, corpus, options.out, embed_options, options.dtype, report_progress, embed=embed)
+    unknown_language = shared.unknown_languages(backend, {"the texts": corpus.texts})
     info = index.info
     size = index.nbytes
     shared.note(
@@ -89,6 +94,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "model": info.model,
         "prompt": info.options.prompt,
         "not_applied": list(backend.not_applied),
+        "unknown_language": unknown_language,
         "revision": info.revision,
         "layers": list(info.options.layers),
         "poolings": list(info.options.poolings),

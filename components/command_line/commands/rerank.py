@@ -17,11 +17,11 @@ from components.command_line.commands import search
 from components.errors import InputError
 
 if TYPE_CHECKING:
-    from components.retrieval.corpora.readers.limits import Limits
+    from components.retrieval.corpora.corpus import Corpus
 
 NAME = "rerank"
 HELP = "search an index for many queries, and put the hits of each into the order of a cross-encoder"
-COLUMNS = ("query", "question", "text")  # of a file with several columns, the first that it has
+TEXT = "text"  # the column of a file without one that is named as queries are
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-k", type=int, default=100, help="how many hits of each query are re-ranked (default: 100)")
     parser.add_argument("--query-column", help="the column with the queries (default: query, or detected)")
+    shared.add_dialect(parser)
     shared.add_cross_encoder(parser)
     parser.add_argument(
         "--precision",
@@ -58,17 +59,21 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.k < 1:
         raise InputError(f"k is {options.k}.", "At least 1 hit can be re-ranked.", "Write for example -k 100")
     index, layer, pooling = search.opened(options)
-    queries = _queries(options)
+    read = _queries(options)
+    queries = read.texts
     cross_encoder, label = shared.load_cross_encoder(options)
     score = partial(cross_encoder.score_pairs, label=label, precision=options.precision, max_length=options.max_length)
     score([], [])  # raises for options that the model does not have
     backend = shared.load_with_prompt(index.info.model, options.prompt)
     similarity = checked_similarity(options.similarity or backend.sentence_config.similarity)
+    unknown_language = shared.unknown_languages(backend, {"the index": index.texts, "the queries": queries})
     started = time.perf_counter()
     vectors = query_vectors(backend, queries, index.info)[layer, pooling]
     rows = index.engine(layer, pooling).search(vectors, options.k, similarity).indices  # [query, candidate]
     retrieved = time.perf_counter()
-    with shared.progress_bar("Re-ranking", " pairs") as report_progress:
+    # Said with the first progress: until then a wrong option is answered with one line.
+    tell = partial(shared.write_corpus, read, "--query-column NAME")
+    with shared.progress_bar("Re-ranking", " pairs", before=tell) as report_progress:
         # Only the candidates are read: an index may hold millions of texts.
         used, places = np.unique(rows, return_inverse=True)
         documents = [index.texts[int(row)] for row in used]
@@ -106,6 +111,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "pooling": pooling,
         "similarity": similarity,
         "not_applied": list(backend.not_applied),
+        "unknown_language": unknown_language,
         "cross_encoder": cross_encoder.spec.key,
         "cross_encoder_revision": cross_encoder.revision,
         "cross_encoder_label": None if label is None else cross_encoder.pair_labels()[label],
@@ -116,23 +122,19 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _queries(options: argparse.Namespace) -> tuple[str, ...]:
+def _queries(options: argparse.Namespace) -> Corpus:
     """The queries of the file. Raises InputError for a file without one."""
+    from components.retrieval.corpora.column_names import is_question
     from components.retrieval.corpora.corpus import read_corpus
-
-    path: Path = options.queries
-    limits = shared.limits_of(options)
-    column = options.query_column
-    if column is None and path.suffix.lower() != ".txt":
-        columns = _columns(path, limits)
-        column = next((name for name in COLUMNS if name in columns), None)
-    corpus = read_corpus(path, path.name, column, limits=limits)
-    shared.write_left_out(corpus.report.bad_count, len(corpus))
-    return corpus.texts
-
-
-def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
-    """The names of the file's columns."""
     from components.retrieval.corpora.readers.files import read_table
 
-    return tuple(read_table(path, path.name, limits=limits, max_rows=1).columns)
+    path: Path = options.queries
+    limits, dialect = shared.limits_of(options), shared.dialect_of(options)
+    column = options.query_column
+    if column is None and path.suffix.lower() != ".txt":
+        names = read_table(path, path.name, options.encoding, limits, max_rows=1, dialect=dialect).columns
+        column = next(
+            (name for name in names if is_question(name)), next((name for name in names if name == TEXT), None)
+        )
+    corpus = read_corpus(path, path.name, column, options.encoding, limits, dialect=dialect)
+    return corpus

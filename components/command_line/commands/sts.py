@@ -19,7 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     shared.add_rows(parser, "sentence1=left,sentence2=right,label=value", "the test rows")
     shared.add_dialect(parser)
-    shared.add_encoding(parser)
     parser.add_argument("--dry-run", action="store_true", help="say what was read of the file; measure nothing")
     shared.add_limits(parser)
     shared.add_embedding(parser, precision="float32")
@@ -39,10 +38,11 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     )
     assert pairs.reading is not None
     if options.dry_run:
-        shared.write_reading(pairs.reading)
+        shared.write_reading(pairs.reading, write=shared.writer(options))
         return {"file": str(options.pairs), "pairs": len(pairs.first), "reading": pairs.reading.as_json()}
     backend = shared.load(options)
     embed_options = shared.embed_options(backend, options, None)
+    unknown_language = shared.unknown_languages(backend, {"the pairs": [*pairs.first, *pairs.second]})
     shared.write_reading(pairs.reading, with_preview=False)
     with shared.progress_bar(f"Embedding {options.pairs.name}") as report_progress:
         grid = sts.similarity_grid(backend, pairs, embed_options, report_progress)
@@ -59,5 +59,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "revision": backend.revision,
         "precision": embed_options.precision,
         "not_applied": list(backend.not_applied),
+        "unknown_language": unknown_language,
         "runs": runs,
     }

@@ -93,7 +93,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the train rows, with the dev rows held out; test rows are never trained on",
     )
     shared.add_dialect(parser)
-    shared.add_encoding(parser)
     parser.add_argument("--model", default=None, help="a hub id, a folder, run:NAME, or embedded (the default)")
     parser.add_argument("--full", action="store_true", help="train all weights (default: low-rank adapters)")
     parser.add_argument("--rank", type=int, help="rank of the adapters (default: 8)")

@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a file with texts, at most 1,000 (default: three: a short one, a long one, and one with capitals and accents)",
     )
     parser.add_argument("--text-column", help="the column with the texts (default: detected)")
+    shared.add_dialect(parser)
     shared.add_limits(parser)
 
 
@@ -39,7 +40,15 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.texts is not None:
         from components.retrieval.corpora.corpus import read_corpus
 
-        corpus = read_corpus(options.texts, options.texts.name, options.text_column, limits=shared.limits_of(options))
+        corpus = read_corpus(
+            options.texts,
+            options.texts.name,
+            options.text_column,
+            options.encoding,
+            shared.limits_of(options),
+            dialect=shared.dialect_of(options),
+        )
+        shared.write_corpus(corpus, "--text-column NAME")
         texts = corpus.texts
     comparison.check(texts)
     with shared.progress_bar("Downloading the model", unit="B") as report_progress:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from components.errors import InputError
+from components.retrieval.corpora.column_names import ANSWERS, BODIES, TEXTS, plain
 from components.retrieval.corpora.readers.encoding import clean
 from components.retrieval.corpora.readers.table import MOST_COLUMNS, SET_COLUMN
 
@@ -25,7 +26,18 @@ KEYS_SHOWN = 20  # of objects that become columns
 ID_COLUMN, TITLE_COLUMN, TEXT_COLUMN = "_id", "title", "text"  # of the documents of BEIR and mteb
 MOST_DEPTH = 4  # of objects in objects, whose keys become columns
 # Names of a column that is the text, best first. Names that come in pairs (sentence1, sentence2) are not among them.
-TEXT_NAMES = ("text", "sentence", "sentences", SET_COLUMN, "content", "passage", "document", "article", "headline")
+TEXT_NAMES: tuple[str, ...] = (
+    "text",
+    "sentence",
+    "sentences",
+    SET_COLUMN,
+    "content",
+    "passage",
+    "document",
+    "article",
+    "headline",
+)
+TEXT_NAMES += (*map(plain, (*TEXTS, *BODIES, *ANSWERS)),)  # beside a question or a title they are what is searched
 
 
 # Keys of a turn in a conversation: who speaks, and what is said, as chat models and exports of chats have them.
@@ -71,12 +83,12 @@ def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | N
         return TextColumn(chosen, "as asked")
     turns = next((column for column, values in columns.items() if are_turns(values)), None)
     guess = guess_text(columns)
-    if guess is not None and (turns is None or (guess != turns and guess.casefold() in TEXT_NAMES)):
+    if guess is not None and (turns is None or (guess != turns and plain(guess) in TEXT_NAMES)):
         if len(columns) == 1:
             return TextColumn(guess, "the only column")
         if guess == TEXT_COLUMN and is_collection(columns):
             return TextColumn(guess, f"each behind its {TITLE_COLUMN}, as in BEIR's measures", title=TITLE_COLUMN)
-        if guess.casefold() in TEXT_NAMES:
+        if plain(guess) in TEXT_NAMES:
             return TextColumn(guess, "by its name")
         return TextColumn(guess, "a guess: its texts are by far the longest", is_guess=True)
     if turns is not None:
@@ -136,11 +148,11 @@ def guess_text(columns: Mapping[str, Sequence[Any]]) -> str | None:
     previews = [_preview(name, values, False) for name, values in columns.items()]
     texts = {preview.name: preview.mean_characters for preview in previews if preview.is_text}
     for text_name in TEXT_NAMES:
-        named = [name for name in texts if name.casefold() == text_name]
+        named = [name for name in texts if plain(name) == text_name]
         if named:
             return named[0] if len(named) == 1 else None
     for text_name in TEXT_NAMES:  # the name decides although most of the first rows hold no text: those are bad rows
-        named = [name for name in columns if name.casefold() == text_name]
+        named = [name for name in columns if plain(name) == text_name]
         if len(named) == 1:
             return named[0]
     longest = sorted(texts, key=lambda name: -texts[name])
@@ -206,10 +218,10 @@ def _on_objects(name: str, kept: Sequence[Any], rest: Sequence[Any]) -> str:
         shown = ", ".join(clean(str(key)).text[:80] for key in keys[:KEYS_SHOWN])
         return shown + (f" and {len(keys) - KEYS_SHOWN:,} others" if len(keys) > KEYS_SHOWN else "")
 
-    said = f"The column {name} holds objects, which are read as the columns {listed(kept)}."
+    said = f"The {called(name)} holds objects, which are read as the columns {listed(kept)}."
     if not kept:
-        said = f"The column {name} holds objects, which are not divided."
-    beyond = f" Beyond {MOST_COLUMNS} columns, these stay in the column {name}: {listed(rest)}."
+        said = f"The {called(name)} holds objects, which are not divided."
+    beyond = f" Beyond {MOST_COLUMNS} columns, these stay in the {called(name)}: {listed(rest)}."
     return said + (beyond if rest else "")
 
 
@@ -220,6 +232,11 @@ def _may_be_text(value: Any) -> bool:
 def _given(values: Sequence[Any]) -> int:
     """Values that are not empty."""
     return sum(not (value is None or (isinstance(value, str) and not value)) for value in values)
+
+
+def called(name: str) -> str:
+    """A column in a sentence: "column score", and "column 4" for one that is only numbered."""
+    return name if re.fullmatch(r"column \d+", name) else f"column {name}"
 
 
 def as_text(value: Any) -> str:

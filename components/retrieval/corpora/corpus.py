@@ -26,6 +26,7 @@ from components.retrieval.corpora.columns import (
     ColumnPreview,
     TextColumn,
     as_text,
+    called,
     flattened,
     preview_columns,
 )
@@ -108,7 +109,10 @@ class ReadReport:
         """How the file was read, in sentences: its rows, its columns, and whatever is a guess, with how another is chosen."""
         others = f"; kept beside it: {_named(other_columns)}" if other_columns else ""
         another = f" Another: {how_to_choose}." if other_columns and how_to_choose else ""
-        said = [self.counted, f"The sentences are the column {self.text_column} ({self.text_reason}){others}.{another}"]
+        said = [
+            self.counted,
+            f"The sentences are the {called(self.text_column)} ({self.text_reason}){others}.{another}",
+        ]
         if self.refused:
             said.insert(1, self.refused)
         if self.left_out:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from components.arrays import Int64, read_only
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.retrieval.corpora.columns import called
 from components.retrieval.corpora.rows.same import normalised
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.graded.ranks import ranker_relevant_ranks, vector_relevant_ranks
@@ -176,9 +177,9 @@ class Pairs:
             return ""
         values = "value" if len(self) == 1 else "values"
         return (
-            f"The column {self.column or QUERY_COLUMN} has {len(self):,} different {values} for {self.right_texts:,} texts, so "
-            "that it looks like a category: if it is one, these measures say how often a text of the category comes first, and "
-            "not how well a query finds its answer."
+            f"The {called(self.column or QUERY_COLUMN)} has {len(self):,} different {values} for {self.right_texts:,} texts, "
+            "so that it looks like a category: if it is one, these measures say how often a text of the category comes first, "
+            "and not how well a query finds its answer."
         )
 
 

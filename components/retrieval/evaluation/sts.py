@@ -200,4 +200,20 @@ def _usable(rows: Rows, name: str, most: int | None) -> ScoredPairs:
             "Choose a part of the file, or use `python -m components sts`.",
         )
     first, second = zip(*(row.texts for row in rows.rows), strict=True)
+    reading = replace(
+        reading, notes=(*reading.notes, *_note_on_repeated(list(zip(first, second, strict=True)), scores))
+    )
     return ScoredPairs(first, second, scores, reading.lost, reading)
+
+
+def _note_on_repeated(pairs: Sequence[tuple[str, str]], scores: Sequence[float]) -> list[str]:
+    """That pairs repeat an earlier one, which the measures count each time, and how many of them have another score."""
+    first: dict[tuple[str, str], float] = {}
+    others = [score != first.setdefault(pair, score) for pair, score in zip(pairs, scores, strict=True)]
+    repeated, differ = len(pairs) - len(first), sum(others)
+    if not repeated:
+        return []
+    other = f", {differ:,} of them with another score" if differ else ""
+    return [
+        f"{counted(repeated, 'pair')} {'repeats' if repeated == 1 else 'repeat'} an earlier one{other}; each counts."
+    ]

@@ -13,6 +13,7 @@ from scipy import stats
 from components.arrays import Float64
 from components.charts import theme
 from components.charts.retrieval import evaluation as charts
+from components.numbers import as_read
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.corpora.readers.separated_rows import AS_FOUND
 from components.retrieval.corpora.rows.roles import AS_CHOSEN, LABEL
@@ -321,7 +322,7 @@ def _one_run(
         "**The largest errors**: pairs whose rank among all pairs differs most from their rank by people's scores"
     )
     table = _errors(pairs, predicted, LARGEST, unit)
-    table["people"] = [theme.number(value, 1) for value in table["people"]]
+    table["people"] = [as_read(value) for value in table["people"]]
     table[unit] = table[unit].map(theme.number)
     figures.plain_table(table.drop(columns=["number"]))
 

@@ -12,6 +12,7 @@ import streamlit as st
 
 from components.errors import InputError
 from components.retrieval.corpora import corpus as reading
+from components.retrieval.corpora.column_names import is_question
 from components.retrieval.corpora.columns import ID_COLUMN, TEXT_COLUMN, TITLE_COLUMN, is_collection
 from components.retrieval.corpora.corpus import PAIR_COLUMN
 from dashboard import access, caching, navigation, state
@@ -190,7 +191,7 @@ def guessed(columns: Sequence[ColumnPreview]) -> tuple[str, str]:
     """The columns of the right texts and of the queries, each empty where it is not clear."""
     text = next((column.name for column in columns if column.is_guess), "")
     others = [column.name for column in columns if column.is_text and column.name != text]
-    named = [name for name in others if name.casefold() in {QUERY, PAIR_COLUMN}]
+    named = [name for name in others if is_question(name) or name.casefold() == PAIR_COLUMN]
     query = named[0] if len(named) == 1 else others[0] if len(others) == 1 and text else ""
     if not text and query and len(others) == FEWEST:  # of two columns the other one
         text = next(name for name in others if name != query)

@@ -17,6 +17,7 @@ from components.charts.retrieval import evaluation as evaluation_charts
 from components.errors import InputError, UserError
 from components.jobs import part_of
 from components.model.catalog import RUN_PREFIX, spec_of
+from components.numbers import as_read
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import pair_runs, sts
 from components.retrieval.evaluation.metrics import Interval, first_ranks
@@ -402,7 +403,7 @@ def _largest(pairs: ScoredPairs, cosines: Cosines) -> None:
         pd.DataFrame(
             [
                 {
-                    "people": f"{pairs.scores[row]:.1f}",
+                    "people": as_read(pairs.scores[row]),
                     "before": theme.number(cosines.base[row]),
                     "after": theme.number(cosines.tuned[row]),
                     "first": pairs.first[row],

@@ -12,6 +12,7 @@ import streamlit as st
 from components import numbers
 from components.arrays import Float32, Int64
 from components.charts import training as charts
+from components.retrieval.corpora.columns import called
 from components.snippets import training as snippets
 from components.snippets.code import NoCode
 from components.training import data as training_data
@@ -199,11 +200,13 @@ def _split(plan: Plan) -> None:
 
 def _columns(rows: TrainingData) -> None:
     """Which column was read as what."""
-    parts = [f"{side(ours)} = column “{messages.escape(theirs)}”" for ours, theirs in rows.read_from.items()]
+    parts = [
+        f"{side(ours)} = {theirs if called(theirs) == theirs else f'column “{messages.escape(theirs)}”'}"
+        for ours, theirs in rows.read_from.items()
+    ]
     labels = f" Labels: {', '.join(map(messages.escape, rows.label_names))}." if rows.label_names else ""
     if rows.kind == "scored":
-        low, high = rows.score_range
-        labels = f" Scores from {low:g} to {high:g}; the model learns them as 0 to 1."
+        labels = f" {rows.scores_in_words}"
     st.caption(f"Recognised as {rows.kind}" + (f": {'; '.join(parts)}." if parts else ".") + labels)
 
 
@@ -267,7 +270,7 @@ def _frame(rows: TrainingData) -> pd.DataFrame:
         frame["label"] = [rows.label_names[int(number)] for number in rows.labels]
     elif rows.labels is not None:
         low, high = rows.score_range
-        frame["score"] = [numbers.number(low + (high - low) * float(score), 2) for score in rows.labels]
+        frame["score"] = [numbers.as_read(float(f"{low + (high - low) * float(score):.6g}")) for score in rows.labels]
     return frame
 
 

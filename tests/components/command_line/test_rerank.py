@@ -60,6 +60,16 @@ def test_a_label_is_chosen_by_name_or_number(label, index, three_labels, tmp_pat
     assert expected.tolist() == sorted(expected, reverse=True)
 
 
+def test_how_the_queries_are_written_can_be_chosen(index, three_labels, tmp_path):
+    path = tmp_path / "fragen.csv"
+    path.write_bytes("Nr;Frage\n1;Wo schläft der Bär?\n2;Wer lügt?\n".encode("mac_roman"))
+    model = ("--cross-encoder", str(three_labels), "--label", "1", "-k", "1", "--json", "-")
+    done = run("rerank", str(index), str(path), "--separator", "semicolon", "--encoding", "mac_roman", *model)
+    assert done.returncode == 0, done.stderr
+    assert [each["query"] for each in json.loads(done.stdout)["queries"]] == ["Wo schläft der Bär?", "Wer lügt?"]
+    assert "The sentences are the column Frage (as asked); kept beside it: Nr." in done.stderr
+
+
 def test_evaluate_ranks_by_the_chosen_label(graded, three_labels):
     arguments = ("evaluate", str(graded), "--rerank", "3", "--cross-encoder", str(three_labels))
     results = [json.loads(run(*arguments, "--label", name, "--json", "-").stdout) for name in ("neutral", "2")]

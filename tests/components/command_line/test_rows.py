@@ -176,10 +176,37 @@ def test_a_guessed_encoding_is_named_and_can_be_chosen(written, command):
 def test_scored_pairs_can_be_read_in_an_encoding(written):
     rows = "sentence1;sentence2;score\nDer Bär schläft.;Ein Bär ruht.;4,5\nEr lügt.;Es schneit.;0,5\n"
     path = written("mac.csv", rows.encode("mac_roman"))
-    assert "The encoding " in run("sts", path, "--dry-run").stderr
+    assert "The encoding " in run("sts", path, "--dry-run").stdout
     chosen = run("sts", path, "--dry-run", "--encoding", "mac_roman")
-    assert "Der Bär schläft." in chosen.stderr
-    assert "is a guess" not in chosen.stderr
+    assert "Der Bär schläft." in chosen.stdout
+    assert "is a guess" not in chosen.stdout + chosen.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "read"),
+    [
+        ("index", "  Antwort: Ja, wir nehmen alle Karten."),
+        ("evaluate", "Columns: anchor = Frage, positive = Antwort (by"),
+    ],
+)
+def test_a_dry_run_is_the_result_and_knows_german_names(written, command, read):
+    path = written("fragen.csv", b"Nr;Frage;Antwort\n1;Wo ist es?;Im Konto.\n2;Karte?;Ja, wir nehmen alle Karten.\n")
+    done = run(command, path, "--dry-run")
+    assert read in done.stdout
+    assert done.stderr == ""
+    assert "by its name" in done.stdout or "by their names" in done.stdout
+
+
+def test_repeated_scored_pairs_are_counted_and_each_counts(written):
+    rows = [("Der Bär schläft.", "4,25"), ("Er lügt.", "1"), ("Er lügt.", "1"), ("Er lügt.", "2"), ("Es taut.", "0")]
+    table = "".join(f"{one};Es schneit.;{score}\n" for one, score in rows)
+    path = written("sts.csv", f"sentence1;sentence2;score\n{table}".encode())
+    done = run("sts", path, "--json", "-")
+    said = "2 pairs repeat an earlier one, 1 of them with another score; each counts."
+    assert said in done.stderr
+    result = json.loads(done.stdout)
+    assert said in result["reading"]["notes"]
+    assert [each["n"] for each in result["runs"]] == [5]
 
 
 def test_an_encoding_is_not_for_a_folder(tmp_path):

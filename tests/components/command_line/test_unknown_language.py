@@ -1,4 +1,4 @@
-"""`why`, `search` and `evaluate` say on standard error and in their JSON that the model does not know the language."""
+"""Commands say on standard error and in their JSON that the model does not know the language."""
 
 from __future__ import annotations
 
@@ -28,10 +28,17 @@ def test_why_names_the_text(loaded_once):
 def test_search_names_the_index_and_the_query(loaded_once, tmp_path):
     for name, lines in (("thai", THAI), ("english", ("The bank is closed.", "A dog ran."))):
         (tmp_path / f"{name}.txt").write_text("\n".join(lines), encoding="utf-8")
-        assert run("index", str(tmp_path / f"{name}.txt"), "--out", str(tmp_path / name)).returncode == 0
+        made = run("index", str(tmp_path / f"{name}.txt"), "--out", str(tmp_path / name), "--json", "-")
+        is_said(made, ["the texts"] if name == "thai" else [])
     is_said(run("search", str(tmp_path / "thai"), "the bank", "--json", "-"), ["the index"])
     is_said(run("search", str(tmp_path / "english"), THAI[0], "--json", "-"), ["the query"])
     is_said(run("search", str(tmp_path / "english"), "the bank", "--json", "-"), [])
+
+
+def test_agreement_names_the_pairs(loaded_once, tmp_path):
+    path = tmp_path / "scored.csv"
+    path.write_text(f"sentence1,sentence2,score\n{THAI[0]},{THAI[1]},4\n{THAI[1]},ที่ธนาคารตอนเช้า,1\n", encoding="utf-8")
+    is_said(run("sts", str(path), "--json", "-"), ["the pairs"])
 
 
 def test_evaluate_names_texts_and_queries(loaded_once, tmp_path):

@@ -337,7 +337,7 @@ def test_the_box_says_how_long_files_stay_where_they_do(
     files: KeptFiles, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert uploads.how_long_kept() == (
-        "Files stay on this server until 7 days after their last use. “Remove” deletes them, "
+        "Files stay on this server until 7 days after their last use. × beside a file, or “Remove”, deletes it, "
         "unless a corpus in use was read from them."
     )
     files.problem = "Read-only file system"

@@ -34,6 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sample", metavar="CORPUS", help="sentences of your own to measure with (default: the demo corpus)"
     )
+    parser.add_argument("--text-column", help="the sample's column with the sentences (default: detected)")
+    shared.add_dialect(parser)
     parser.add_argument(
         "--rate", type=float, help="sentences a second of one machine (default: measured here, on the sample)"
     )
@@ -95,7 +97,16 @@ def _sample(options: argparse.Namespace) -> Sequence[str]:
     path: str | None = options.sample
     if path is None:
         return demo_sentences()
-    texts = read_corpus(Path(path), Path(path).name, limits=shared.limits_of(options)).texts
+    corpus = read_corpus(
+        Path(path),
+        Path(path).name,
+        options.text_column,
+        options.encoding,
+        shared.limits_of(options),
+        dialect=shared.dialect_of(options),
+    )
+    shared.write_corpus(corpus, "--text-column NAME")
+    texts = corpus.texts
     if not len(texts):
         raise InputError(f"{path} has no sentences.", "A rate is measured on some.", "Choose another file.")
     return list(islice(texts, MEASURED))

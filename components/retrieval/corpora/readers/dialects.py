@@ -17,6 +17,7 @@ from dataclasses import replace
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
+from components.retrieval.corpora.column_names import ANSWERS, BODIES, QUESTIONS, TEXTS, TITLES, plain
 from components.retrieval.corpora.readers.separated_rows import (
     AS_FOUND,
     SEPARATORS,
@@ -35,9 +36,9 @@ CLEAR_LINES = 3  # that have to speak for a dialect: else it is a guess
 MOST_RUNAWAYS = 20  # while a dialect is judged
 HEADER_WORDS = 4  # a name of a column can have as many words and more, but then it does not end as a sentence does
 KNOWN_NAMES = frozenset(
-    {"id", "_id", "text", "sentence", "title", "label", "score", "query", "document", "passage", "answer"}
+    {"id", "_id", "text", "sentence", "label", "score", "document", "passage", "sentence1", "sentence2"}
 )
-KNOWN_NAMES |= {"question", "sentence1", "sentence2", "anchor", "positive"}
+KNOWN_NAMES |= {"anchor", "positive", *map(plain, (*QUESTIONS, *ANSWERS, *TITLES, *BODIES, *TEXTS))}
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 NO_VALUES = frozenset({"na", "n/a", "nan", "none", "null", "nil"})  # words that stand for no number
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?")
@@ -131,7 +132,7 @@ def has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     times, a question above texts that are none. It does not where a text stands beside a number in a column of numbers,
     where all of its fields are sentences or questions as those below, or two are texts of several words.
     """
-    if not rows or any(field.strip().casefold() in KNOWN_NAMES for field in first):
+    if not rows or any(plain(field) in KNOWN_NAMES for field in first):
         return True
     columns = [[row[place] for row in rows if row[place].strip()] for place in range(len(first))]
     fields = [(field.strip(), below) for field, below in zip(first, columns, strict=True) if field.strip()]

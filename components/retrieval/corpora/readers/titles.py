@@ -10,6 +10,7 @@ import csv
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from components.retrieval.corpora.column_names import plain
 from components.retrieval.corpora.readers.dialects import (
     DELIMITERS,
     HEADER_WORDS,
@@ -60,7 +61,7 @@ def _above_names(rows: Sequence[Sequence[str]]) -> Titles:
             )
         if _filled(row) == 1:
             text = next(field.strip() for field in row if field.strip())
-            if len(titles) == MOST_TITLES or text.casefold() in KNOWN_NAMES or is_number(text):
+            if len(titles) == MOST_TITLES or plain(text) in KNOWN_NAMES or is_number(text):
                 return Titles()
             titles.append((place, text))
     return Titles()
@@ -77,7 +78,7 @@ def _are_names(
         return False
     if any(words_in(name) > _NAME_WORDS or is_number(name) for name in names):
         return False
-    if any(name.casefold() in KNOWN_NAMES for name in names):
+    if any(plain(name) in KNOWN_NAMES for name in names):
         return True
     # Without a known name: every column has one, the titles are written in as many fields, and a column differs from its name.
     if len(names) < len(row) or any(len(rows[place]) != len(row) for place, _ in titles) or not has_names(row, alike):

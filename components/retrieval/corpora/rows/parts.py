@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from components.errors import InputError
-from components.retrieval.corpora.columns import as_text
+from components.retrieval.corpora.columns import as_text, called
 
 Part = Literal["train", "dev", "test"]
 ALL = "all"
@@ -79,7 +79,7 @@ class ChosenPart:
             used = f"the {self.used} rows are trained on and the {self.held_out} rows held out; no others are used"
         if self.others:
             parts += f"; no part: {_listed(self.others)}"
-        return f"The column {self.column} names the part of each row ({parts}): {used}."
+        return f"The {called(self.column)} names the part of each row ({parts}): {used}."
 
 
 def find_parts(columns: Mapping[str, Sequence[Any]]) -> Parts | None:
@@ -142,7 +142,7 @@ def choose_part(
         if wanted != ALL and wanted not in counts:
             raise InputError(
                 f"{name} has no {wanted[:40]!r} rows.",
-                f"Its column {parts.column} has {', '.join(f'{part} ({count:,})' for part, count in counts.items())}.",
+                f"Its {called(parts.column)} has {', '.join(f'{part} ({count:,})' for part, count in counts.items())}.",
                 f"Choose one of these, or {ALL}.",
             )
         return ChosenPart(parts.column, counts, wanted, is_default=False, others=parts.others)
@@ -151,7 +151,7 @@ def choose_part(
         only = " and ".join(counts)
         others = f"; no part: {_listed(parts.others)}" if parts.others else ""
         raise InputError(
-            f"The column {parts.column} of {name} calls all rows {only}{others}.",
+            f"The {called(parts.column)} of {name} calls all rows {only}{others}.",
             "Rows that a file calls test are not trained on.",
             f"Choose another file, or choose the part {next(iter(counts))} (--part {next(iter(counts))}).",
         )

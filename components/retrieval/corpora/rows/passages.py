@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.numbers import counted
-from components.retrieval.corpora.columns import divided, is_missing
+from components.retrieval.corpora.columns import called, divided, is_missing
 
 SAMPLE_ROWS = 1_000
 SET_ITEMS = 10  # of a list of texts that become columns
@@ -94,14 +94,14 @@ def _with_written_lists(name: str, values: Sequence[Any]) -> tuple[Sequence[Any]
         return values, []
     if 2 * lists <= given:
         looks = (
-            f"{counted(lists, 'cell')} of the column {name} {'looks like a list' if lists == 1 else 'look like lists'}"
+            f"{counted(lists, 'cell')} of the {called(name)} {'looks like a list' if lists == 1 else 'look like lists'}"
         )
         return values, [f"{looks}; since most others do not, all are read as they stand."]
     result = [
         value if one is None and not (isinstance(value, str) and not value.strip()) else one
         for value, one in zip(values, read, strict=True)
     ]
-    said = f"The column {name} holds lists that are written as text; they are read as lists."
+    said = f"The {called(name)} holds lists that are written as text; they are read as lists."
     if lists < given:
         others = given - lists
         stay = "is read as it stands" if others == 1 else "are read as they stand"

@@ -12,7 +12,8 @@ from typing import Any
 
 from components.errors import InputError
 from components.numbers import counted
-from components.retrieval.corpora.columns import TEXT_NAMES, are_turns, as_text, is_missing, list_of_turns
+from components.retrieval.corpora.column_names import plain
+from components.retrieval.corpora.columns import TEXT_NAMES, are_turns, as_text, called, is_missing, list_of_turns
 from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
 from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
 from components.retrieval.corpora.readers.limits import Count, Limits
@@ -84,7 +85,7 @@ class Rows:
             own = first.get(places.get(number, -1))
             read = {} if own is None else dict(zip(self.names, own.texts, strict=True))
             if own is not None and own.label is not None:
-                read[LABEL] = f"{own.label:g}" if isinstance(own.label, float) else own.label
+                read[LABEL] = f"{own.label:.12g}" if isinstance(own.label, float) else own.label
             preview.append(
                 PreviewedRow(number, given, read, "" if read else reasons.get(number, "equal to an earlier one"))
             )
@@ -235,7 +236,7 @@ def _recognised(
         if chosen:
             raise
         raise list_of_turns(name, turns[0]) from problem
-    if recognised.is_guess or (len(others) == 1 and next(iter(others)).casefold() not in TEXT_NAMES):
+    if recognised.is_guess or (len(others) == 1 and plain(next(iter(others))) not in TEXT_NAMES):
         raise list_of_turns(name, turns[0])
     return recognised
 
@@ -454,9 +455,9 @@ def _is_wrong(ours: str) -> bool:
 def _notes_on(scores: Scores, label: str) -> list[str]:
     notes = []
     if scores.with_comma:
-        notes.append(f"{counted(scores.with_comma, 'score')} of the column {label} read with a decimal comma.")
+        notes.append(f"{counted(scores.with_comma, 'score')} of the {called(label)} read with a decimal comma.")
     if scores.minus_ones:
-        notes.append(f"The score −1 stands for “unknown”, since no other score of the column {label} is negative.")
+        notes.append(f"The score −1 stands for “unknown”, since no other score of the {called(label)} is negative.")
     return notes
 
 
@@ -466,10 +467,10 @@ def _note_on_minus_one(numbers: Iterable[float], recognised: Recognised) -> list
     if -1 not in different or not {-1} < different <= {-1, 0, 1}:
         return []
     if recognised.kind == "scored":
-        return [f"The score −1 of the column {recognised.label} is a score like the others, and not “unknown”."]
+        return [f"The score −1 of the {called(str(recognised.label))} is a score like the others, and not “unknown”."]
     if minus_one_is_no_class(different):
-        return [f"The class −1 of the column {recognised.label} stands for “no gold label”, as in SNLI and GLUE."]
-    return [f"The class −1 of the column {recognised.label} is a class like the other."]
+        return [f"The class −1 of the {called(str(recognised.label))} stands for “no gold label”, as in SNLI and GLUE."]
+    return [f"The class −1 of the {called(str(recognised.label))} is a class like the other."]
 
 
 def _classes(values: Sequence[Any]) -> list[float]:

@@ -10,15 +10,16 @@ Lists of right answers become a row each. Lists of wrong answers stay beside the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from components.errors import InputError
-from components.retrieval.corpora.columns import TEXT_NAMES, ColumnPreview, as_text, is_missing, preview_columns
+from components.retrieval.corpora.column_names import ANSWERS, BODIES, QUESTIONS, TEXTS, TITLES, plain
+from components.retrieval.corpora.columns import TEXT_NAMES, ColumnPreview, as_text, called, is_missing, preview_columns
 from components.retrieval.corpora.readers.dialects import words_in
 from components.retrieval.corpora.readers.table import SET_COLUMN
 from components.retrieval.corpora.rows import passages
@@ -70,7 +71,7 @@ _WRONG = (
     ),
 )
 _WRONG_NUMBERED = re.compile(r"(?:hard)?neg(?:ative)?s?(\d+)")
-_PAIR_NAMES = (
+_PAIRS_IN_USE = (
     ("sentence1", "sentence2"),
     ("sentencea", "sentenceb"),
     ("text1", "text2"),
@@ -141,7 +142,22 @@ class UnclearColumns(InputError):
 
 def plain_name(name: str) -> str:
     """A column's name without case, spaces and punctuation; of an object's key that of the key."""
-    return re.sub(r"[\W_]+", "", name.rpartition(".")[2].casefold())
+    return re.sub(r"[\W_]+", "", plain(name.rpartition(".")[2]))
+
+
+def _named(names: Iterable[str]) -> list[str]:
+    return [plain_name(name) for name in names]
+
+
+_PAIR_NAMES = (
+    *dict.fromkeys(
+        (
+            *_PAIRS_IN_USE,
+            *product(_named(QUESTIONS), _named(ANSWERS)),
+            *product(_named(TITLES), _named((*TEXTS, *BODIES))),
+        )
+    ),
+)
 
 
 def recognise(
@@ -237,11 +253,11 @@ def _by_look(columns: Mapping[str, Sequence[Any]], name: str, label: str | None,
         why = "the file has no names of columns, and three hold sentences"
         return _checked(columns, name, texts[:2], None, texts[2:], why, True, wanted)
     if 1 <= len(texts) <= 2 and not (wanted != "any" and len(texts) == 1):
-        is_guess = len(columns) > 1 and not (len(texts) == 1 and texts[0].casefold() in TEXT_NAMES)
+        is_guess = len(columns) > 1 and not (len(texts) == 1 and plain(texts[0]) in TEXT_NAMES)
         if is_guess:
             why = f"only {'this column holds' if len(texts) == 1 else 'these two hold'} sentences"
         else:
-            why = "by its name" if texts[0].casefold() in TEXT_NAMES else "the only column"
+            why = "by its name" if plain(texts[0]) in TEXT_NAMES else "the only column"
         return _checked(columns, name, texts, label if len(texts) == 2 else None, [], why, is_guess, wanted)
     if wanted == "scored" and len(texts) < 2:
         raise _not_scored(columns, name)
@@ -435,7 +451,7 @@ def with_sets(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Sequence[
     parts = passages.items(columns, name)
     first, second, *others = parts
     said = [
-        f"The column {name} holds lists of texts: their second text is taken as the query, and their first as its answer."
+        f"The {called(name)} holds lists of texts: their second text is taken as the query, and their first as its answer."
     ]
     opened: dict[str, Sequence[Any]] = {}
     for column, values in columns.items():

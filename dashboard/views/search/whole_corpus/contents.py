@@ -9,6 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import bars
+from components.numbers import counted
+from components.retrieval.corpora.columns import called
 from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.search.static_vectors import read_static_vectors
 from components.sizes import in_words
@@ -84,11 +86,13 @@ def _report(corpus: Corpus) -> None:
                 st.caption(f"These are the first {len(report.bad_rows)} of them.")
     said = [
         f"{report.kept:,} of {report.rows:,} rows are sentences.",
-        f"{report.joined:,} were joined from several lines." if report.joined else "",
-        f"Control characters or invalid characters were removed from {report.cleaned:,} sentences."
+        f"{counted(report.joined, 'row')} {'was' if report.joined == 1 else 'were'} joined from several lines."
+        if report.joined
+        else "",
+        f"Control characters or invalid characters were removed from {counted(report.cleaned, 'sentence')}."
         if report.cleaned
         else "",
-        f"The sentences are the column {report.text_column} ({report.text_reason})." if report.text_reason else "",
+        f"The sentences are the {called(report.text_column)} ({report.text_reason})." if report.text_reason else "",
         f"Columns that were not kept: {', '.join(report.left_out)}." if report.left_out else "",
         f"The fields are {report.dialect}." if report.dialect else "",
         f"They could also be {report.other_dialect}: look at the rows above." if report.other_dialect else "",
@@ -98,9 +102,9 @@ def _report(corpus: Corpus) -> None:
     st.caption(messages.escape(" ".join(filter(None, said))))
     if report.duplicates:
         example = report.duplicate_examples[0][:80] if report.duplicate_examples else ""
-        st.caption(
-            f"{report.duplicates:,} sentences repeat an earlier one, such as “{messages.escape(example)}”. All are kept."
-        )
+        verb = "repeats" if report.duplicates == 1 else "repeat"
+        repeated = counted(report.duplicates, "sentence")
+        st.caption(f"{repeated} {verb} an earlier one, such as “{messages.escape(example)}”. All are kept.")
 
 
 def _storage() -> None:

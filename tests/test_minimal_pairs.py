@@ -10,6 +10,7 @@ import pytest
 
 from components.analysis.why.contrasts import changed_forms, changed_spans
 from components.training.data import normalised
+from components.words.function import FUNCTION_WORDS
 from tests.support.places import ASSETS
 
 ROWS = [json.loads(line) for line in (ASSETS / "minimal_pairs.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -76,6 +77,13 @@ def test_swapped_roles_keep_all_words_and_change_their_order():
     for first, second in of_kind("swapped roles"):
         assert sorted(words(first)) == sorted(words(second))
         assert words(first) != words(second)
+        own, other = (
+            [text[a:b].lower() for a, b in found]
+            for text, found in zip((first, second), changed_spans(first, second), strict=True)
+        )
+        assert len(own) == 2, (first, second)  # the two that changed places, in the reverse order
+        assert own == other[::-1], (first, second)
+        assert not {*own} & FUNCTION_WORDS, (first, second)
 
 
 def test_changes_stand_at_the_start_in_the_middle_and_at_the_end():

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import groupby
 from typing import Literal
 
+from components.words.exchanges import exchange
 from components.words.opposites import opposite_of
 from components.words.unicode_words import folded, spans
 
@@ -83,21 +83,10 @@ class Difference:
 def difference(first: str, second: str) -> Difference:
     """The difference of two texts. Words are compared without capitals; marks belong to the word at which they stand."""
     one, other = first.split(), second.split()
-    steps = SequenceMatcher(
-        None, [_plain(word) for word in one], [_plain(word) for word in other], autojunk=False
-    ).get_opcodes()
+    plain = [_plain(word) for word in one], [_plain(word) for word in other]
+    steps = exchange(*plain) or SequenceMatcher(None, *plain, autojunk=False).get_opcodes()
     runs = [(step != "equal", one[a:b], other[c:d]) for step, a, b, c, d in steps]
     kind = _kind(one, other, runs)
-    if kind == "order" and len(one) == len(other):  # the words that have changed places, and not all between them
-        runs = [(_plain(left) != _plain(right), [left], [right]) for left, right in zip(one, other, strict=True)]
-        runs = [
-            (
-                differs,
-                [word for _, words, _ in same for word in words],
-                [word for _, _, words in same for word in words],
-            )
-            for differs, same in ((key, list(group)) for key, group in groupby(runs, key=lambda run: run[0]))
-        ]
     return Difference(
         kind,
         tuple(Piece(" ".join(left), differs) for differs, left, _ in runs if left),

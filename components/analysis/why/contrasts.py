@@ -23,6 +23,7 @@ import numpy as np
 from components.analysis.why import common_runs
 from components.arrays import Float32, Float64, Int64, cosine, read_only
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.words.exchanges import exchange
 from components.words.unicode_words import joined, spans
 from components.words.unicode_words import words as words_of
 
@@ -161,10 +162,12 @@ def changed_spans(first: str, second: str) -> tuple[tuple[tuple[int, int], ...],
     """The words in which two texts differ: for each text the spans (first character, last + 1) of its own words.
 
     Words are those of components.words.unicode_words, however they are spelt; those that both texts share in the same order
-    are equal. In a script without spaces the pairs of characters that differ are one span where they overlap.
+    are equal, and where two runs of the same words have changed places, these two differ. In a script without spaces the
+    pairs of characters that differ are one span where they overlap.
     """
     words = [list(spans(text)) for text in (first, second)]
-    differences = _differences(*([word for word, _, _ in own] for own in words))
+    one, other = ([word for word, _, _ in own] for own in words)
+    differences = _differing(exchange(one, other) or common_runs.steps(one, other))
     found = [
         joined(own[row][1:] for difference in differences for row in range(*difference[side]))
         for side, own in enumerate(words)
@@ -178,7 +181,7 @@ def changed_forms(first: str, second: str) -> tuple[str, str]:
     Where one text only adds words, the word before (or after, at the start) belongs to both forms: "is", "is not".
     """
     words = [words_of(text) for text in (first, second)]
-    differences = _differences(*words)
+    differences = _differing(common_runs.steps(*words))
     forms = [
         [own[row] for difference in differences for row in range(*difference[side])] for side, own in enumerate(words)
     ]
@@ -191,6 +194,6 @@ def changed_forms(first: str, second: str) -> tuple[str, str]:
     return " ".join(forms[0]), " ".join(forms[1])
 
 
-def _differences(first: Sequence[str], second: Sequence[str]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def _differing(steps: Sequence[common_runs.Step]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Where two lists of words differ: for each place its first word and its last + 1, in each of the two."""
-    return [((a, b), (c, d)) for name, a, b, c, d in common_runs.steps(first, second) if name != "equal"]
+    return [((a, b), (c, d)) for name, a, b, c, d in steps if name != "equal"]

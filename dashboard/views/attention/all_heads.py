@@ -16,7 +16,6 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis.attention.head_kinds import KINDS, RELATIONS, Kind, relations
-from components.analysis.attention.head_patterns import RankedHead
 from components.analysis.attention.weights import pair_mask
 from components.analysis.first_look.decisive import DECIDED, Habits, most_decisive
 from components.charts import matrices
@@ -34,7 +33,6 @@ from dashboard.views.attention.head_choice import (
     choose_head,
     open_head,
     options,
-    pattern_message,
     position_choice,
     show_me,
 )
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
 KEY = "glance"  # of the component
 ORDERS = {"kind": "By what they look at", "block": "By block"}
 SHAPES = ("lines", "matrix")
-CLEAR = 0.5  # share of a head's attention that makes a pattern worth naming
+OF_OWN = "the attention of the text's own tokens"  # of which the shares of kinds are
 TELLING = 3  # heads that are numbered
 MOST_TOKENS = 24  # of the open head: more lines and names have no room
 HEIGHT, ON_PROJECTOR = 445, 400  # pixels of the tiles: below the finding, and whole on a laptop; there type is larger
@@ -242,7 +240,7 @@ def _opened(model_input: AttentionInput, linked: np.ndarray) -> tuple[list[int],
         kind = kinds.names[block][head]
         does = findings.does(kind, model_input.special_names)
         does = f"{does[0].upper()}{does[1:]}" + (
-            "." if kind == "spread" else f" ({percent(kinds.purity(block, head))} of its attention)."
+            "." if kind == "spread" else f": {percent(kinds.purity(block, head))} of {OF_OWN}."
         )
     note = ""
     if len(shown) < len(whole):
@@ -309,18 +307,21 @@ def _look(model_input: AttentionInput, attentions: np.ndarray, query: int) -> st
 
 
 def _does(model_input: AttentionInput, attentions: np.ndarray, block: int, head: int) -> str:
-    """What a head does: the pattern that gets most of its attention, else the token that gets most in total.
+    """Where the attention of a head goes, by the shares that name its kind.
 
-    A head that attends to the token before gives much to no single token: naming one would contradict the pattern.
+    Where they are not known, or only some of the links are drawn: the token that gets most of what is drawn.
     """
-    patterns = model_input.patterns if model_input.direction == "all" else None
-    if patterns is not None:
-        pattern, score = patterns.best_pattern(block, head)
-        if pattern != "broad" and score >= CLEAR:
-            return pattern_message(patterns, RankedHead(block, head, score), pattern)
-    received = attentions[block, head].mean(axis=0)
+    kinds, title = model_input.kinds, f"Block {block}, head {head}"
+    if kinds is not None and model_input.direction == "all":
+        shares, names = kinds.shares[block, head], _titles(model_input)
+        order = np.argsort(-shares, kind="stable").tolist()
+        said = ", ".join(f"{names[RELATIONS[place]]} {percent(float(shares[place]))}" for place in order)
+        return f"{title}, of {OF_OWN}: {said}."
+    drawn = attentions[block, head]
+    looking = drawn.any(axis=-1) & (~model_input.special | model_input.special.all())
+    if not looking.any():
+        return f"{title} has no attention of this direction."
+    received = drawn[looking].mean(axis=0)
     key = int(received.argmax())
-    return (
-        f"Block {block}, head {head}: of all tokens, {key} {model_input.pieces[key]} gets the most attention "
-        f"({100 * received[key]:.0f} % on average)."
-    )
+    piece = model_input.pieces[key]
+    return f"{title}: {piece} gets most of what is drawn, {percent(float(received[key]))} on average."

@@ -36,6 +36,8 @@ def test_the_pieces_are_the_texts_and_moved_words_are_marked_by_their_place() ->
     assert [piece.text for piece in found.second if piece.differs] == ["large", "small"]
     for text, pieces in (("The small company bought the large company.", found.first),):
         assert " ".join(piece.text for piece in pieces) == text
+    found = difference("The dog chased the cat.", "The cat chased the dog.")
+    assert [piece.text for piece in found.first if piece.differs] == ["dog", "cat."]
     found = difference("I met him today.", "I met him <b>tomorrow</b>.")
     assert [piece.text for piece in found.second if piece.differs] == ["<b>tomorrow</b>."]
 

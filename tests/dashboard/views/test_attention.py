@@ -16,6 +16,7 @@ from components.arrays import cosine
 from components.errors import InputError
 from components.model.backend import Backend
 from components.model.catalog import ModelSpec
+from components.numbers import percent
 from components.words.function import FUNCTION_WORDS, PERSONAL
 from dashboard import caching, ready_made
 from dashboard.jobs.stored.included_words import HABITS, WHOLE
@@ -237,14 +238,22 @@ def test_all_heads_travel_as_bytes(open_page: Open) -> None:
     np.testing.assert_allclose(cells / 255, attentions(), atol=0.002)
     assert len(layout["hints"]) == 72
     assert sorted(at for group in layout["groups"].values() for at in group["heads"]) == list(range(72))
-    # What is said of a head agrees with its matrix: a clear pattern first, else the token with the highest mean.
-    before = np.diagonal(attentions()[:, :, 1:-1], offset=0, axis1=2, axis2=3).mean(axis=2)  # query i+1 at key i
-    block, head = np.unravel_index(before.argmax(), before.shape)
-    assert (
-        f"gives {100 * before.max():.0f} % of its attention to the token before" in layout["hints"][12 * block + head]
+    # What is said of a head is where the attention of the text's own tokens goes, as what stands beside the open head.
+    block, head = layout["selected"]
+    own = attentions()[block, head, 1:-1]  # [token of the text, key]
+    special = f"[CLS] or [SEP] {percent(own[:, [0, -1]].sum(axis=1).mean())}"
+    hints = layout["hints"]
+    assert hints[12 * block + head].startswith(
+        f"Block {block}, head {head}, of the attention of the text's own tokens: "
     )
-    average = [hint for hint in layout["hints"] if "gets the most attention" in hint]
-    assert 0 < len(average) < 72
+    assert special in hints[12 * block + head]
+    before = np.diagonal(attentions()[:, :, 2:-1, 1:], axis1=2, axis2=3).sum(axis=2) / 8  # query i+2 at key i+1
+    block, head = np.unravel_index(before.argmax(), before.shape)
+    assert f": token before {percent(before.max())}, " in hints[12 * block + head]
+    resting = next(at for at in layout["groups"]["special"]["heads"])
+    opened, _ = tiles(open_page("attention", v="all-heads", b=str(resting // 12), h=str(resting % 12)))
+    share = opened["opened"]["does"].split(": ")[1].split(" of ")[0]
+    assert f"[CLS] or [SEP] {share}" in opened["hints"][resting]
 
 
 def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None:

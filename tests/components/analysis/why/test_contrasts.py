@@ -106,6 +106,26 @@ def test_changed_words(first, second, spans, forms):
     assert changed_forms(first, second) == forms
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "marked"),
+    [
+        (
+            "The goat pushed the donkey away.",
+            "The donkey pushed the goat away.",
+            (["goat", "donkey"], ["donkey", "goat"]),
+        ),
+        ("The old man saw the old dog.", "The old dog saw the old man.", (["man", "dog"], ["dog", "man"])),
+        ("Paris beat New York.", "New York beat Paris.", (["Paris", "New", "York"], ["New", "York", "Paris"])),
+        ("Only he came.", "He only came.", (["Only", "he"], ["He", "only"])),
+        ("Today he came.", "He came today.", (["Today"], ["today"])),  # one word has moved
+        ("He saw her.", "She saw him.", (["He", "her"], ["She", "him"])),  # no word has changed places
+    ],
+)
+def test_words_that_changed_places_are_marked_and_nothing_else(first, second, marked):
+    found = changed_spans(first, second)
+    assert tuple([text[a:b] for a, b in own] for text, own in zip((first, second), found, strict=True)) == marked
+
+
 def test_all_layers_at_once_are_each_layer_alone():
     numbers = np.random.default_rng(1)
     paraphrases, changed = numbers.normal(0.7, 0.1, (3, 20)).round(2), numbers.normal(0.72, 0.1, (3, 15)).round(2)

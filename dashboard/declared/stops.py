@@ -17,3 +17,13 @@ STOPS: dict[Stop, tuple[str, str]] = {  # in their order: name, and what is seen
 }
 WITHOUT_BLOCKS: tuple[Stop, ...] = ("pieces", "zero", "pool", "compare")  # those of a model that has no blocks
 VIEW = "whole-path"  # the view that shows all of them
+MORE: dict[str, str] = {  # the view that treats a stop by itself
+    "pieces": "pieces",
+    "zero": "layer-zero",
+    "look": "head-view",
+    "take": "inside-block",
+    "alone": "feed-forward",
+    "blocks": "one-word",
+    "pool": "sentence-curves",
+    "compare": "score-split",
+}

@@ -18,7 +18,7 @@ from components.errors import InputError
 from components.numbers import number
 from dashboard import caching, navigation, state
 from dashboard.declared import table
-from dashboard.declared.stops import STOPS, WITHOUT_BLOCKS
+from dashboard.declared.stops import MORE, STOPS, WITHOUT_BLOCKS
 from dashboard.jobs.stored.included_words import kept_habits
 from dashboard.sharing import report
 from dashboard.ui import browser, controls, messages
@@ -34,16 +34,6 @@ if TYPE_CHECKING:
 _KEY = "whole_path"
 _SENT = "_path_sent"  # session key: the id of the path whose arrays the browser has, and its settled place
 MOST_TOKENS = 256  # of a sentence: of more, the arrays of a block are larger than 4 MB
-MORE = {  # the view that treats a stop by itself
-    "pieces": "pieces",
-    "zero": "layer-zero",
-    "look": "head-view",
-    "take": "inside-block",
-    "alone": "feed-forward",
-    "blocks": "one-word",
-    "pool": "sentence-curves",
-    "compare": "score-split",
-}
 
 
 def draw(backend: Backend) -> None:

@@ -21,6 +21,7 @@ ARGUMENTS = {
     "check": ("index",),
     "plan": ("--sentences", "10"),
     "verify": ("no-such-folder",),
+    "site": ("site",),
 }
 
 

@@ -1,0 +1,1 @@
+"""A website without Python: views as they are drawn for given sentences, with their stored numbers, as static files."""

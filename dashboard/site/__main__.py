@@ -1,0 +1,67 @@
+"""The process that writes a site: `python -m components site` starts it, since no component knows the dashboard.
+
+It reads one JSON text, {"out", "model", "sentences" or null}, and answers with one: what was written, or {"problem": [...]},
+the three sentences of an error that a person can mend.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from components.command_line.options import progress_bar
+from components.errors import InputError, UserError
+from components.folders import check_writable
+from components.model.catalog import parse_model
+
+
+def main() -> int:
+    """Write the site that is asked for; returns the exit status."""
+    logging.disable(logging.WARNING)  # Streamlit warns that no server runs
+    try:
+        answer, status = _written(json.loads(sys.stdin.read())), 0
+    except UserError as problem:
+        answer, status = {"problem": [problem.problem, problem.expected, problem.fix]}, 2
+    sys.stdout.write(json.dumps(answer) + "\n")
+    return status
+
+
+def _written(asked: dict[str, Any]) -> dict[str, Any]:
+    out = Path(asked["out"])
+    spec = parse_model(asked["model"])
+    try:
+        from dashboard.site.files import Folder
+
+        Folder(out)
+        check_writable(out)
+        from dashboard import caching
+        from dashboard.site.pages import Given
+        from dashboard.site.writing import write
+
+        job = caching.models().request(spec)
+        job.finished.wait()
+        if job.result is None:
+            raise job.error or RuntimeError("the model was not loaded")
+        given = Given(job.result, asked["sentences"])
+        with progress_bar("Drawing the views", unit=" pictures") as progress:
+            return write(out, given, progress).to_json()
+    except OSError as problem:
+        raise InputError(
+            f"{problem.filename or out} cannot be used: {problem.strerror or problem}.",
+            "The folder of a site must be one that this program can write to.",
+            "Name another folder.",
+        ) from problem
+
+
+if __name__ == "__main__":
+    try:
+        ended = main()
+    except KeyboardInterrupt:
+        ended = 130
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(ended)  # threads of the dashboard still wait for work: Python's own end would wait for them, or abort

@@ -385,7 +385,7 @@ def _diagnosed(
     return (
         code.model(backend),
         *corpus,
-        f"pairs = pairs_of_corpus(corpus, {code.literal(column)})",
+        f"pairs = pairs_of_corpus(corpus, {code.literal(column)}, every_text=True)",
         f"asked = {options('query')}",
         f"stored = {options('document')}",
         'now = present(backend, pairs, asked, stored, every_cell=True, similarity="cosine")',

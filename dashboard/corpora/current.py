@@ -41,6 +41,8 @@ KEY_LENGTH = 32
 _NOTED = "_corpus_noted"  # session key: the corpus whose files IN_CORPUS names
 _AGAIN = "again_corpus"  # key of the button that reads the corpus once more
 TOPIC_COLUMNS = ("topic", "label", "category")  # columns that may name a sentence's topic
+ID_COLUMNS = {"id", "_id", "doc_id", "docid", "key", "code"}  # names of columns that may hold a sentence's own id
+MOST_OF_ID = 12  # characters
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,7 @@ def choose(corpus: Corpus | None, source: Source | None = None) -> None:
     state.put("why", None)
     state.put("opened", None)
     state.put("failed_query", None)
+    state.put("failed_only", "")
     state.put("right_row", None)
     state.put("query_column", "")
     # The query that nobody typed asks for a headline of the demo corpus.
@@ -232,6 +235,16 @@ def topics(corpus: Corpus, most: int | None = None) -> Sequence[str] | None:
     """The topic of each sentence by the first column that may name it, with at most `most` different ones; else None."""
     columns = (corpus.columns[name] for name in TOPIC_COLUMNS if name in corpus.columns)
     return next((column for column in columns if most is None or len(set(column)) <= most), None)
+
+
+def own_ids(corpus: Corpus) -> Sequence[str]:
+    """What the corpus calls its sentences: a column of short texts whose name says so, different for different sentences;
+    empty where there is none."""
+    for name, values in corpus.columns.items():
+        is_named = name.strip().lower() in ID_COLUMNS and all(0 < len(value.strip()) <= MOST_OF_ID for value in values)
+        if is_named and len(set(zip(values, corpus.texts, strict=True))) == len(set(values)):
+            return values
+    return ()
 
 
 def own_rows(corpus: Corpus, query: str) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,9 +12,11 @@ from components.analysis.similarity.baseline import sample_of_rows
 from components.arrays import Float32
 from components.jobs import part_of
 from components.model.trace import Pooling
-from components.retrieval.failures import causes, edits, failed_queries, hubness
+from components.retrieval.failures import causes, edits, failed_queries, hubness, repair, traits
 from components.retrieval.failures.edits import EditSearch, Embedding
 from components.retrieval.failures.failed_queries import Failures, Placing, SearchedCorpus
+from components.retrieval.failures.repair import Repaired
+from components.retrieval.failures.vocabulary import CorpusWords
 from dashboard import caching, state
 from dashboard.jobs import embedding, requests
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.failures.causes import Causes
     from components.retrieval.failures.hubness import Hubness
+    from components.retrieval.failures.traits import Traits
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import ExactSearch
     from dashboard.jobs.embedding import EmbedRequest
@@ -142,6 +145,70 @@ def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Cause
     return requests.prepared(
         key, "Sorting the failures by cause", seek, "causes", "sorting the failures", "queries", caching.evaluations()
     )
+
+
+def traits_of(searched: Searched) -> Traits:
+    """The traits of all different queries, in the order of `SearchedCorpus.pairs`. Raises NotReady while they are sought."""
+    corpus, queries, backend = searched.corpus, searched.queries, searched.backend
+    assert queries is not None
+    vectors = queries.engine(searched.layer, searched.pooling).vectors
+
+    def seek(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Traits:
+        both = np.asarray(vectors[corpus.first_queries]), np.asarray(searched.engine.vectors[corpus.firsts])
+        known, length = CorpusWords(corpus.documents.texts, backend.tokenization.vocabulary), searched.max_length
+        return traits.traits_of(
+            corpus.pairs,
+            *both,
+            backend.tokenization,
+            length,
+            searched.prompts(),
+            known,
+            report_progress,
+            is_cancelled,
+        )
+
+    key = ("traits of queries", *searched.key, searched.max_length)
+    title = "Looking for traits of the queries"
+    return requests.prepared(key, title, seek, "traits", "looking for traits", "queries", caching.evaluations())
+
+
+def repairs_of(
+    searched: Searched, query: str, placed: Placing, no_rivals: Sequence[int], abbreviations: Mapping[str, str]
+) -> tuple[tuple[Repaired, int], ...]:
+    """Each repair of a query that the model reads as another text, with the rank that it gives the right text.
+
+    Raises NotReady.
+    """
+    backend, documents = searched.backend, searched.index.info.options
+    asked = searched.request.query_options(documents)
+
+    def count(report_progress: ReportProgress, is_cancelled: IsCancelled) -> CorpusWords:
+        return CorpusWords(searched.corpus.documents.texts, backend.tokenization.vocabulary)
+
+    known = requests.prepared(
+        ("words of a corpus", searched.index.folder.name, backend.spec.key),
+        "Counting the corpus’s words",
+        count,
+        "corpus_words",
+        "counting the words",
+        jobs=caching.evaluations(),
+    )
+
+    def read(text: str) -> list[int]:
+        return [token.id for token in backend.tokenization.tokenize(asked.prompt + text).tokens]
+
+    def rank(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[tuple[Repaired, int], ...]:
+        others = [each for each in repair.each_repair(query, known, abbreviations) if read(each.text) != read(query)]
+        if not others:
+            return ()
+        embedded = Embedding(backend, asked, searched.layer, searched.pooling)
+        ranks, _ = edits.rank_queries(embedded, searched.engine, placed.row, no_rivals)(
+            [each.text for each in others], True
+        )
+        return tuple(zip(others, ranks.tolist(), strict=True))
+
+    key = ("repairs", *searched.key, backend.revision, query, placed.row, tuple(no_rivals), *abbreviations.items())
+    return requests.latest(key, "Repairing the query", rank, "repairs", "repairing the query", view="debugger")
 
 
 def edits_of(searched: Searched, query: str, placed: Placing, no_rivals: Sequence[int]) -> TriedEdits:

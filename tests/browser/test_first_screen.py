@@ -48,6 +48,7 @@ FIRST = {
     "score-split": "svg.why, .js-plotly-plot",
     "attention-flow": "svg.why",
     "compare-runs": ".bi-runs",
+    "failed-search": ".failed",
 }
 # What else the address of a view holds: what it needs, what takes less time, and figures of its own.
 FURTHER = {

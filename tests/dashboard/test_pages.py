@@ -61,7 +61,7 @@ TITLES = {
     "two-layers": "How do blocks rearrange the tokens?",
     "score-split": "What makes these two texts similar?",
     "hits": "Which sentences come closest?",
-    "failed-search": "Why is this text not first?",
+    "failed-search": "Which queries fail, and what do they share?",
     "layer-grid": "Which layer and pooling retrieve best?",
     "training-data": "What does the model learn from?",
     "laboratory": "What do you want to know?",

@@ -29,7 +29,7 @@ from components.retrieval.failures.edits import new_words, removals
 from components.retrieval.search.questions import content_words
 from components.words.lines import on_one_line, sentences_in
 from components.words.typed import is_open, typed_words
-from dashboard.views.home.own_search import as_table
+from dashboard.corpora.own_queries import as_table
 from tests.support.places import ROOT
 
 LENGTHS = (1_000, 4_000, 16_000)  # characters: what grows with the square takes sixteen times as long for each next one

@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.failures.vocabulary import CorpusWords
 
     names = _remedies(options)
-    abbreviations = _abbreviations(options.abbreviations)
+    abbreviations = parsed_abbreviations(options.abbreviations or "")
     _check(options)
     pairs, reading = read_pairs(options, shared.limits_of(options))
     # All that may be refused, before the work.
@@ -117,7 +117,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         now,
         first,
         known,
-        parsed_abbreviations(abbreviations),
+        abbreviations,
         kinds.PROMPTS if options.try_prompt is None else tuple(options.try_prompt),
         cross_encoder,
         others,
@@ -191,20 +191,6 @@ def _remedies(options: argparse.Namespace) -> list[str]:
             "Add for example --cross-encoder embedded-cross-encoder, or leave --label out.",
         )
     return in_order(names)
-
-
-def _abbreviations(text: str | None) -> dict[str, str]:
-    """The pairs of "kb=knowledge base,vpn=private network". Raises InputError."""
-    if text is None:
-        return {}
-    pairs = [part.partition("=") for part in text.split(",")]
-    if not all(short.strip() and sign and meaning.strip() for short, sign, meaning in pairs):
-        raise InputError(
-            f"The abbreviations {text[:80]!r} are not valid.",
-            "Each is a short form, =, and what it stands for; several have commas between them.",
-            "Write for example --abbreviations 'kb=knowledge base,pw=password'",
-        )
-    return {short: meaning for short, _, meaning in pairs}
 
 
 def _write(options: argparse.Namespace, found: Diagnosis) -> None:

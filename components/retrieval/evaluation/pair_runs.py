@@ -183,10 +183,11 @@ class Pairs:
         )
 
 
-def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
+def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN, every_text: bool = False) -> Pairs:
     """A corpus's sentences as documents and a column's texts as queries, for the rows that have both.
 
-    Rows with one query (spaces around it aside) all hold correct answers of it, and equal sentences are one document.
+    Rows with one query (spaces around it aside) all hold correct answers of it, and equal sentences are one document. With
+    `every_text` the sentences of rows without a query are searched too.
     Raises InputError without such a column, or without such a row.
     """
     if column not in corpus.columns:
@@ -195,7 +196,7 @@ def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
             f"The columns sentence and {column} (a query for each sentence) are needed.",
             "Rename its columns, or choose another column or file.",
         )
-    pairs = pairs_of_rows(corpus.name, corpus.texts, corpus.columns[column], column)
+    pairs = pairs_of_rows(corpus.name, corpus.texts, corpus.columns[column], column, every_text)
     if not len(pairs):
         raise InputError(
             f"{corpus.name} has no row with both a sentence and a query.",
@@ -205,10 +206,14 @@ def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
     return pairs
 
 
-def pairs_of_rows(name: str, texts: Sequence[str], queries: Sequence[str], column: str = "") -> Pairs:
+def pairs_of_rows(
+    name: str, texts: Sequence[str], queries: Sequence[str], column: str = "", every_text: bool = False
+) -> Pairs:
     """Rows of a text and a query as documents and queries, grouped as `pairs_of_corpus` says; no query where no row has one."""
     asking = [row for row, query in enumerate(queries) if query.strip()]
     documents: dict[str, int] = {}
+    for text in texts if every_text else ():
+        documents.setdefault(text, len(documents))
     answers: dict[str, dict[int, None]] = {}  # of each query, in the order of the rows
     for row in asking:
         number = documents.setdefault(texts[row], len(documents))
@@ -219,7 +224,7 @@ def pairs_of_rows(name: str, texts: Sequence[str], queries: Sequence[str], colum
         tuple(queries[row] for row in rows_of_queries(queries)),
         tuple(tuple(own) for own in answers.values()),
         len(queries) - len(asking),
-        len(asking) - len(documents),
+        (len(texts) if every_text else len(asking)) - len(documents),
         column,
     )
 

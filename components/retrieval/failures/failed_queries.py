@@ -22,6 +22,7 @@ from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import Texts
+from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_rows
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.search.exact import NEAR, SAME, ExactSearch
 
@@ -67,6 +68,19 @@ class SearchedCorpus:
         is_rival[self.firsts] = True
         is_rival[np.isin(self.first_of, self.first_of[list(right_rows)])] = False
         return tuple(np.flatnonzero(~is_rival).tolist())
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The different queries with their right texts, and all different texts, as `firsts` has them."""
+        queries = [""] * len(self.documents)
+        for query, row in zip(self.queries.texts, self.rows.tolist(), strict=True):
+            queries[row] = query
+        return pairs_of_rows(self.documents.name, self.documents.texts, queries, every_text=True)
+
+    @cached_property
+    def first_queries(self) -> Int64:
+        """The number of the first of equal queries, for each query of `pairs`."""
+        return read_only(np.array([self.number_of[own[0]] for own in self.right_rows.values()], np.int64))
 
     @cached_property
     def number_of(self) -> dict[int, int]:

@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from components.errors import InputError
 from components.retrieval.failures.vocabulary import CorpusWords
 from components.words.unicode_words import folded, spans
 
@@ -32,21 +33,45 @@ def repaired(
 
     `abbreviations` are folded words to what they stand for.
     """
-    meanings = abbreviations or {}
-    parts: list[str] = []
-    replaced: list[tuple[str, str]] = []
-    done = 0
+    found = _replaced(query, known, ways, abbreviations or {})
+    text = _with(query, found)
+    return Repaired(text.lower() if LOWER_CASE in ways else text, _words(query, found))
+
+
+def each_repair(query: str, known: CorpusWords, abbreviations: Mapping[str, str] | None = None) -> tuple[Repaired, ...]:
+    """A query with each of its words replaced by itself, with all of them if there are several, and in lower case.
+
+    None of them is the query itself, and no two are the same.
+    """
+    found = _replaced(query, known, (ABBREVIATIONS, SPELLING), abbreviations or {})
+    tried = [*([one] for one in found), found]
+    texts = {_with(query, some): _words(query, some) for some in tried}
+    texts.setdefault(_with(query, found).lower(), _words(query, found))
+    return tuple(Repaired(text, replaced) for text, replaced in texts.items() if text != query)
+
+
+def _replaced(
+    query: str, known: CorpusWords, ways: tuple[str, ...], abbreviations: Mapping[str, str]
+) -> list[tuple[int, int, str]]:
+    """Which characters of a query are replaced by some ways, from the first to the one after the last, and by what."""
+    found: list[tuple[int, int, str]] = []
     for word, start, end in spans(query):
-        by = meanings.get(word) if ABBREVIATIONS in ways else None
+        by = abbreviations.get(word) if ABBREVIATIONS in ways else None
         if by is None and SPELLING in ways:
             by = known.neighbour(word)
-        if by is None or start < done:  # pairs of characters overlap
-            continue
-        parts += [query[done:start], by]
-        replaced.append((query[start:end], by))
-        done = end
-    text = "".join([*parts, query[done:]])
-    return Repaired(text.lower() if LOWER_CASE in ways else text, tuple(replaced))
+        if by is not None and (not found or start >= found[-1][1]):  # pairs of characters overlap
+            found.append((start, end, by))
+    return found
+
+
+def _with(query: str, replaced: Sequence[tuple[int, int, str]]) -> str:
+    for start, end, by in reversed(replaced):
+        query = query[:start] + by + query[end:]
+    return query
+
+
+def _words(query: str, replaced: Sequence[tuple[int, int, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((query[start:end], by) for start, end, by in replaced)
 
 
 def every_way(abbreviations: Mapping[str, str] | None = None) -> dict[str, tuple[str, ...]]:
@@ -55,6 +80,13 @@ def every_way(abbreviations: Mapping[str, str] | None = None) -> dict[str, tuple
     return {", ".join(chosen): chosen for count in range(1, len(single) + 1) for chosen in combinations(single, count)}
 
 
-def parsed_abbreviations(pairs: Mapping[str, str]) -> dict[str, str]:
-    """A list of one's own with folded words."""
-    return {folded(short.strip()): meaning.strip() for short, meaning in pairs.items()}
+def parsed_abbreviations(text: str) -> dict[str, str]:
+    """A list of one's own, as in "kb=knowledge base, pw=password", with folded words. Raises InputError."""
+    pairs = [part.partition("=") for part in text.split(",") if text.strip()]
+    if not all(short.strip() and sign and meaning.strip() for short, sign, meaning in pairs):
+        raise InputError(
+            f"The abbreviations {text[:80]!r} are not valid.",
+            "Each is a short form, =, and what it stands for; several have commas between them.",
+            "Write for example kb=knowledge base,pw=password.",
+        )
+    return {folded(short.strip()): meaning.strip() for short, _, meaning in pairs}

@@ -10,9 +10,7 @@ import streamlit as st
 
 from components.charts.retrieval import diagnosis as charts
 from components.numbers import counted, signed
-from components.retrieval.corpora.corpus import PAIR_COLUMN
 from components.retrieval.evaluation import pair_runs
-from components.retrieval.failures import traits
 from components.retrieval.failures.remedies import diagnosis
 from components.snippets import why as snippets
 from dashboard import caching, state
@@ -22,6 +20,7 @@ from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
+from dashboard.views.diagnosis import trait_shares
 from dashboard.views.diagnosis.measured import Diagnosed
 
 if TYPE_CHECKING:
@@ -75,8 +74,8 @@ def _pairs() -> Pairs:
                 icon=":material/table:",
             )
         )
-    key = f"{state.get('corpus')} {column}"
-    pairs: Pairs = caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(corpus, column))
+    key = f"every text of {state.get('corpus')} {column}"
+    pairs: Pairs = caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(corpus, column, every_text=True))
     pairs.check_measurable()
     return pairs
 
@@ -146,17 +145,13 @@ def _remedies(
         code=snippets.remedies(
             backend,
             current.code_of(current.in_use()),
-            _column(),
+            trait_shares.column(),
             (found.layer, found.pooling),
             found.request.max_length,
             [row.name for row in rows],
             found.seed,
         ),
     )
-
-
-def _column() -> str:
-    return current.query_column(current.in_use()) or PAIR_COLUMN
 
 
 def _table(rows: Sequence[Row]) -> pd.DataFrame:
@@ -184,53 +179,10 @@ def _table(rows: Sequence[Row]) -> pd.DataFrame:
 
 def _traits(backend: Backend, found: Diagnosed, shares: Sequence[TraitShare]) -> None:
     """The shares of the traits among failed and found queries."""
-    shown = [share for share in shares if share.failed or share.found]
     if not (found.now > 1).any():
         return  # the advice says it
-    if not shown:
+    if not trait_shares.held(shares):
         st.info("No query has any of the traits.")
         return
-    figures.figure(
-        charts.trait_shares(
-            [
-                charts.TraitBar(
-                    share.name[:1].upper() + share.name[1:],
-                    100 * share.share_of_failed,
-                    100 * share.share_of_found,
-                    None if share.difference is None else (100 * share.difference.low, 100 * share.difference.high),
-                    share.is_named,
-                )
-                for share in shown
-            ],
-            "What failed queries share",
-        ),
-        key="trait_shares",
-        alt=f"The shares of {len(shown)} traits among failed and among found queries",
-        message=traits.in_words(shares),
-        read="A filled dot is the share of failed queries that have the trait, an open one that of found queries. Where "
-        f"{traits.LEAST} fail and {traits.LEAST} are found, a line joins the two, and the bar is the 95 % interval of their "
-        "difference (Newcombe), laid from the open dot. Bold: more often among failed queries by more than chance "
-        "(Fisher’s exact test, Holm’s correction over the traits that some queries have and others lack).",
-        not_shown="That a trait makes a query fail. The rules: "
-        + " ".join(f"{share.name}: {traits.TRAITS[share.name]}" for share in shown),
-        table=lambda: pd.DataFrame(
-            [
-                {
-                    "trait": share.name,
-                    "failed": share.failed,
-                    "of failed": share.failures,
-                    "found": share.found,
-                    "of found": share.successes,
-                    "named": share.is_named,
-                }
-                for share in shown
-            ]
-        ),
-        code=snippets.trait_shares(
-            backend,
-            current.code_of(current.in_use()),
-            _column(),
-            (found.layer, found.pooling),
-            found.request.max_length,
-        ),
-    )
+    told = trait_shares.told(backend, shares, (found.layer, found.pooling), found.request.max_length)
+    figures.figure(told.chart, key="trait_shares", **told.texts)

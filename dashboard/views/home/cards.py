@@ -8,10 +8,11 @@ from typing import Any
 import streamlit as st
 
 from components.model.guesses.masks import has_hole
-from dashboard import navigation, ready_made
+from dashboard import access, navigation, ready_made
+from dashboard.corpora import own_queries, uploads
 from dashboard.lessons import steps
 from dashboard.ui import messages, sentence_bar
-from dashboard.views.home import examples, own_search
+from dashboard.views.home import examples
 
 CARDS = 3
 GUESS_VIEW = "mask-token"
@@ -27,7 +28,7 @@ QUESTIONS: tuple[tuple[str, str, tuple[str, ...], Mapping[str, Any]], ...] = (
 def draw() -> None:
     """Draw the cards beside each other; on a phone below each other."""
     with st.container(key="start_cards"):
-        drawn = (("I teach", _teach), ("I am curious", _curious), ("My search is wrong", own_search.draw))
+        drawn = (("I teach", _teach), ("I am curious", _curious), ("My search is wrong", _own_search))
         for column, (title, card) in zip(st.columns(CARDS, gap="medium"), drawn, strict=True):
             with column.container(border=True, height="stretch", gap="small"):
                 st.header(title, anchor=False)
@@ -46,6 +47,19 @@ def _teach() -> None:
             steps.show(first, 1)
         if st.button("All lessons", key="start_lessons", icon=":material/list:"):
             navigation.go_to("lessons")
+
+
+def _own_search() -> None:
+    how = (
+        "Drop a table (CSV) with queries and their right texts, or paste rows."
+        if access.uploads_allowed()
+        else "This server takes no files: its operator can allow them."
+    )
+    st.caption(
+        f"Which queries fail, why, and what helps. {how}",
+        help=uploads.how_long_kept() if access.uploads_allowed() else None,
+    )
+    messages.guarded(lambda: own_queries.file_and_rows("start", navigation.go_to), "reading your queries")
 
 
 def _curious() -> None:

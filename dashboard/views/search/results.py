@@ -103,8 +103,6 @@ SHADED = (
     "and \\[SEP\\] are the rest."
 )
 SHARED = "Words that the query has too are marked, except words such as “the” and “at”."
-ID_COLUMNS = {"id", "_id", "doc_id", "docid", "key", "code"}  # names of columns that may hold a sentence's own id
-MOST_OF_ID = 12  # characters
 OWN_EXAMPLES = 3  # queries that are offered for a person's own corpus
 WORDS_OF_EXAMPLE, MOST_OF_EXAMPLE = 5, 40
 TIE = 1e-6  # scores of a word ranking that differ by less are equal
@@ -563,7 +561,7 @@ def _hits(request: SearchRequest, scores: np.ndarray, k: int) -> np.ndarray:
 def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
     corpus, query = request.corpus, request.query
     relevant = marks.judgements(corpus).of(query)
-    ids = _own_ids(corpus)
+    ids = current.own_ids(corpus)
     ranks = [{int(row): rank for rank, row in enumerate(ranked.best, start=1)} for ranked in rankings]
     for number, (column, ranked) in enumerate(zip(st.columns(len(rankings)), rankings, strict=True)):
         other_ranks = ranks[1 - number] if len(rankings) == 2 else None
@@ -674,15 +672,6 @@ def _read(ranked: Ranked, request: SearchRequest, number: int, is_compared: bool
         )
     parts.append(NUMBERS_EXPLAINED)
     return "  \n".join(part for part in parts if part.strip())
-
-
-def _own_ids(corpus: Corpus) -> Sequence[str]:
-    """What the corpus calls its sentences: a column of different short texts whose name says so; empty where there is none."""
-    for name, values in corpus.columns.items():
-        is_named = name.strip().lower() in ID_COLUMNS and len(set(values)) == len(values)
-        if is_named and all(0 < len(value.strip()) <= MOST_OF_ID for value in values):
-            return values
-    return ()
 
 
 def _about_bars(ranked: Ranked) -> str:

@@ -11,7 +11,7 @@ from dashboard.declared.view import (
     Declared,
     View,
 )
-from dashboard.settings import FAILURE_CAUSES, MOST_EXPERIMENT_SEED, Setting, choice, flag, number, parse_patches, text
+from dashboard.settings import MOST_EXPERIMENT_SEED, Setting, choice, flag, number, parse_patches, text
 
 SETTINGS = (
     choice("context_source", "cx", ("sample", "corpus"), words="pairs that the score is compared with"),
@@ -35,11 +35,6 @@ SETTINGS = (
     text("clinic_kind", "ck", "negation", words="kind of difference"),
     choice("clinic_source", "cs", ("demo", "file"), words="pairs"),
     number("clinic_pair", "cp", None, 10_000, words="opened pair"),  # by its place in the file, from 0
-    number("failed_query", "fq", None, 100_000_000),  # the row of its own text; None: the first of the list
-    choice("failed_order", "fo", ("worst", "nearest"), words="order of the failed queries"),
-    text("typed_query", "dq", "", 1_000),
-    number("right_row", "dr", None, 100_000_000, words="right text"),  # of the typed query
-    choice("failure_cause", "fc", ("all", *FAILURE_CAUSES), words="trait"),
 )
 
 VIEWS = (
@@ -144,44 +139,6 @@ VIEWS = (
                 "third_text": "a & b",
                 "experiment_outcome": "rank",
                 "corpus": SMALL_CORPUS,
-            },
-        ),
-        needs="blocks",
-        inside="dashboard.views.why.context:one_at_a_time",
-    ),
-    View(
-        key="failed-search",
-        label="Failed queries",
-        question="Why is this text not first?",
-        asks=(
-            "Which words made the search choose the wrong document?",
-            "Why did my query not find the right text?",
-        ),
-        intro="The queries that fail; for one of them, the words that put another text first.",
-        draw="dashboard.views.why.debugger:draw",
-        figure="hits",
-        settings=(
-            *OF_MODELS,
-            "corpus",
-            "cross_encoder",
-            "layer",
-            "pooling",
-            "query_column",
-            "failed_query",
-            "failed_order",
-            "typed_query",
-            "right_row",
-            "failure_cause",
-        ),
-        examples=(
-            {
-                "corpus": SMALL_CORPUS,
-                "failed_order": "nearest",
-                "typed_query": "storm at sea",
-                "right_row": 17,
-                "failure_cause": "no-shared-word",
-                "query_column": "topic",
-                "failed_query": 5,
             },
         ),
         needs="blocks",

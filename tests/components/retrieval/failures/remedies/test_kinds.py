@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from components.errors import InputError
 from components.jobs import Cancelled
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.second_stage import candidate_scores, candidates, either_ranks
 from components.retrieval.failures.remedies import diagnosis, kinds
 from components.retrieval.failures.remedies.kinds import CANDIDATES, Setting
-from components.retrieval.failures.repair import every_way, repaired
+from components.retrieval.failures.repair import each_repair, every_way, parsed_abbreviations, repaired
 from components.retrieval.failures.vocabulary import CorpusWords
 from components.retrieval.search.rerank import max_sim_scores
 from components.words.unicode_words import words
@@ -195,3 +196,21 @@ def test_a_query_is_written_in_other_ways() -> None:
     found = repaired("KB of phyiscs", known, ways["abbreviations, spelling"], {"kb": "knowledge base"})
     assert found.text == "knowledge base of physics"
     assert list(every_way()) == ["spelling", "lower case", "spelling, lower case"]
+
+
+def test_each_repair_of_a_query_is_another_text() -> None:
+    known = CorpusWords(["The physics institute may close.", "A short course for beginners on the KB."])
+    meanings = parsed_abbreviations("KB = knowledge base, pw=password")
+    assert meanings == {"kb": "knowledge base", "pw": "password"}
+    found = each_repair("Phyiscs KB sohrt", known, meanings)
+    assert [each.text for each in found] == [
+        "physics KB sohrt",
+        "Phyiscs knowledge base sohrt",
+        "Phyiscs KB short",
+        "physics knowledge base short",  # all of them, in which nothing is left for lower case
+    ]
+    assert found[1].words == (("KB", "knowledge base"),)
+    assert [each.text for each in each_repair("Physics HERE", known)] == ["physics here"]
+    assert each_repair("physics here", known) == ()
+    with pytest.raises(InputError, match="abbreviations 'kb' are not valid"):
+        parsed_abbreviations("kb")

@@ -14,6 +14,7 @@ from components.analysis.why.token_ledger import token_ledger
 from components.charts import matrices, theme
 from components.charts.retrieval import failures as charts
 from components.model.tokenization import MAX_CHARACTERS
+from components.retrieval.failures import repair
 from components.retrieval.search import words
 from components.retrieval.search.exact import SAME
 from components.snippets import why as snippets
@@ -21,11 +22,13 @@ from components.snippets.code import UNWRITTEN, Input, NoCode
 from components.words.forms import forms_in
 from components.words.function import is_function_word
 from components.words.unicode_words import words as words_of
-from dashboard import pair_links
+from dashboard import pair_links, state
+from dashboard.corpora import current
+from dashboard.jobs import failures
 from dashboard.ui import figures, messages
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import POOLING_NAMES
-from dashboard.views.why import rivals
+from dashboard.views.diagnosis import rivals
 
 if TYPE_CHECKING:
     from components.analysis.why.ledger import Ledger
@@ -47,6 +50,7 @@ class Case:
     no_rivals: tuple[int, ...]  # rows that are not counted before its right text
     placed: Placing
     name: str = "right text"  # what it is called: the hit before a person has said which text is right is not that
+    traits: tuple[str, ...] = ()  # of the query, in the corpus's own file
 
     @property
     def right(self) -> str:
@@ -119,9 +123,14 @@ class QueryWords:
 
 
 def begin(case: Case) -> QueryWords | None:
-    """Draw the query with both texts, and what each of its words adds, which is returned; None for other poolings."""
+    """Draw the query with both texts, the answer, other ways to write the query, and what each of its words adds.
+
+    The last is returned; None for other poolings.
+    """
     found = _query_words(case)
     _texts(case)
+    st.markdown(f":material/insights: {_reason(case, found)}")
+    messages.guarded(lambda: _repairs(case), "repairing the query")
     if found is not None:
         _word_bars(case, found)
     else:
@@ -133,13 +142,33 @@ def begin(case: Case) -> QueryWords | None:
 
 
 def further(case: Case, found: QueryWords | None) -> None:
-    """Draw the answer, then what else is known about the two texts; `found` is what `begin` has returned."""
-    st.markdown(f":material/insights: {_reason(case, found)}")
+    """Draw the smallest edit, then what else is known about the two texts; `found` is what `begin` has returned."""
     with frame.figure("edits"):
         rivals.edits(case.searched, case.query, case.placed, case.no_rivals, case.name)
     if found is not None:
         _about_bars(case, found)
     _both_texts(case)
+
+
+def _repairs(case: Case) -> None:
+    """Other ways to write the query, each with the rank that it would give. Raises InputError for wrong abbreviations."""
+    if not case.placed.is_failed:
+        return
+    abbreviations = repair.parsed_abbreviations(str(state.get("abbreviations")))
+    with frame.figure("repairs"):
+        found = failures.repairs_of(case.searched, case.query, case.placed, case.no_rivals, abbreviations)
+        lines = []
+        for each, rank in found:
+            how = f"“{html.escape(each.text)}”"
+            if len(each.words) == 1 and each.text == case.query.replace(*each.words[0], 1):
+                how = "<s>{}</s> → <b>{}</b>".format(*map(html.escape, each.words[0]))
+            kind = ' class="first"' if rank == 1 else ""
+            lines.append(f"<li><span>{how}</span><span{kind}>rank {case.placed.rank:,} → <b>{rank:,}</b></span></li>")
+        nothing = "<p>Nothing to repair: no word is likely to be misspelt{}.</p>".format(
+            ", and none is in your list" if abbreviations else ""
+        )
+        listed = f"<ul>{''.join(lines)}</ul>" if lines else nothing
+        figures.markup(f'<div class="bi-repairs"><h6>Another way to write it</h6>{listed}</div>', "repairs")
 
 
 def _both_texts(case: Case) -> None:
@@ -182,20 +211,27 @@ def _texts(case: Case) -> None:
     setting = f"{searched.backend.spec.title} · layer {searched.layer} · {POOLING_NAMES[searched.pooling]}"
     parts = [
         f"<section><h6>Query <span>{html.escape(setting)}</span></h6>"
-        f'<p class="query" dir="auto">{html.escape(case.query)}</p></section>'
+        f'<p class="query" dir="auto">{html.escape(case.query)}</p>'
+        + (f"<p>Traits: {html.escape(', '.join(case.traits))}</p>" if case.traits else "")
+        + "</section>"
     ]
-    for name, kind, text, cosine, rank, length in zip(
+    ids = current.own_ids(current.in_use())
+    for name, kind, text, cosine, rank, length, row in zip(
         (case.name.capitalize(), "Its rival"),
         ("right", "rival"),
         (case.right, case.rival),
         cosines,
         ranks,
         tokens,
+        (placed.row, placed.rival),
         strict=True,
     ):
-        facts = f"rank <b>{rank:,}</b> of {count:,} · cosine <b>{cosine}</b>"
+        facts = f"{html.escape(ids[row].strip())} · " if ids else ""
+        facts += f"rank <b>{rank:,}</b> of {count:,} · cosine <b>{cosine}</b> · "
         if length > limit:
-            facts += f" · the model read only its first {max(0, limit - before)} tokens"
+            facts += f"the model read only its first {max(0, limit - before)} tokens"
+        else:
+            facts += "read to its end"
         parts.append(
             f'<section class="{kind}"><h6>{name} <span>{facts}</span></h6>'
             f'<p dir="auto">{_marked(case.query, text[:MOST_SHOWN])}{" …" if len(text) > MOST_SHOWN else ""}</p></section>'

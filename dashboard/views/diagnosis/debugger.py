@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from components.retrieval.failures import failed_queries
-from dashboard import caching, state
-from dashboard.corpora import current
+from components.retrieval.failures.traits import TRAITS
+from dashboard import caching, navigation, state
+from dashboard.corpora import current, own_queries
 from dashboard.jobs import embedding, failures
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.failures import Searched
 from dashboard.ui import controls, figures, messages
-from dashboard.ui.waiting import before_work
+from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
-from dashboard.views.why import debugger_table, failed_case
-from dashboard.views.why.failed_case import Case
+from dashboard.views.diagnosis import debugger_table, failed_case
+from dashboard.views.diagnosis.debugger_table import Chosen
+from dashboard.views.diagnosis.failed_case import Case
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
-    from components.retrieval.failures.failed_queries import Failures
+    from components.retrieval.failures.failed_queries import Failures, Placing
 
 ORDERS = {"worst": "Worst first", "nearest": "Nearest misses first"}
 MOST_LISTED = 500  # failed queries offered in the list
@@ -34,41 +38,92 @@ def draw(backend: Backend) -> None:
     """Draw the view."""
     messages.cross_encoder_note([backend])
     corpus = current.corpus()
-    has_queries = len(failures.searched_corpus(corpus, current.query_column(corpus)).queries) > 0
+    column = current.query_column(corpus)
+    has_queries = len(failures.searched_corpus(corpus, column).queries) > 0
+    parts = debugger_table.parts_of(corpus, column) if has_queries else {}
+    only = ""
     with controls.row():
-        if has_queries:
-            chooser = st.empty()
-            typed = _query_field()
-        else:
+        if not has_queries:
             with st.container(width=round(320 * controls.scale())):
                 typed = _typed_query("Query")
-            chooser = st.empty()
+        key = f"own_queries_{state.get('corpus')}"[:24]
+        with st.popover("Your queries", icon=":material/upload_file:", width="content", key=key):
+            messages.guarded(lambda: own_queries.all_ways(corpus, key, navigation.go_to), "reading your queries")
+        if has_queries:
+            typed = _query_field()
+            if parts:
+                only = controls.pick(
+                    "failed_only", "Queries", {"": "All queries"} | parts, width=round(240 * controls.scale())
+                )
+        chooser = st.empty()
         panel = controls.options()
     with panel:
         order = controls.choice("failed_order", "Order of the failed queries", ORDERS)
+        controls.bind(
+            "abbreviations",
+            st.text_input,
+            "Your abbreviations",
+            max_chars=1_000,
+            placeholder="kb=knowledge base, pw=password",
+            help="What abbreviations in queries stand for: tried as a repair of the query that is open.",
+        )
     searched = _searched(backend, corpus, panel)
     found = failures.failures(searched)
-    with chooser:
-        case = _typed(searched, typed) if typed else _listed(searched, found, order)
-    if case is None:
-        _nothing(corpus, searched, found)
-        return
-    failed, traits = found if found is not None and len(found) else None, None
-    with st.container(key="failed_search"):
-        if failed is not None:
-            st.markdown(f":material/insights: {debugger_table.count_in_words(failed)}")
-            left, right = st.columns([4, 8], gap="medium")
-            with left:
-                traits = debugger_table.listed(searched, failed, order, None if typed else case.placed.row, panel)
-            with right:
-                words = failed_case.begin(case)
-        else:
-            words = failed_case.begin(case)
-        failed_case.further(case, words)
-    if failed is not None and traits is not None:
-        figures.subheader("What failed queries share")
-        debugger_table.traits(searched, failed, traits)
+    if found is None or not len(found):
+        with chooser if typed else panel:
+            case = _typed(searched, typed) if typed else _listed(searched, found, [])
+        if case is None:
+            _nothing(corpus, searched, found)
+            return
+        failed_case.further(case, failed_case.begin(case))
+    else:
+        _failed(searched, found, order, only, typed, (chooser, panel))
     _caveats()
+
+
+def _failed(
+    searched: Searched,
+    found: Failures,
+    order: str,
+    only: str,
+    typed: str,
+    places: tuple[DeltaGenerator, DeltaGenerator],
+) -> None:
+    """What the failed queries share and their list, one of them beside it, and below what else is known of it and of them.
+
+    `places` are those of the right text of a typed query, and of the choice of a failed query.
+    """
+    cause = str(state.get("failure_cause")).replace("-", " ")
+    with st.container(key="failed_search"):
+        above = st.container()
+        left, right = st.columns([5, 7], gap="medium")
+        with left:
+            place = st.container()
+            traits, causes = None, None
+            with frame.figure("traits"):
+                traits = failures.traits_of(searched)
+                if cause != "all":
+                    causes = failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
+        trait = str(state.get("failed_trait"))
+        if trait not in TRAITS:
+            trait = ""
+        chosen = Chosen(searched, found, order, only, traits, trait, causes, cause)
+        shares, placings = chosen.shares(), chosen.placings()
+        with places[0 if typed else 1]:
+            case = _typed(searched, typed) if typed else _listed(searched, found, placings or found.in_order(order))
+        assert case is not None  # there are failed queries, and so at least two texts
+        with above:
+            debugger_table.finding(chosen, shares)
+        with place:
+            debugger_table.listed(chosen, shares, placings, None if typed else case.placed.row)
+        with right:
+            words = failed_case.begin(replace(case, traits=chosen.traits_of(case.query)))
+        debugger_table.all_of_them(chosen, placings)
+        failed_case.further(case, words)
+    figures.subheader("What the rivals of failed queries share")
+    with frame.figure("failed_queries"):
+        both = failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
+        debugger_table.of_rivals(searched, found, both)
 
 
 def _query_field() -> str:
@@ -131,11 +186,10 @@ def _searched(backend: Backend, corpus: Corpus, panel: DeltaGenerator) -> Search
     return Searched(request, collection, index, queries, int(layer), pooling)
 
 
-def _listed(searched: Searched, found: Failures | None, order: str) -> Case | None:
-    """The failed query that was chosen from the list, by default the first; None if there is none."""
+def _listed(searched: Searched, found: Failures | None, listed: Sequence[Placing]) -> Case | None:
+    """The failed query that was chosen, by default the first of those that are `listed`; None if there is none."""
     chosen, corpus = state.get("failed_query"), searched.corpus
-    listed = [] if found is None else list(found.in_order(order)[:MOST_LISTED])
-    rows = {item.row: item.rank for item in listed}
+    rows = {item.row: item.rank for item in listed[:MOST_LISTED]}
     if chosen in corpus.number_of and chosen not in rows:  # a query that does not fail here, or far down the list
         rows[chosen] = _placed(searched, corpus.queries.texts[corpus.number_of[chosen]], chosen).placed.rank
     if not rows:
@@ -206,7 +260,8 @@ def _nothing(corpus: Corpus, searched: Searched, found: Failures | None) -> None
         st.info(f"**{name} has one text.** A search fails if another text ranks before the right one.")
     elif found is None:
         st.info(
-            f"**{name} has no column with queries.** Type a query above and choose its right text from the hits"
+            f"**{name} has no column with queries.** Give some under “Your queries”, or type one above and choose its right "
+            "text from the hits"
             + (", or choose the column with the queries under “Options”." if corpus.columns else "."),
             icon=":material/table:",
         )

@@ -10,10 +10,14 @@ import pytest
 
 from components.errors import InputError
 from components.retrieval.corpora import corpus as reading
+from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+from components.retrieval.failures import failed_queries
+from components.retrieval.search.relevance import Judgements
 from dashboard import caching
-from dashboard.corpora import current
+from dashboard.corpora import current, own_queries
 from dashboard.declared import table
-from dashboard.views.home import examples, own_search
+from dashboard.views.home import examples
 from tests.support.pages import Open, at_rest, texts
 
 ROWS = """my parcel is broken > How to report a damaged delivery
@@ -24,7 +28,7 @@ where is it → Tracking, "step by step"
 
 
 def test_pasted_rows_become_a_table() -> None:
-    read = list(csv.reader(io.StringIO(own_search.as_table(ROWS).decode())))
+    read = list(csv.reader(io.StringIO(own_queries.as_table(ROWS).decode())))
     assert read == [
         ["query", "text"],
         ["my parcel is broken", "How to report a damaged delivery"],
@@ -35,7 +39,7 @@ def test_pasted_rows_become_a_table() -> None:
 
 def test_a_tab_comes_before_other_signs_and_an_arrow_is_one_sign() -> None:
     typed = "age > 60 discount\tSenior fares\ncancel -> Ending\nmove --> Address\nleave => Exit\nstay → Hotel"
-    rows = list(csv.reader(io.StringIO(own_search.as_table(typed).decode())))[1:]
+    rows = list(csv.reader(io.StringIO(own_queries.as_table(typed).decode())))[1:]
     assert rows == [
         ["age > 60 discount", "Senior fares"],
         *(["cancel", "Ending"], ["move", "Address"], ["leave", "Exit"], ["stay", "Hotel"]),
@@ -55,7 +59,7 @@ def test_a_tab_comes_before_other_signs_and_an_arrow_is_one_sign() -> None:
 )
 def test_what_is_no_table_is_said(typed: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        own_search.as_table(typed)
+        own_queries.as_table(typed)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,60 @@ def test_what_is_no_table_is_said(typed: str, said: str) -> None:
     ],
 )
 def test_which_column_is_which(content: str, expected: tuple[str, str]) -> None:
-    assert own_search.guessed(reading.columns_of(content.encode(), "table.csv")) == expected
+    assert own_queries.guessed(reading.columns_of(content.encode(), "table.csv")) == expected
+
+
+def test_rows_name_texts_of_a_corpus_and_their_queries_join_it() -> None:
+    corpus = Corpus(
+        "help.csv",
+        ("A damaged delivery is replaced.", "A damaged delivery is refunded.", "Ending a plan.", "Ending a plan."),
+        {"id": ("K-1", "K-2", "K-3", "K-3"), "query": ("", "", "", "")},
+    )
+    names = ["k-2", "ending  a PLAN.", "A damaged delivery is repl…", "A damaged delivery", "Ending", "K-9", ""]
+    assert own_queries.rows_named(corpus, names) == [1, 2, 0, None, None, None, None]
+    content, column = own_queries.with_queries(
+        corpus, [("broken", 0), ("money back", 1), ("crushed", 0), ("broken", 0)]
+    )
+    assert column == "own query"  # the corpus has a column of that name
+    joined = reading.read_corpus(content, "mine.jsonl", "text")
+    assert joined.texts == (corpus.texts[0], *corpus.texts)
+    assert joined.columns["own query"] == ("broken", "crushed", "money back", "", "")
+    assert joined.columns["id"] == ("K-1", "K-1", "K-2", "K-3", "K-3")
+    assert current.own_ids(joined) == joined.columns["id"]
+    # All texts are searched, also those without a query; equal ones are one.
+    searched = failed_queries.searched_corpus(joined, column)
+    assert searched.pairs.documents.texts == corpus.texts[:3] == tuple(joined.texts[row] for row in searched.firsts)
+    assert searched.pairs.queries.texts == ("broken", "crushed", "money back")
+    assert [searched.pairs.answers_of(query) for query in range(3)] == [(0,), (0,), (1,)]
+    assert [searched.queries.texts[number] for number in searched.first_queries] == list(searched.pairs.queries.texts)
+    assert pairs_of_corpus(joined, column).documents.texts == corpus.texts[:2]
+
+
+def test_pasted_ids_and_marks_join_the_corpus_on_diagnose(open_page: Open) -> None:
+    corpus = Corpus("help.csv", ("Damaged goods.", "Ending a plan.", "Lost parcels."), {"id": ("K-1", "K-2", "K-3")})
+    key = current.key_of(corpus)
+    caching.corpora().put(key, corpus)
+    judged = Judgements().mark("cancel", 1, True).mark("cancel", 0, False)
+    app = at_rest(open_page("failed-search", session={"_judgements": {corpus.content_hash: judged}}, corpus=key))
+    where = f"own_queries_{key}"[:24]
+    app.button(key=f"{where}_marks").click().run()
+    app = at_rest(app)
+    joined = caching.corpora().find(app.session_state["corpus"])
+    assert joined is not None
+    assert (joined.columns["query"], joined.columns["id"]) == (("", "cancel", ""), ("K-1", "K-2", "K-3"))
+    where = f"own_queries_{app.session_state['corpus']}"[:24]
+    app.text_area(key=f"{where}_rows").set_value("where is it > K-3\nit broke > K-1\nhello > K-9").run()
+    assert "3 rows, 2 with a right text of" in texts(app)
+    assert "Row 3 names “K-9”, which the corpus lacks." in "".join(item.value for item in app.caption)
+    app = at_rest(app.button(key=f"{where}_rows_use").click().run())
+    assert not app.exception
+    joined = caching.corpora().find(app.session_state["corpus"])
+    assert joined is not None
+    assert (joined.name, app.session_state["query_column"]) == ("help.csv with own queries.jsonl", "own query")
+    assert joined.columns["own query"] == ("it broke", "", "where is it")
+    source = current.source_of(app.session_state["corpus"])  # it can be read again, also after a restart
+    assert source is not None
+    assert source.read(lambda: False).columns == joined.columns
 
 
 def test_pasted_rows_lead_to_the_failed_queries(open_page: Open) -> None:
@@ -77,7 +134,7 @@ def test_pasted_rows_lead_to_the_failed_queries(open_page: Open) -> None:
     app.text_area(key="start_rows").set_value(ROWS)
     app = at_rest(app.button(key="start_rows_use").click().run())
     assert not app.exception
-    assert [title.value for title in app.title] == [table.VIEWS[own_search.VIEW].question]
+    assert [title.value for title in app.title] == [table.VIEWS[own_queries.VIEW].question]
     key = app.session_state["corpus"]
     corpus = caching.corpora().find(key)
     assert corpus is not None
@@ -106,7 +163,7 @@ def test_a_dropped_table_leads_to_them_at_once_where_its_columns_say_it(open_pag
     app.file_uploader(key="start_file").set_value(("mine.csv", content, "text/csv"))
     app = at_rest(app.run())
     assert not app.exception
-    assert [title.value for title in app.title] == [table.VIEWS[own_search.VIEW].question]
+    assert [title.value for title in app.title] == [table.VIEWS[own_queries.VIEW].question]
     corpus = caching.corpora().find(app.session_state["corpus"])
     assert corpus is not None
     assert (corpus.name, app.session_state["query_column"]) == ("mine.csv", "query")

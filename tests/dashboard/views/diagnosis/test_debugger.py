@@ -20,11 +20,12 @@ from components.retrieval.failures import edits, failed_queries
 from components.retrieval.failures.causes import CAUSES, Causes
 from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.failures.failed_queries import Failures, Placing
+from components.retrieval.failures.traits import ONLY_FAILURES, traits_of
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import embedding, failures, requests
-from dashboard.views.why import debugger_table, failed_case, rivals
+from dashboard.views.diagnosis import debugger_table, failed_case, rivals
 from tests.support import tiny
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, backend, figures, plain_table, setting, texts
@@ -119,10 +120,8 @@ def test_the_page_begins_with_the_query_its_two_texts_the_reason_and_the_smalles
     assert_close(found["rival"] - found["right text"], found["rival minus right text"])
     words = small.columns["compressed"][worst.row].split()
     assert len(found["rival"]) == len(words) + 1  # as typed, and the special tokens together
-    said, reason = (item.value for item in read.markdown[:3] if ":material/insights:" in item.value)
-    assert said.endswith(": another text comes before the right one.")
-    assert f"{len(expected)} quer" in said
-    assert f"of {expected.queries} (" in said
+    said, reason = [item.value for item in read.markdown if ":material/insights:" in item.value][:2]
+    assert f"{len(expected)} of {expected.queries} queries fail. {ONLY_FAILURES}" in said
     differences = found["rival minus right text"]  # the special tokens last
     strongest = int(np.argmax(differences[:-1]))
     assert differences[-1] > differences[strongest]  # so that it is not the word that speaks most
@@ -134,7 +133,9 @@ def test_the_page_begins_with_the_query_its_two_texts_the_reason_and_the_smalles
     assert any("small  ·  16 sentences" in item.label for item in read.expander)
 
 
-def test_the_texts_are_compared_and_all_failed_queries_can_be_opened(read: AppTest, expected: Failures) -> None:
+def test_the_texts_are_compared_and_all_failed_queries_can_be_opened(
+    read: AppTest, small: Corpus, expected: Failures
+) -> None:
     sides = next(table for table in (plain_table(read, n) for n in range(len(read.table))) if "rival" in table.columns)
     assert {"BM25", "among the first 10 hits of", "length"} <= set(sides.iloc[:, 0])
     assert any(name.startswith("cross-encoder") for name in sides.iloc[:, 0])
@@ -142,15 +143,72 @@ def test_the_texts_are_compared_and_all_failed_queries_can_be_opened(read: AppTe
     traits = next(table for table in (plain_table(read, n) for n in range(len(read.table))) if "trait" in table.columns)
     assert list(traits["trait"]) == list(CAUSES)
     assert "of the queries that do not fail" in traits.columns
-    for row in listed(read):  # no trait stands without its share among the queries that do not fail
-        assert all("of those found)" in trait for trait in row["tag"].removeprefix("trait: ").split(", "))
-    assert "What failed queries share" in texts(read)
+    assert "What the rivals of failed queries share" in texts(read)
     assert "by cause" not in texts(read)
     rows = listed(read)
     worst_first = expected.in_order("worst")
     assert [row["index"] for row in rows] == [item.row for item in worst_first]
     assert [row["picked"] for row in rows] == [True] + [False] * (len(rows) - 1)
     assert [row["rank"] for row in rows] == [str(item.rank) for item in worst_first]
+    assert [row["rival"] for row in rows] == [small.texts[item.rival] for item in worst_first]
+
+
+def test_a_trait_and_a_column_choose_queries_and_each_repair_has_its_rank(open_page: Open, small: Corpus) -> None:
+    queries = list(small.columns["compressed"])
+    queries[3] = "ovrealls kn pinao"  # two misspelt words and an abbreviation
+    teams = ["billing" if row % 2 else "sales" for row in range(len(small))]
+    ids = [f"K-{row}" for row in range(len(small))]
+    corpus = Corpus("mine", small.texts, {"id": ids, "compressed": queries, "team": teams})
+    trait, chosen = "likely misspelling", "team=billing"
+    app = at_rest(open_page("why", v="failed-search", corpus=kept(corpus), col="compressed", ft=trait, only=chosen))
+    assert not app.exception
+    # The traits of all queries by the function, of which those of the team are counted.
+    model, searched = backend(), failed_queries.searched_corpus(corpus, "compressed")
+    options = model.embed_options(precision="float32")
+    both = model.embed([*corpus.texts, *queries], options=options)[0, 0]
+    documents, vectors = both[: len(corpus)], both[len(corpus) :]
+    found = traits_of(searched.pairs, vectors, documents, model.tokenization, options.max_length)
+    failures_there = failed_queries.find_failures(searched, vectors, ExactSearch(documents))
+    failed = np.isin(np.arange(len(corpus)), [item.row for item in failures_there.placings])
+    kept_rows = np.array([team == "billing" for team in teams])
+    data = next(
+        json.loads(item.proto.json) for item in every(app.main) if '"pickHint"' in getattr(item.proto, "json", "")
+    )
+    counts = {item["key"]: item["shares"] for item in data["traits"]}
+    for name in found.names:
+        held = found.of(name) & kept_rows
+        shown = counts.get(name, ["0", "0"])
+        assert shown == [str((held & failed).sum()), str((held & ~failed).sum())]
+    assert not data["compared"]
+    assert [item["key"] for item in data["traits"] if item["picked"]] == [trait]
+    expected = [item for item in failures_there.in_order("worst") if (found.of(trait) & kept_rows)[item.row]]
+    assert [row["index"] for row in data["rows"]] == [item.row for item in expected] == [3]
+    assert data["rows"][0]["rival"].startswith(f"K-{expected[0].rival} · ")
+    # The first of them is open beside the list, with the ids of both texts.
+    body = re.sub(r"<[^>]+>", "", case_html(app))
+    assert f"Right text K-3 · rank {expected[0].rank} of {len(corpus)}" in body
+    assert "Traits: likely misspelling" in body
+
+    def repairs() -> dict[str, int]:
+        body = next(item.proto.body for item in app.get("html") if "bi-repairs" in item.proto.body)
+        lines = re.findall(r"<li><span>(.*?)</span><span[^>]*>rank [\d,]+ → <b>(\d+)</b>", body)
+        return {html.unescape(re.sub(r"<[^>]+>", "", line)): int(rank) for line, rank in lines}
+
+    def rank(query: str) -> int:
+        scores = documents @ model.embed([query], options=options)[0, 0, 0]
+        scores /= np.linalg.norm(documents, axis=1)
+        return int((scores >= scores[3]).sum())
+
+    assert repairs() == {
+        "ovrealls → overalls": rank("overalls kn pinao"),
+        "pinao → piano": rank("ovrealls kn piano"),
+        "“overalls kn piano”": rank("overalls kn piano"),
+    }
+    app = at_rest(app.text_input(key="w_abbreviations").set_value("kn=a concert hall").run())
+    assert repairs()["kn → a concert hall"] == rank("ovrealls a concert hall pinao")
+    assert repairs()["“overalls a concert hall piano”"] == rank("overalls a concert hall piano")
+    app.text_input(key="w_abbreviations").set_value("kn").run()
+    assert "abbreviations 'kn' are not valid" in at_rest(app).error[0].value
 
 
 def test_a_typed_query_takes_its_right_text_from_the_hits(page: AppTest, small: Corpus) -> None:

@@ -1,0 +1,335 @@
+"""A person's own queries with their right texts, by a file, pasted, or marked in Search: the failed ones are shown.
+
+The right texts become the corpus, unless they name texts of the session's corpus, by its own ids or by their beginnings: then
+the queries join that corpus.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from components.errors import InputError
+from components.numbers import counted
+from components.retrieval.corpora import corpus as reading
+from components.retrieval.corpora.column_names import is_question
+from components.retrieval.corpora.columns import ID_COLUMN, TEXT_COLUMN, TITLE_COLUMN, is_collection
+from components.retrieval.corpora.corpus import PAIR_COLUMN
+from dashboard import access, caching, state
+from dashboard.corpora import current, marks, uploads
+from dashboard.ui import controls, messages
+from dashboard.ui.waiting import frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+    from components.jobs import IsCancelled
+    from components.retrieval.corpora.columns import ColumnPreview
+    from components.retrieval.corpora.corpus import Corpus
+
+    GoTo = Callable[..., None]  # opens a view, with settings: navigation.go_to
+
+VIEW, SEARCH_VIEW = "failed-search", "hits"
+PASTED = "pasted rows.csv"
+MOST_PASTED = 50_000  # characters
+FEWEST = 2  # rows: a search fails if another text comes before the right one
+QUERY, TEXT = "query", "text"  # the columns of what was pasted
+MOST_NAMED = 3  # rows that are named because they cannot be used
+LEAST_BEGINNING = 12  # characters that name a text
+# The first that a row has. Each begins where white space or hyphens begin: else every one of many would look at all others.
+_BETWEEN = tuple(re.compile(rf"(?<!\s)\s*{sign}\s*") for sign in (r"\t", "→", r"(?:=|(?<!-)-+)?>"))
+_EXAMPLE = "my parcel is broken > How to report a damaged delivery\ncancel my plan > Ending a subscription"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A query and what should be found, as it was pasted."""
+
+    line: int  # from 1
+    query: str
+    right: str  # a text, its beginning, or its id
+
+
+def file_and_rows(where: str, go_to: GoTo) -> None:
+    """Draw a card's two buttons: a file, or pasted rows; what is given becomes the corpus. `where` keys the widgets."""
+    with st.container(horizontal=True, gap="small", key=f"{where}_own"):
+        file = uploads.uploader(
+            uploads.CORPUS,
+            "A table with queries and their right texts",
+            key=f"{where}_file",
+            is_kept=False,  # the card's help says how long: it has no room for a line more
+            label_visibility="collapsed",
+        )
+        if access.uploads_allowed():
+            with st.popover("Paste rows", key=f"{where}_paste"):
+                _paste(where, go_to)
+    if file is not None:
+        _uploaded(file, where, go_to)
+
+
+def all_ways(corpus: Corpus, where: str, go_to: GoTo) -> None:
+    """Draw a panel with every way to give queries, also to texts of the session's `corpus`. `where` keys the widgets."""
+    if access.uploads_allowed():
+        file = uploads.uploader(
+            uploads.CORPUS, "A table with queries and their right texts or ids", key=f"{where}_file"
+        )
+        if file is not None:
+            _uploaded(file, where, go_to, corpus)
+    _paste(where, go_to, corpus)
+    judged = marks.judgements(corpus).marks
+    marked = [(query, row) for query, own in judged.items() for row, is_right in own.items() if is_right]
+    if marked:
+        count = counted(len({query for query, _ in marked}), "query that you marked", "queries that you marked")
+        if st.button(f"Use {count} in Search", key=f"{where}_marks", icon=":material/check:"):
+            _join(corpus, marked, go_to)
+
+
+def _paste(where: str, go_to: GoTo, corpus: Corpus | None = None) -> None:
+    """The field for pasted rows; those that name texts of a `corpus` join it."""
+    typed = st.text_area(
+        f"One row a line: query > right text{'' if corpus is None else ' or id'}",
+        key=f"{where}_rows",
+        placeholder=_EXAMPLE,
+        max_chars=MOST_PASTED,
+    )
+    found: list[tuple[str, int]] = []
+    if corpus is not None and typed.strip():
+        found = _read_out(corpus, pasted_rows(typed))
+    if corpus is None or not access.uploads_allowed():  # else the uploader says it
+        st.caption(uploads.how_long_kept())
+    if st.button("Find the failed queries", key=f"{where}_rows_use", type="primary"):
+        if corpus is not None and found:
+            _join(corpus, found, go_to)
+        _open_table(as_table(typed), PASTED, TEXT, QUERY, go_to)
+
+
+def _read_out(corpus: Corpus, rows: Sequence[Row]) -> list[tuple[str, int]]:
+    """The queries of the rows with the rows of the corpus that they name; what is named and what is not is drawn."""
+    named = rows_named(corpus, [row.right for row in rows])
+    found = [(row.query, place) for row, place in zip(rows, named, strict=True) if place is not None]
+    count = counted(len(rows), "row")
+    if not found:
+        st.caption(f"{count}; none names a text of this corpus: the right texts become a corpus of their own.")
+        return []
+    lost = [row for row, place in zip(rows, named, strict=True) if place is None]
+    st.markdown(f"**{count}, {len(found):,} with a right text of {messages.escape(corpus.name)}**")
+    for row in lost[:MOST_NAMED]:
+        st.caption(f"Row {row.line} names “{messages.escape(row.right[:60])}”, which the corpus lacks.")
+    if len(lost) > MOST_NAMED:
+        st.caption(f"{len(lost) - MOST_NAMED:,} more rows name no text of it. All of them are left out.")
+    return found
+
+
+def rows_named(corpus: Corpus, names: Sequence[str]) -> list[int | None]:
+    """The row of the text that each name names: an own id, the whole text, or a beginning that no other text has; else None."""
+    ids: dict[str, int] = {}
+    for row, own in enumerate(current.own_ids(corpus)):
+        ids.setdefault(own.strip().casefold(), row)
+    texts: dict[str, int] = {}
+    for row, text in enumerate(corpus.texts):
+        texts.setdefault(" ".join(text.split()).casefold(), row)
+    in_order = sorted(texts)
+
+    def row_of(name: str) -> int | None:
+        folded = " ".join(name.split()).casefold()
+        found = ids.get(folded, texts.get(folded))
+        begins = folded.removesuffix("…").removesuffix("...").rstrip()
+        if found is not None or len(begins) < LEAST_BEGINNING:
+            return found
+        place = bisect_left(in_order, begins)
+        fitting = [text for text in in_order[place : place + 2] if text.startswith(begins)]
+        return texts[fitting[0]] if len(fitting) == 1 else None
+
+    return [row_of(name) for name in names]
+
+
+def with_queries(corpus: Corpus, asked: Sequence[tuple[str, int]]) -> tuple[bytes, str]:
+    """A corpus as JSON lines with a further column, whose name is returned: queries with the rows of their right texts.
+
+    A text with several queries is repeated; equal texts are one text wherever ranks are counted.
+    """
+    column = next(
+        name for name in (QUERY, "own query", "own query 2") if name not in {*corpus.columns, _text_of(corpus)}
+    )
+    of_row: dict[int, list[str]] = {}
+    for query, row in dict.fromkeys(asked):
+        of_row.setdefault(row, []).append(query)
+    lines = []
+    for row, text in enumerate(corpus.texts):
+        others = {name: values[row] for name, values in corpus.columns.items()}
+        lines += [{_text_of(corpus): text, **others, column: query} for query in of_row.get(row, [""])]
+    return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode(errors="replace"), column
+
+
+def _text_of(corpus: Corpus) -> str:
+    return corpus.report.text_column
+
+
+def _join(corpus: Corpus, asked: Sequence[tuple[str, int]], go_to: GoTo) -> None:
+    """Let queries join a corpus, and show those that fail."""
+    content, column = with_queries(corpus, asked)
+    name = f"{corpus.name.removesuffix('.jsonl')} with own queries.jsonl".replace(
+        "with own queries with own", "with own"
+    )
+    _open_table(content, name, _text_of(corpus), column, go_to)
+
+
+def _open_table(content: bytes, name: str, text: str, query: str, go_to: GoTo) -> None:
+    digest = caching.kept_files().keep(content, caching.person())
+    corpus = reading.read_corpus(content, name, text)
+    _open(corpus, query, name, "" if digest is None else f"{name} {digest}", text, go_to)
+
+
+def pasted_rows(typed: str) -> list[Row]:
+    """The rows of a pasted text. Raises InputError, which names the first wrong one."""
+    rows = []
+    for count, line in enumerate(typed.splitlines(), start=1):
+        if not line.strip():
+            continue
+        between = next((sign for sign in _BETWEEN if sign.search(line.strip())), _BETWEEN[-1])
+        query, *text = between.split(line.strip())
+        if len(text) > 1:
+            raise InputError(
+                f"Row {count} has several signs between query and text: “{line.strip()[:60]}”.",
+                "Only one can be meant.",
+                "Put a tab between the two, as rows of a spreadsheet have it.",
+            )
+        if not query or not text or not text[0]:
+            raise InputError(
+                f"Row {count} is no query with a text: “{line.strip()[:60]}”.",
+                "Each row has a query, the sign >, and the text that should be found.",
+                "For example: cancel my plan > Ending a subscription.",
+            )
+        rows.append(Row(count, query, text[0]))
+    return rows
+
+
+def as_table(typed: str) -> bytes:
+    """Pasted rows as a CSV file with the columns of queries and texts. Raises InputError, which names the first wrong row."""
+    rows = pasted_rows(typed)
+    if len(rows) < FEWEST:
+        raise InputError(
+            f"There {'is one row' if rows else 'are no rows'}.",
+            f"At least {FEWEST} are needed: a search fails if another text comes before the right one.",
+            "Paste one row a line: query > right text.",
+        )
+    file = io.StringIO()
+    csv.writer(file).writerows([(QUERY, TEXT), *((row.query, row.right) for row in rows)])
+    return file.getvalue().encode()
+
+
+def _uploaded(file: UploadedFile, where: str, go_to: GoTo, of: Corpus | None = None) -> None:
+    """Read a file; where its columns say it, its failed queries are shown at once, else a person chooses them.
+
+    Where it names texts of the corpus `of` by its own ids, its queries join that corpus.
+    """
+    key = uploads.key_of(file)
+    columns: tuple[ColumnPreview, ...] | None = None
+    with frame.figure("start_columns"):
+        columns = uploads.read_once(caching.column_previews(), (key, None), partial(_preview, file))
+    if columns is None:
+        return
+    has_titles = is_collection(column.name for column in columns)  # of documents, which stand before their texts
+    if has_titles:
+        columns = tuple(column for column in columns if column.name not in {ID_COLUMN, TITLE_COLUMN})
+    names = [column.name for column in columns if column.is_text]
+    ids = [column.name for column in columns if column.name.strip().lower() in current.ID_COLUMNS]
+    text, query = guessed(columns)
+    if of is not None and current.own_ids(of) and ids and not (text and query):
+        names = list(dict.fromkeys((*names, *ids)))
+        others = [name for name in names if name != ids[0]]
+        text, query = ids[0], query if query in others else others[0] if len(others) == 1 else ""
+    if has_titles and len(names) < FEWEST:
+        _offer_documents(file, key, where, go_to)
+        return
+    if len(names) < FEWEST:
+        raise InputError(
+            f"{uploads.file_names(key)} has {len(names)} column{'' if len(names) == 1 else 's'} with text.",
+            "Two are needed: the queries, and the texts that should be found.",
+            "Add a column, or paste rows.",
+        )
+    is_clear = bool(text and query)
+    if not is_clear:
+        st.caption("Which column is which?")
+        text = _column("Right texts", f"{where}_text", names, text or names[-1])
+        query = _column("Queries", f"{where}_query", [name for name in names if name != text], query)
+        if not st.button("Find the failed queries", key=f"{where}_file_use", type="primary"):
+            return
+    named = None if has_titles and text == TEXT_COLUMN else text
+    corpus = _corpus_of(file, key, named)
+    if corpus is None:
+        return
+    if of is not None and current.own_ids(of):
+        named_rows = zip(corpus.columns[query], rows_named(of, corpus.texts), strict=True)
+        asked = [(typed, row) for typed, row in named_rows if row is not None and typed.strip()]
+        if len(asked) == len(corpus):
+            _join(of, asked, go_to)
+    _open(corpus, query, corpus.name, key, named, go_to)
+
+
+def _corpus_of(file: UploadedFile, key: str, column: str | None) -> Corpus | None:
+    """The corpus in a file, kept as the session's upload; None as long as it is read, or where it cannot be."""
+    corpus: Corpus | None = None
+    with frame.figure("start_corpus"):
+        corpus = uploads.read_once(caching.read_corpora(), (key, None, column), partial(_read, file, column))
+    if corpus is not None:
+        uploads.keep(file)
+        st.session_state[f"_{uploads.CORPUS}"] = (key, None, column)
+    return corpus
+
+
+def _offer_documents(file: UploadedFile, key: str, where: str, go_to: GoTo) -> None:
+    """Documents without queries, as in BEIR's corpus.jsonl: they can be searched, but no query of theirs can fail."""
+    st.caption(
+        f"**{messages.escape(uploads.file_names(key))}** holds documents with titles and no queries. Evaluate reads it with "
+        "its queries and judgements."
+    )
+    if not st.button("Search these documents", key=f"{where}_documents_use", type="primary"):
+        return
+    corpus = _corpus_of(file, key, None)
+    if corpus is not None:
+        current.choose(corpus, current.Source(corpus.name, key, sentences=len(corpus)))
+        go_to(SEARCH_VIEW)
+
+
+def _preview(file: UploadedFile, is_cancelled: IsCancelled) -> tuple[ColumnPreview, ...]:
+    return reading.columns_of(file.getvalue(), file.name, None, is_cancelled)
+
+
+def _read(file: UploadedFile, column: str | None, is_cancelled: IsCancelled) -> Corpus:
+    return reading.read_corpus(file.getvalue(), file.name, column, is_cancelled=is_cancelled)
+
+
+def guessed(columns: Sequence[ColumnPreview]) -> tuple[str, str]:
+    """The columns of the right texts and of the queries, each empty where it is not clear."""
+    text = next((column.name for column in columns if column.is_guess), "")
+    others = [column.name for column in columns if column.is_text and column.name != text]
+    named = [name for name in others if is_question(name) or name.casefold() == PAIR_COLUMN]
+    query = named[0] if len(named) == 1 else others[0] if len(others) == 1 and text else ""
+    if not text and query and len(others) == FEWEST:  # of two columns the other one
+        text = next(name for name in others if name != query)
+    return text, query
+
+
+def _column(label: str, key: str, names: Sequence[str], default: str) -> str:
+    chosen = default if default in names else names[0]
+    return str(controls.checked(st.selectbox, label, options=names, key=key, default=chosen))
+
+
+def _open(corpus: Corpus, query: str, name: str, upload: str, column: str | None, go_to: GoTo) -> None:
+    """Make this the session's corpus, read by this column, and show its failed queries."""
+    current.choose(corpus, current.Source(name, upload, column=column, sentences=len(corpus)) if upload else None)
+    state.put("typed_query", "")
+    state.put("failure_cause", "all")
+    state.put("failed_trait", "")
+    go_to(VIEW, query_column=query)

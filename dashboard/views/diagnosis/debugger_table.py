@@ -1,0 +1,303 @@
+"""The failed queries of a corpus: what they share, the list in which each can be opened, and the traits of their rivals.
+
+A trait that most other queries have too is no cause of a failure, so its share among these stands beside it everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.retrieval.failures.causes import CAUSES, telling
+from components.retrieval.failures.traits import TRAITS, Traits, compared
+from components.snippets import why as snippets
+from dashboard import state
+from dashboard.corpora import current
+from dashboard.jobs import failures
+from dashboard.ui import browser, controls, figures
+from dashboard.ui.wording import counted
+from dashboard.views.diagnosis import trait_shares
+from dashboard.views.diagnosis.rivals import code_of
+
+if TYPE_CHECKING:
+    from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.failures.causes import Causes
+    from components.retrieval.failures.failed_queries import Failures, Placing, SearchedCorpus
+    from components.retrieval.failures.traits import TraitShare
+    from dashboard.jobs.failures import Searched
+
+ON_PAGE = 100  # queries of the list
+MOST_CHARACTERS = 300  # of a query there; it is whole beside the list
+FIRST_TRAITS = 8  # rows before a person asks for all
+MOST_VALUES, MOST_PARTS = 20, 60  # different values of a column by which queries can be chosen, and of all such columns
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The queries that a person looks at: all, or those of one value of a column; the failed ones of one trait among them."""
+
+    searched: Searched
+    found: Failures
+    order: str
+    only: str = ""  # a column, = and its value; "" for all queries
+    traits: Traits | None = None  # of all queries, once they are known
+    trait: str = ""  # the chosen one; "" for all
+    causes: tuple[Causes, Causes] | None = None  # of the failed queries and of the others, once they are known
+    cause: str = "all"
+
+    @cached_property
+    def failed(self) -> np.ndarray:
+        """[query]: whether it fails."""
+        corpus = self.searched.corpus
+        names = {corpus.queries.texts[corpus.number_of[item.row]].strip() for item in self.found.placings}
+        return np.array([query.strip() in names for query in corpus.pairs.queries.texts], bool)
+
+    @cached_property
+    def kept(self) -> np.ndarray:
+        """[query]: whether it is among those of the chosen value."""
+        corpus = self.searched.corpus
+        if not self.only:
+            return np.ones(len(corpus.pairs), bool)
+        column, _, value = self.only.partition("=")
+        values = current.in_use().columns.get(column)
+        if values is None:
+            return np.ones(len(corpus.pairs), bool)
+        return np.array([any(values[row].strip() == value for row in own) for own in corpus.right_rows.values()], bool)
+
+    def shares(self) -> tuple[TraitShare, ...]:
+        """How many failed and found queries have each trait; none before the traits are known."""
+        if self.traits is None:
+            return ()
+        kept = self.kept
+        return compared(Traits(self.traits.names, self.traits.holds[:, kept]), self.failed[kept])
+
+    def placings(self) -> list[Placing]:
+        """The failed queries in the chosen order."""
+        corpus = self.searched.corpus
+        number = {query.strip(): place for place, query in enumerate(corpus.pairs.queries.texts)}
+        kept = self.kept
+        if self.traits is not None and self.trait:
+            kept = kept & self.traits.of(self.trait)
+        listed = [item for item in self.found.in_order(self.order) if kept[number[_query(corpus, item).strip()]]]
+        if self.causes is not None and self.cause != "all":
+            of_cause = self.causes[0].of(self.cause)
+            has = {item.row for item, held in zip(self.found.placings, of_cause, strict=True) if held}
+            listed = [item for item in listed if item.row in has]
+        return listed
+
+    def traits_of(self, query: str) -> tuple[str, ...]:
+        """The traits of one of the queries; none of another text, and before they are known."""
+        queries = list(self.searched.corpus.right_rows)
+        if self.traits is None or query.strip() not in queries:
+            return ()
+        return self.traits.of_query(queries.index(query.strip()))
+
+
+def _query(corpus: SearchedCorpus, item: Placing) -> str:
+    return corpus.queries.texts[corpus.number_of[item.row]]
+
+
+def parts_of(corpus: Corpus, column: str | None) -> dict[str, str]:
+    """Parts of the queries by the value of a column, each with its name: "team=billing" is "team: billing"."""
+    found: dict[str, str] = {}
+    own = current.own_ids(corpus)
+    for name, values in corpus.columns.items():
+        different = sorted({value.strip() for value in values if 0 < len(value.strip()) <= MOST_CHARACTERS})
+        if name != column and values is not own and "=" not in name and 1 < len(different) <= MOST_VALUES:
+            found |= {f"{name}={value}": f"{name}: {value[:40]}" for value in different}
+    return found if len(found) <= MOST_PARTS else {}
+
+
+def count_in_words(found: Failures) -> str:
+    """How many queries fail, in a sentence."""
+    return (
+        f"{counted(len(found), 'query', 'queries')} of {found.queries:,} ({100 * len(found) / found.queries:.1f} %) "
+        f"{'fails' if len(found) == 1 else 'fail'}: another text comes before the right one."
+    )
+
+
+def finding(chosen: Chosen, shares: Sequence[TraitShare]) -> None:
+    """Draw the line above both columns: how many queries fail, and what they share once that is known."""
+    searched = chosen.searched
+    if not shares:
+        st.markdown(f":material/insights: {count_in_words(chosen.found)}")
+        return
+    length = searched.request.max_length
+    told = trait_shares.told(searched.backend, shares, (searched.layer, searched.pooling), length, not chosen.only)
+    figures.above(key="trait_shares", title=trait_shares.TITLE, chart=told.chart, **told.texts)
+
+
+def listed(chosen: Chosen, shares: Sequence[TraitShare], placings: Sequence[Placing], opened: int | None) -> None:
+    """Draw what failed queries share, and below it the queries; `opened` is the row of the one beside them."""
+    corpus, ids = chosen.searched.corpus, current.own_ids(current.in_use())
+    pages = -(-len(placings) // ON_PAGE)
+    place = st.container()
+    page = 1
+    if pages > 1:
+        page = min(max(1, st.pagination(pages, key="failed_page")), pages)  # a browser may send any number
+    shown = placings[ON_PAGE * (page - 1) : ON_PAGE * page]
+    drawn = frozenset(item.row for item in shown)
+
+    def picked() -> None:
+        row = browser.sent_by("failed_queries", "picked")
+        if type(row) is int and row in drawn:
+            state.put("failed_query", row)
+            state.put("typed_query", "")
+
+    def trait_picked() -> None:
+        name = browser.sent_by("failed_queries", "trait")
+        if name == "all" or name in TRAITS:
+            state.put("failed_trait", "" if name == "all" else name)
+
+    def rival(item: Placing) -> str:
+        text = corpus.documents.texts[item.rival][:MOST_CHARACTERS]
+        return f"{ids[item.rival].strip()} · {text}" if ids else text
+
+    said = f"with the trait “{chosen.trait}”" if chosen.trait else "and what came first instead"
+    if chosen.cause != "all":
+        said = f"{said}; rival: {chosen.cause}"
+    component = browser.web_component("failed", '<div class="failed"></div>')
+    with place:
+        component(
+            key="failed_queries",
+            data={
+                "scale": controls.scale(),
+                **_traits(shares, chosen.trait),
+                "head": counted(len(placings), "failed query", "failed queries"),
+                "of": said,
+                "all": f"all {len(chosen.found):,}" if chosen.trait else "",
+                "pickHint": "Why is its text not first?",
+                "answer": ".bi-case",
+                "rows": [
+                    {
+                        "index": item.row,
+                        "rank": f"{item.rank:,}",
+                        "query": _query(corpus, item)[:MOST_CHARACTERS],
+                        "rival": rival(item),
+                        "picked": item.row == opened,
+                    }
+                    for item in shown
+                ],
+            },
+            on_picked_change=picked,
+            on_trait_change=trait_picked,
+        )
+
+
+def _traits(shares: Sequence[TraitShare], picked: str) -> dict[str, Any]:
+    """The rows of the traits for the browser."""
+    held = trait_shares.held(shares)
+    is_compared = bool(held) and held[0].difference is not None
+    ends = [share.share_of_found + share.difference.high for share in held if share.difference is not None]
+    reached = max([0.1, *ends, *(max(share.share_of_failed, share.share_of_found) for share in held)])
+    most = next(end for end in (0.2, 0.4, 0.6, 0.8, 1.0) if end >= min(1.0, reached))
+
+    def row(share: TraitShare) -> dict[str, Any]:
+        between = share.difference
+        hint = f"{share.failed:,} of {share.failures:,} failed, {share.found:,} of {share.successes:,} found"
+        if between is not None:
+            hint += f"; difference {100 * between.low:.0f} to {100 * between.high:.0f} points".replace("-", "−")
+        return {
+            "key": share.name,
+            "label": share.name[:1].upper() + share.name[1:],
+            "hint": f"{hint}. {TRAITS[share.name]}",
+            "failed": round(share.share_of_failed, 4),
+            "found": round(share.share_of_found, 4),
+            "low": 0.0 if between is None else round(between.low, 4),
+            "high": 0.0 if between is None else round(between.high, 4),
+            "named": share.is_named,
+            "picked": share.name == picked,
+            "shares": (_percent(share.share_of_failed), _percent(share.share_of_found))
+            if is_compared
+            else (f"{share.failed:,}", f"{share.found:,}"),
+        }
+
+    return {
+        "traits": [row(share) for share in held] if shares else None,
+        "waiting": "What they share is being looked for.",
+        "compared": is_compared,
+        "first": FIRST_TRAITS,
+        "most": most,
+        "ticks": [(0, "0"), (most / 2, f"{50 * most:.0f}"), (most, f"{100 * most:.0f} %")],
+    }
+
+
+def _percent(share: float) -> str:
+    """A share in a narrow column; a small one is not zero."""
+    return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def all_of_them(chosen: Chosen, placings: Sequence[Placing]) -> None:
+    """Draw the line with the list as a table, and its code where the list is of all failed queries."""
+    corpus = chosen.searched.corpus
+
+    def table() -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                "rank": [item.rank for item in placings],
+                "lead of the rival": [round(item.lead, 4) for item in placings],
+                "query": [_query(corpus, item) for item in placings],
+                "right text": [corpus.documents.texts[item.row] for item in placings],
+                "rival": [corpus.documents.texts[item.rival] for item in placings],
+                "traits": [", ".join(chosen.traits_of(_query(corpus, item))) for item in placings],
+            }
+        )
+
+    code = snippets.failures(code_of(chosen.searched), trait_shares.column(), chosen.order)
+    is_whole = not (chosen.only or chosen.trait or chosen.cause != "all")
+    figures.data("failed_queries_all", table, code if is_whole else trait_shares.OF_SOME, "All failed queries")
+
+
+def of_rivals(searched: Searched, found: Failures, both: tuple[Causes, Causes]) -> None:
+    """Draw the share of each trait of the rivals among the failed queries and among the others; `both` are their traits."""
+    causes, of_others = both
+    counts = {name: int(causes.of(name).sum()) for name in causes.names}
+    st.markdown(f":material/insights: {traits_in_words(causes, of_others)}")
+    names = {"all": f"All ({len(found):,})"} | {
+        name.replace(" ", "-"): f"{name[0].upper()}{name[1:]} ({count:,})" for name, count in counts.items()
+    }
+    controls.pick("failure_cause", "Failed queries whose rival has the trait", names)
+    table = pd.DataFrame(
+        [
+            {
+                "trait": name,
+                "failed queries": counts[name],
+                "share of the failures": f"{100 * counts[name] / len(found):.0f} %",
+                "of the queries that do not fail": _share(of_others, name),
+            }
+            for name in causes.names
+        ]
+    )
+    figures.plain_table(table, key="failure_causes")
+    st.caption(
+        f"Of the {found.queries - len(found):,} queries that do not fail, {len(found.successes):,} are compared here. Their "
+        "rival is the text after the right one. A query can have several traits, so that the shares can sum to more than 100 %."
+    )
+    with st.expander("The rule of each trait", icon=":material/rule:"):
+        st.markdown("\n".join(f"- **{name[0].upper()}{name[1:]}**: {CAUSES[name]}" for name in causes.names))
+    code = snippets.failure_causes(code_of(searched), trait_shares.column(), failures.MOST_QUERIES)
+    figures.data("failure_causes", lambda: table, code, "Why queries fail")
+
+
+def traits_in_words(failed: Causes, others: Causes) -> str:
+    """Which trait sets failed queries apart from those that do not fail, or that none does, in a sentence."""
+    found = telling(failed, others)
+    if found is None:
+        return "There is no trait to compare with queries that do not fail." if failed.holds.shape[1] else ""
+    best, is_clear = found
+    shares = f"{best.failed} of {best.failures} failed {'query has' if best.failures == 1 else 'queries have'} it"
+    shares += f", and {100 * best.others:.0f} % of those found"
+    if is_clear:
+        return f"The trait that sets them apart most is “{best.name}”: {shares}."
+    return f"No trait sets them apart by more than chance; the nearest is “{best.name}”: {shares} too."
+
+
+def _share(others: Causes, name: str) -> str:
+    """The share of queries that do not fail and have a trait; "–" without such queries."""
+    return f"{100 * float(others.of(name).mean()):.0f} %" if others.holds.shape[1] else "–"

@@ -1,0 +1,100 @@
+"""What failed queries share, as a figure: the shares of each trait among failed and found queries, with texts and code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from components.charts.retrieval import diagnosis as charts
+from components.retrieval.corpora.corpus import PAIR_COLUMN
+from components.retrieval.failures import traits
+from components.snippets import why as snippets
+from components.snippets.code import NoCode
+from dashboard.corpora import current
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from components.model.backend import Backend
+    from components.model.trace import Pooling
+    from components.retrieval.failures.traits import TraitShare
+
+TITLE = "What failed queries share"
+OF_SOME = NoCode("Only some of the queries are compared: choose all of them for the code.")
+
+
+@dataclass(frozen=True)
+class Told:
+    """The figure, and the arguments of `figures.figure` and `figures.above` that say what it shows."""
+
+    chart: go.Figure
+    texts: dict[str, Any]
+
+
+def held(shares: Sequence[TraitShare]) -> list[TraitShare]:
+    """The traits that some query has."""
+    return [share for share in shares if share.failed or share.found]
+
+
+def column() -> str:
+    """The column with the queries."""
+    return current.query_column(current.in_use()) or PAIR_COLUMN
+
+
+def told(
+    backend: Backend,
+    shares: Sequence[TraitShare],
+    cell: tuple[int, Pooling],
+    max_length: int | None,
+    of_all: bool = True,
+) -> Told:
+    """The shares at a layer and pooling; `of_all`: of all queries, for which alone there is code."""
+    shown = held(shares)
+    chart = charts.trait_shares(
+        [
+            charts.TraitBar(
+                share.name[:1].upper() + share.name[1:],
+                100 * share.share_of_failed,
+                100 * share.share_of_found,
+                None if share.difference is None else (100 * share.difference.low, 100 * share.difference.high),
+                share.is_named,
+            )
+            for share in shown
+        ],
+        TITLE,
+    )
+
+    def table() -> pd.DataFrame:
+        return pd.DataFrame(
+            [
+                {
+                    "trait": share.name,
+                    "failed": share.failed,
+                    "of failed": share.failures,
+                    "found": share.found,
+                    "of found": share.successes,
+                    "named": share.is_named,
+                }
+                for share in shown
+            ]
+        )
+
+    code = snippets.trait_shares(backend, current.code_of(current.in_use()), column(), cell, max_length)
+    return Told(
+        chart,
+        {
+            "alt": f"The shares of {len(shown)} traits among failed and among found queries",
+            "message": traits.in_words(shares),
+            "read": "A filled dot is the share of failed queries that have the trait, an open one that of found queries. Where "
+            f"{traits.LEAST} fail and {traits.LEAST} are found, a line joins the two, and the bar is the 95 % interval of "
+            "their difference (Newcombe), laid from the open dot. Bold: more often among failed queries by more than chance "
+            "(Fisher’s exact test, Holm’s correction over the traits that some queries have and others lack).",
+            "not_shown": "That a trait makes a query fail. The rules: "
+            + " ".join(f"{share.name}: {traits.TRAITS[share.name]}" for share in shown),
+            "table": table,
+            "code": code if of_all else OF_SOME,
+        },
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pkgutil import resolve_name
 
@@ -64,3 +65,4 @@ def _view_lines(page: str, view: View, is_single: bool) -> Iterator[str]:
 if __name__ == "__main__":
     with whole_file(PATH) as file:
         file.write(written().encode())
+    sys.stdout.write(f"wrote {PATH.relative_to(ROOT)}\n")

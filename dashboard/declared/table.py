@@ -177,8 +177,10 @@ def _checked_views() -> dict[str, View]:
     twice = sorted({key for key in [*placed, *(view.key for view in views)] if placed.count(key) > 1})
     if twice or len(views) > len(by_key):
         raise ValueError(f"a view is declared or placed twice: {twice or sorted(view.key for view in views)}")
-    if wrong := sorted(by_key.keys() ^ set(placed)):
-        raise ValueError(f"views that are declared and not placed, or placed and not declared: {wrong}")
+    if wrong := sorted(by_key.keys() - set(placed)):
+        raise ValueError(f"views without a line in PLACES (dashboard/declared/table.py): {wrong}")
+    if wrong := sorted(set(placed) - by_key.keys()):
+        raise ValueError(f"views in PLACES that no page.py declares: {wrong}")
     if wrong := sorted({page for page, _, _ in PLACES} ^ {page.key for page in PAGES}):
         raise ValueError(f"pages without views, or views on no page: {wrong}")
     return by_key
@@ -253,8 +255,10 @@ def _checked_names() -> None:
         raise ValueError("a setting is declared twice")
     choices = {setting.name for setting in _view_choices()}
     used = {name for view in VIEWS.values() for name in view.settings}
-    if wrong := sorted((used | choices) ^ SETTING.keys()):
-        raise ValueError(f"settings that are used and not declared, or declared and not used: {wrong}")
+    if wrong := sorted((used | choices) - SETTING.keys()):
+        raise ValueError(f"settings in `settings` of a view that no SETTINGS declares: {wrong}")
+    if wrong := sorted(SETTING.keys() - used - choices):
+        raise ValueError(f"settings in SETTINGS that no view has in its `settings`: {wrong}")
     for view in VIEWS.values():
         names = {*view.settings, *(setting.name for setting in SETTINGS if setting.shared)}
         shorts = [VIEW, *(SETTING[name].short for name in names)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, TimeoutError, expect
 
 from dashboard.declared import table
 from dashboard.declared.view import Figure
@@ -124,7 +124,13 @@ def first_figure(page: Page, view: str) -> dict[str, float] | None:
     selector = FIRST.get(view, SELECTORS[kind])
     settle(page)
     # A view that draws its first results while the rest goes on replaces the figure.
-    box: dict[str, float] = wait_until(page, BOX_AT_REST, selector, timeout=120_000)
+    try:
+        box: dict[str, float] = wait_until(page, BOX_AT_REST, selector, timeout=120_000)
+    except TimeoutError as problem:
+        said = page.get_by_test_id("stAlert").all_inner_texts()
+        raise AssertionError(
+            f"{view}: nothing matches {selector} ({kind=} in its declaration); it says: {said}"
+        ) from problem
     return None if kind == "text" else box
 
 

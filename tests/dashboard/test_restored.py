@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from components.training import runs
 from dashboard import caching, settings
 from dashboard.declared import table
-from dashboard.declared.view import A_RUN
+from dashboard.declared.view import A_RUN, View
 from tests.dashboard.page_states import STATES, place_of, settings_of, shown
 from tests.support import tiny
 from tests.support.pages import Open, go_to, setting, settled, texts
@@ -69,15 +69,24 @@ def test_a_new_session_at_the_address_shows_the_same(open_page: Open, case: str,
     changed = {SETTINGS[name].short for name, value in values.items() if value != SETTINGS[name].default}
     assert changed <= set(first.query_params)
     second = drawn(open_page(page, **first.query_params), page)
+    assert [error.value for error in second.error if "Something went wrong" in error.value] == []
     assert shown(second) == shown(first)
     assert second.query_params == first.query_params
+
+
+@pytest.mark.rare
+@pytest.mark.parametrize("view", [view for view in table.VIEWS.values() if view.uses_sentences and view.is_framed])
+def test_a_view_of_a_text_without_tokens_says_so_or_draws(open_page: Open, view: View) -> None:
+    page = next(page for page, _, key in table.PLACES if key == view.key)
+    app = open_page(page, v=view.key, s="\u200b")
+    assert [error.value for error in app.error if "Something went wrong" in error.value] == []
 
 
 def test_every_setting_is_in_an_example() -> None:
     covered = {name for example in STATES.values() for name in example} | NOT_COVERED
     choices = {table.view_setting(page.key) for page in table.PAGES}
     own = {setting.name for setting in table.SETTINGS if not setting.shared}
-    assert own - covered - choices == set()
+    assert own - covered - choices == set(), "put a value that is not the default into an example of a view"
 
 
 def test_a_query_that_was_chosen_stays_though_it_is_the_default(open_page: Open) -> None:

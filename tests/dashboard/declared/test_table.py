@@ -21,11 +21,12 @@ from tests.support.places import ROOT
 
 
 def test_the_document_says_what_is_declared() -> None:
-    assert document.PATH.read_text(encoding="utf-8") == document.written()
+    assert document.PATH.read_text(encoding="utf-8") == document.written(), "run: python -m dashboard.declared.document"
 
 
 def test_every_view_has_a_picture() -> None:
-    assert {path.stem for path in document.PICTURES.glob("*.jpg")} == table.VIEWS.keys()
+    pictures = {path.stem for path in document.PICTURES.glob("*.jpg")}
+    assert pictures == table.VIEWS.keys(), "run: python -m tests.browser.screenshots KEY of the view"
 
 
 @pytest.mark.parametrize("key", table.VIEWS)
@@ -70,7 +71,7 @@ def test_a_view_without_an_example_or_with_one_that_its_address_loses_cannot_be_
 def test_a_part_that_was_forgotten_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     new = replace(table.VIEWS["one-word"], key="new-view")
     monkeypatch.setattr(table, "_DECLARED", (*table._DECLARED, Declared((new,))))
-    with pytest.raises(ValueError, match=r"declared and not placed.*new-view"):
+    with pytest.raises(ValueError, match=r"without a line in PLACES.*new-view"):
         table._checked_views()
     monkeypatch.setattr(table, "PLACES", (*table.PLACES, ("nowhere", "", "new-view")))
     with pytest.raises(ValueError, match=r"views on no page.*nowhere"):
@@ -83,8 +84,8 @@ def test_a_part_that_was_forgotten_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("names", "own", "words"),
     [
-        (("no_such_setting",), (), "used and not declared"),
-        ((), (settings.flag("unused_setting", "uu", False),), "declared and not used"),
+        (("no_such_setting",), (), "no SETTINGS declares"),
+        ((), (settings.flag("unused_setting", "uu", False),), "no view has in its"),
         (("one", "two"), (settings.flag("one", "x", False), settings.flag("two", "x", False)), r"key \['x'\]"),
         (("one",), (settings.flag("one", "m2", False),), r"key \['m2'\]"),
         (("one",), (settings.flag("one", "pool", False),), "means pooling in all views"),

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how many, such as 1e8 (default: three sizes)",
     )
     parser.add_argument(
-        "--sample", metavar="CORPUS", help="sentences of your own to measure with (default: the demo corpus)"
+        "--sample", metavar="CORPUS", help="sentences of your own to measure with (default: 200 included ones)"
     )
     parser.add_argument("--text-column", help="the sample's column with the sentences (default: detected)")
     shared.add_dialect(parser)

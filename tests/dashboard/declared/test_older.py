@@ -29,6 +29,9 @@ NEWER = {
     "least_cosine",
     "head_order",
     "head_shape",
+    "failed_trait",
+    "failed_only",
+    "abbreviations",
 }  # settings that there were not when the addresses were written
 NEWER_IN = {
     "inside-block": {"second_block"},

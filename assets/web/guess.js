@@ -2,7 +2,7 @@
 // x, and the line of text coloured by how surprised the model is. A click on a word of that line reports "hidden" with its
 // position; with several masks the buttons above the bars report the one to show in the same way. `two` has bars alone.
 const NARROW = 760; // pixels: below it bars, guesses by layer, curve and text stand below each other
-const LEAST_CHIP = 44; // pixels: of a layer's column; where there is less room, some layers have chips and all have a point
+const LEAST_CHIP = 44, ON_PHONE = 62; // pixels of a layer's column; with less room, some layers have chips and all have a point
 
 // A text that fits a width: smaller down to a size, then with an ellipsis. Returns [text, size].
 function fitted(text, width, size, least, weight, root) {
@@ -42,10 +42,26 @@ function drawBars(svg, panel, panels, x, y, width, height, size, root) {
   });
 }
 
+// What the first column shows, if it is the start, in the longest of some texts that fits; returns the room that it takes.
+function drawNote(svg, lens, every, x, y, width, root) {
+  const u = rem(), size = 12.5, text = lens.notes?.find((note) => widthOf(note, size, 400, root) <= width);
+  if (!text || (lens.layers.length - 1) % every) return 0;
+  svg.append(label(x, y, text, { class: "quiet", "font-size": size * u }));
+  return 14 * u;
+}
+
+// Of how many layers one has chips.
+function stepOf(lens, width, narrow) {
+  const least = (narrow ? ON_PHONE : LEAST_CHIP) * rem();
+  return Math.max(1, Math.ceil((least * (lens.layers.length - 1)) / Math.max(1, width - least)));
+}
+
+const afterBlocks = (lens, every) => (every === 1 ? lens.soft : lens.some.replace("#", every));
+
 // The chips of the layers, and the curve below them.
 function drawLayers(svg, lens, x, y, width, height, narrow, root) {
   const u = rem(), last = lens.layers.length - 1, size = narrow ? 11.5 : 14, chip = (narrow ? 26 : 29) * u, gap = 4 * u;
-  const every = Math.max(1, Math.ceil((LEAST_CHIP * u * (last + 1) - LEAST_CHIP * u) / Math.max(1, width - LEAST_CHIP * u)));
+  const every = stepOf(lens, width, narrow);
   const apart = width / (last + every), column = every * apart, at = (layer) => x + column / 2 + layer * apart;
   const has = (layer) => (last - layer) % every === 0, first = lens.known ? "" : " first";
   lens.layers.forEach(({ name, short, guesses }, layer) => {
@@ -134,7 +150,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
           swatch.style.background = shaded(shade);
           return swatch;
         }),
-        "bits",
+        "bits: 1 is ½, 2 is ¼ …",
       );
       lead.append(scale);
     }
@@ -153,7 +169,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       item.append(bits);
       line.append(item);
     }
-    total.append(element("b", "num", surprise.total), element("span", "", surprise.total_name));
+    total.append(element("b", "num", surprise.total), element("span", "", surprise.total_name), element("small", "", surprise.total_term));
     text.replaceChildren(lead, line, total);
     // Of a long text the hidden word is in sight.
     const pressed = line.querySelector('[aria-pressed="true"]');
@@ -165,7 +181,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     root.classList.toggle("narrow", narrow);
     const size = narrow ? 14 : 15, rows = Math.max(...panels.map((panel) => panel.rows.length));
     const bars = (narrow ? 25 : 24) * u * (rows + 0.5), layers = lens ? (lens.most * 30 + (lens.rank ? 190 : 50)) * u : 0;
-    const height = narrow ? panels.length * (bars + 34 * u) + (lens ? layers + 60 * u : 0) : data.height;
+    const height = narrow ? panels.length * (bars + 34 * u) + (lens ? layers + 74 * u : 0) : data.height;
     const svg = picture(width, height, data.said);
     if (narrow) {
       let top = 0;
@@ -175,16 +191,18 @@ export default function ({ data, parentElement, setTriggerValue }) {
         top += bars + 38 * u;
       }
       if (lens) {
-        svg.append(heading(0, top + 10 * u, lens.title, lens.soft, 14));
-        const left = lens.rank ? 46 * u : 0;
-        drawLayers(svg, lens, left, top + 44 * u, width - left, height - top - 46 * u, true, root);
+        const left = lens.rank ? 46 * u : 0, soft = afterBlocks(lens, stepOf(lens, width - left, true));
+        svg.append(heading(0, top + 10 * u, lens.title, soft, 14));
+        const below = drawNote(svg, lens, stepOf(lens, width - left, true), 0, top + 28 * u, width, root);
+        drawLayers(svg, lens, left, top + 44 * u + below, width - left, height - top - 46 * u - below, true, root);
       }
     } else if (lens) {
       const left = Math.min(320 * u, width * 0.3), x = left + 76 * u;
       svg.append(heading(0, 14 * u, panels[0].title, panels[0].soft, 14));
       drawBars(svg, panels[0], panels, 0, 24 * u, left, height - 28 * u, size, root);
-      svg.append(heading(x + 2, 14 * u, lens.title, lens.soft, 14));
-      drawLayers(svg, lens, x, 48 * u, width - x, height - 50 * u, false, root);
+      svg.append(heading(x + 2, 14 * u, lens.title, afterBlocks(lens, stepOf(lens, width - x, false)), 14));
+      const below = drawNote(svg, lens, stepOf(lens, width - x, false), x + 2, 31 * u, width - x, root);
+      drawLayers(svg, lens, x, 46 * u + below, width - x, height - 48 * u - below, false, root);
     } else {
       const gap = 48 * u, each = (width - gap * (panels.length - 1)) / panels.length;
       panels.forEach((panel, place) => {

@@ -1,6 +1,6 @@
 // The sentences of Start: pieces to click, and three figures of the chosen word, drawn here from the data of all words.
 // Reports "word" with the number of the word when a person rests on it, and "open" with [figure, word]; the number behind those
-// of the figures stands for the second link of the last one.
+// of the figures stands for the button below the words.
 const REST = 700; // milliseconds
 const COLOURS = ["var(--blue)", "var(--orange)", "var(--green)"];
 
@@ -122,9 +122,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }, REST);
   };
   const drawFigures = () => {
-    const word = data.words[kept.word];
+    const word = data.words[kept.word], ask = root.querySelector(".ask");
+    ask.hidden = !word.ask;
+    ask.textContent = word.ask;
+    ask.onclick = () => setTriggerValue("open", [cards.length, kept.word]);
     cards.forEach((card, number) => {
-      const { name, kicker, link, second } = data.figures[number], figure = word[name], box = card.querySelector(".draw");
+      const { name, kicker, link } = data.figures[number], figure = word[name], box = card.querySelector(".draw");
       card.hidden = !figure;
       if (!figure) return;
       card.querySelector(".kicker").textContent = kicker;
@@ -132,10 +135,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const button = card.querySelector(".link");
       button.textContent = link;
       button.onclick = () => setTriggerValue("open", [number, kept.word]);
-      const other = card.querySelector(".link.second");
-      other.hidden = !second;
-      other.textContent = second ?? "";
-      other.onclick = () => setTriggerValue("open", [cards.length, kept.word]);
       const [draw, needed] = DRAWN[name];
       box.classList.toggle("list", name === "nearest" && Boolean(figure[needed])); // until then a bar stands in its place
       box.replaceChildren();

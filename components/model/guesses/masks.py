@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from components.errors import InputError
 from components.model.tokenization import Tokenization
@@ -37,6 +38,18 @@ def holes(text: str, tokenization: Tokenization) -> tuple[tuple[int, int], ...]:
     if own is None:
         return ()
     return tuple(found.span() for found in re.finditer("|".join((re.escape(own), *WRITTEN)), text, re.IGNORECASE))
+
+
+def carried(character: int, here: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]) -> int:
+    """A character's place in a text in which its holes, `here`, are written otherwise, `there`; of a hole its beginning."""
+    shift = 0
+    for (start, end), (new_start, new_end) in zip(here, there, strict=True):
+        if character < start:
+            break
+        if character < end:
+            return new_start
+        shift = new_end - end
+    return character + shift
 
 
 def has_hole(text: str) -> bool:

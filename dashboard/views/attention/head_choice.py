@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 
 from components.analysis.attention.head_patterns import MEANING, Pattern, RankedHead
+from components.analysis.attention.weights import of_sentence
 from components.analysis.first_look.words import interest, words_of
 from components.analysis.tokens import position_at
 from components.charts import matrices
@@ -58,13 +59,21 @@ NOT_SHOWN = (
 
 @dataclass(frozen=True, eq=False)
 class AttentionInput:
-    """The input of the page, and its attentions without padding."""
+    """The input of the page, and its attentions without padding, which are computed where a view needs them."""
 
     backend: Backend
     pair: Pair
-    trace: Trace  # of this input alone
     sentence: TokenizedSentence
-    attentions: Float32  # [block, head, query, key]
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The record of this input alone, with its attentions."""
+        return self.pair.trace(self.backend, attentions=True)
+
+    @cached_property
+    def attentions(self) -> Float32:
+        """The attentions of all heads: [block, head, query, key]."""
+        return of_sentence(self.trace, 0)
 
     @property
     def pieces(self) -> list[str]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from components.analysis.attention.weights import of_sentence
 from components.model.guesses.masks import with_masks
 from dashboard import state
 from dashboard.ui import controls, pair_choice
@@ -67,9 +66,8 @@ def _with_pair(
         pair.tell_truncation(sentence)
         long_texts.one_head(backend, pair, sentence, row)
         return
-    trace = pair.trace(backend, attentions=True)
-    pair.tell_truncation(trace.sentences[0])
-    draw(AttentionInput(backend, pair, trace, trace.sentences[0], of_sentence(trace, 0)), row)
+    pair.tell_truncation(sentence)
+    draw(AttentionInput(backend, pair, sentence), row)
 
 
 def _refuse_missing_second() -> None:

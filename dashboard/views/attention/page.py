@@ -39,7 +39,8 @@ SETTINGS = (
     number("score_key", "sk", None, 100_000, words="key of the curve"),
     choice("long_cells", "cell", ("max", "mean"), words="value of a cell"),
     flag("flow_special", "fs", False, words="special tokens"),
-    flag("mask_word", "mw", False, words="whole word"),
+    # None: a word that the view itself chooses is hidden whole
+    replace(flag("mask_word", "mw", False, words="whole word"), default=None),
     flag("weak_lines", "wl", False, words="weak lines"),
     choice("contexts", "gc", ("sentences", "template"), words="contexts"),
     text("template", "gt", "The [nurse, doctor, pilot] said that [MASK] was tired.", 500, words="template"),

@@ -16,10 +16,11 @@ from dashboard.views.home import examples
 
 CARDS = 3
 GUESS_VIEW = "mask-token"
+NEW_GUESS = {"masked": None, "mask_word": None, "only_left": False}  # nothing stays of the guess before
 # What a person may be curious about: a question, the view that answers it, its sentences, and what else is set.
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...], Mapping[str, Any]], ...] = (
     ("What does “it” look at?", "home", examples.TROPHY, {"looked": True}),
-    ("Can it guess a hidden word?", GUESS_VIEW, ("Paris is the [MASK] of France.",), {}),
+    ("Can it guess a hidden word?", GUESS_VIEW, ("Paris is the [MASK] of France.",), NEW_GUESS),
     # A ready-made pair stands in place of the sentences with which a session begins, and of no others.
     ("Rome or Paris: where does it keep a fact?", "experiments", examples.BANK, {"experiment_texts": "ready"}),
 )
@@ -81,4 +82,4 @@ def first_with_a_hole(sentences: tuple[str, ...]) -> dict[str, Any]:
     Without a hole, the first sentence, of which the view hides a word.
     """
     with_hole = [row for row, text in enumerate(sentences) if has_hole(text)]
-    return {"sentence_a": with_hole[0] if with_hole else 0}
+    return {**NEW_GUESS, "sentence_a": with_hole[0] if with_hole else 0}

@@ -15,8 +15,9 @@ from components.analysis.first_look.decisive import most_decisive
 from components.analysis.first_look.nearest import NEAREST
 from components.analysis.first_look.words import interest, twins_of, words_of
 from components.analysis.matched_words import word_vectors
+from components.analysis.tokens import position_at
 from components.charts.stand_alone.page import Part
-from components.model.guesses.masks import holes
+from components.model.guesses.masks import carried, holes, mask_of, with_masks
 from components.numbers import apart, counted, number, percent
 from dashboard import navigation, ready_made, state
 from dashboard.declared import table
@@ -43,15 +44,15 @@ _KEY = "start_sentence"
 SHOWN = 6  # sentences
 MOST_TOKENS = 96  # of a sentence
 LOOKS_VIEW, CHANGES_VIEW, NEAREST_VIEW = "one-word-attention", "one-word", "two-layers"
-GUESS_VIEW, GUESS = "mask-token", 3  # what the second link of the last figure opens, and the number that it sends
+GUESS_VIEW, GUESS = "mask-token", 3  # what the button below the words opens, and the number that it sends
 READING = "Reading the included sentences …"
 _FIGURE = (
     '<article class="card fig"><div class="kicker"></div><h2></h2><div class="draw"></div>'
-    '<div class="foot"><button type="button" class="link"></button><button type="button" class="link second" hidden></button>'
-    "</div></article>"
+    '<div class="foot"><button type="button" class="link"></button></div></article>'
 )
 _HTML = (
-    f'<div class="start drawing typed"><div class="rows"></div><p class="note"></p><div class="three">{_FIGURE * 3}</div>'
+    f'<div class="start drawing typed"><div class="rows"></div><div class="below"><button type="button" class="ask" hidden>'
+    f'</button><p class="note"></p></div><div class="three">{_FIGURE * 3}</div>'
     '<p class="live" aria-live="polite"></p></div>'
 )
 
@@ -80,20 +81,22 @@ def _sentences(backend: Backend) -> None:
         st.info(f"**{messages.escape(backend.spec.title)} {reason}.** So neither attention nor layers are shown here.")
     texts = state.get("sentences")[:SHOWN]
     has_blocks = not backend.structure.why_not("blocks")
-    trace = backend.trace(texts, attentions=has_blocks, max_length=_length(backend, texts))
-    with_holes = [row for row, text in enumerate(texts) if holes(text, backend.tokenization)]
-    if with_holes and has_blocks:
-        _hole(with_holes[0])
-    words = [word for word in words_of(trace.sentences) if not _is_hole(word, trace, backend.tokenization)]
+    written = [with_masks(text, backend.tokenization) for text in texts]
+    length = _length(backend, written)
+    trace = backend.trace(written, attentions=has_blocks, max_length=length)
+    typed = backend.tokenize(texts, max_length=length)
+    words = words_of(trace.sentences)
     if not words:
         st.info("**No word yet.** There is no letter and no digit in what you typed.", icon=":material/edit:")
         return
     vectors = word_vectors(trace, [(word.sentence, word.positions) for word in words])
     offered = interest(trace.sentences, ready_made.focus_of(tuple(texts)), lambda _: vectors[-1])
-    chosen = _chosen(words, state.get("sentence"), state.get("tokens"))
+    seen = Seen(backend, trace, words, courses(vectors, words) if has_blocks else None, offered.positions, typed)
+    chosen = seen.chosen(state.get("sentence"), state.get("tokens"))
+    if chosen is None:
+        chosen = next((number for number, word in enumerate(words) if seen.is_hole(word)), None)
     if chosen is None:
         chosen = _chosen(words, offered.row, offered.positions) or 0
-    seen = Seen(backend, trace, words, courses(vectors, words) if has_blocks else None, offered.positions)
     try:
         included = included_words(backend)
     except NotReady:
@@ -104,22 +107,6 @@ def _sentences(backend: Backend) -> None:
     before = included.words.nearest(vectors[0], own, layer=0) if has_blocks else [None] * len(words)
     near = list(zip(after, before, strict=True))
     _component(seen, chosen, [seen.of_word(number, included, near[number]) for number in range(len(words))])
-
-
-def _hole(row: int) -> None:
-    """Say that a sentence has a hole, and lead to what the model guesses there. `row`: the first sentence with one."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="start_hole"):
-        st.markdown("The figures below are of the words around the hole.", width="content")
-        if st.button("What does the model guess for \\[MASK\\]?", key="start_guess", type="primary"):
-            navigation.go_to(GUESS_VIEW, sentence_a=row, masked=None)
-
-
-def _is_hole(word: Word, trace: Trace, tokenization: Tokenization) -> bool:
-    """Whether a word is a hole, or a part of one: its vector is that of no word."""
-    sentence = trace.sentences[word.sentence]
-    tokens = [sentence.tokens[position] for position in word.positions]
-    found = holes(sentence.text, tokenization)
-    return any(start < tokens[-1].end and tokens[0].start < end for start, end in found)
 
 
 def _length(backend: Backend, texts: Sequence[str]) -> int | None:
@@ -137,8 +124,20 @@ def _chosen(words: Sequence[Word], row: int | None, positions: Sequence[int]) ->
     return next(of_row, None)
 
 
+def _in_place_of(
+    sentence: TokenizedSentence, position: int, other: TokenizedSentence, tokenization: Tokenization
+) -> int | None:
+    """The position in another spelling of a sentence's holes of what stands at a position; None where that is cut off."""
+    if sentence.text == other.text or sentence.tokens[position].special:
+        return position if position < len(other) else None
+    start = carried(
+        sentence.tokens[position].start, holes(sentence.text, tokenization), holes(other.text, tokenization)
+    )
+    return position_at(other, start, start + 1)
+
+
 class Seen:
-    """What is seen of the sentences, as the browser takes it."""
+    """What is seen of the sentences, as the browser takes it. Their holes are masks in `trace`, as typed in `typed`."""
 
     def __init__(
         self,
@@ -147,11 +146,28 @@ class Seen:
         words: Sequence[Word],
         all_courses: Sequence[Course] | None,
         offered: tuple[int, ...],
+        typed: Sequence[TokenizedSentence],
     ) -> None:
         """`offered`: the position of the token of interest in each sentence, before a person chooses."""
         self.backend, self.trace, self.words, self._courses = backend, trace, words, all_courses
-        self.offered = offered
+        self.offered, self.typed = offered, typed
         self.twins = twins_of(words)
+
+    def is_hole(self, word: Word) -> bool:
+        """Whether a word is a mask."""
+        tokens = self.trace.sentences[word.sentence].tokens
+        return any(tokens[position].id == self.backend.tokenization.mask_id for position in word.positions)
+
+    def as_typed(self, row: int, position: int) -> int | None:
+        """The position in a typed sentence of what stands at a position where holes are masks; None where that is cut off."""
+        return _in_place_of(self.trace.sentences[row], position, self.typed[row], self.backend.tokenization)
+
+    def chosen(self, row: int | None, positions: Sequence[int]) -> int | None:
+        """The number of the word chosen in a sentence, by its position as typed, one for each sentence; None without one."""
+        if row is None or row >= min(len(positions), len(self.typed)) or not 0 <= positions[row] < len(self.typed[row]):
+            return None
+        found = _in_place_of(self.typed[row], positions[row], self.trace.sentences[row], self.backend.tokenization)
+        return None if found is None else _chosen(self.words, row, [*positions[:row], found])
 
     def of_word(
         self,
@@ -163,11 +179,22 @@ class Seen:
         word = self.words[number]
         return {
             "text": word.text,
+            "ask": self._ask(word),
             "twins": self.twins[number],
             "looks": self._looks(word, included),
             "changes": self._changes(number),
             "nearest": _nearest(word, near),
         }
+
+    def _ask(self, word: Word) -> str:
+        """What the button below the words says; nothing for a model without blocks, whose guesses are not shown."""
+        if self._courses is None:
+            return ""
+        return (
+            f"What does the model guess for {word.text}?"
+            if self.is_hole(word)
+            else f"Hide “{word.text}” and let the model guess"
+        )
 
     def _looks(self, word: Word, included: Included | None) -> dict[str, Any] | None:
         if self._courses is None or self.trace.attentions is None:
@@ -296,7 +323,6 @@ def _figures(seen: Seen) -> list[dict[str, str]]:
             "name": "nearest",
             "kicker": f"Its nearest words, {last}",
             "link": table.VIEWS[NEAREST_VIEW].label,
-            "second": "Hide it and let the model guess" if seen.trace.n_layers else "",
         },
     ]
 
@@ -337,12 +363,23 @@ def _most(seen: Seen) -> int:
 
 def _choose(seen: Seen, number: int) -> None:
     """Make a word the session's token of interest; in the other sentences its other occurrence, where there is one."""
-    word = seen.words[number]
-    controls.choose_word(seen.trace.sentences, seen.offered, word.sentence, word.positions[0])
+    word, position = seen.words[number], seen.words[number].positions[0]
+    if (place := seen.as_typed(word.sentence, position)) is not None:
+        offered = [seen.as_typed(row, offered) or 0 for row, offered in enumerate(seen.offered)]
+        controls.choose_word(seen.typed, offered, word.sentence, place)
 
 
 def _open(seen: Seen, figure: int, number: int, drawn: dict[str, Any]) -> None:
-    """Open the view of a figure with the word."""
+    """Open the view of a figure with the word. Holes become masks first, as here: it shows the sentences as typed."""
+    tokenization, texts = seen.backend.tokenization, state.get("sentences")
+    written = tuple(with_masks(text, tokenization) for text in texts)
+    if figure != GUESS and written != texts:
+        mask = messages.escape(mask_of(tokenization) or "")
+        state.put("sentences", written)
+        state.notice_while(
+            "sentences", written, f"Each hole of your sentence is now written as {mask}, as the model reads it."
+        )
+        seen.typed = seen.trace.sentences
     _choose(seen, number)
     if figure == 0:
         looks = drawn["looks"] or {}
@@ -352,7 +389,8 @@ def _open(seen: Seen, figure: int, number: int, drawn: dict[str, Any]) -> None:
         navigation.go_to(CHANGES_VIEW)
     elif figure == GUESS:
         word = seen.words[number]
-        several = len(word.positions) > 1
-        navigation.go_to(GUESS_VIEW, sentence_a=word.sentence, masked=word.last, mask_word=several)
+        hidden = None if seen.is_hole(word) else word.positions[0]
+        several = len(word.positions) > 1 or None
+        navigation.go_to(GUESS_VIEW, sentence_a=word.sentence, masked=hidden, mask_word=several, only_left=False)
     else:
         navigation.go_to(NEAREST_VIEW, map_source="sentences", reading="alone", map_find=seen.words[number].text)

@@ -169,6 +169,18 @@ def test_a_word_of_several_pieces_is_hidden_whole_or_by_the_piece(open_page: Ope
         [row["share"] for row in drawn(piece)["panels"][0]["rows"][:SHOWN]], np.sort(expected)[::-1][:SHOWN], atol=1e-5
     )
     assert "…ing" in [row["piece"] for row in drawn(piece)["panels"][0]["rows"]]
+    assert "Whole word" in [toggle.label for toggle in piece.toggle]
+    assert [number.label for number in piece.number_input] == [
+        "Block",
+        "Head",
+    ]  # of the change of attention, at its figure
+
+
+def test_a_split_word_opens_whole_on_its_first_piece(open_page: Open, folder: str) -> None:
+    app = open_page("inside", m=folder, s=["walking"], v="mask-token")
+    assert "Each of the 2 pieces of “walking” is guessed by itself" in texts(app)
+    assert [mask["pressed"] for mask in drawn(app)["masks"]] == [True, False]
+    assert "mw" not in app.query_params
 
 
 def test_what_is_hidden_has_the_mask_in_its_place_among_the_words(open_page: Open, folder: str) -> None:
@@ -367,8 +379,9 @@ def test_blue_is_the_hidden_word_alone(open_page: Open, folder: str) -> None:
         (True, True),
         (False, False),
     ]
-    assert [layer["short"] for layer in hidden["lens"]["layers"]] == ["before", "0", "1", "2"]
-    assert [layer["name"] for layer in hidden["lens"]["layers"]] == ["before", "block 0", "block 1", "block 2"]
+    assert [layer["short"] for layer in hidden["lens"]["layers"]] == ["start", "0", "1", "2"]
+    assert [layer["name"] for layer in hidden["lens"]["layers"]] == ["start", "block 0", "block 1", "block 2"]
+    assert all("layer 0" in note for note in hidden["lens"]["notes"])  # what the start is, where it is drawn
 
 
 def test_more_surprise_is_more_colour_and_has_a_legend(open_page: Open, folder: str) -> None:

@@ -47,7 +47,11 @@ TYPED = {"true": None, "true_ranks": np.zeros(7, int), "true_share": NAN, "other
     ("changes", "said"),
     [
         ({}, "“paris” is the first guess (42 %), since block 4; looking only left, “paris” is third."),
-        (LEFT, "The first guess is “the” (14 %); “paris” is third of 30,522; seeing both sides, “paris” is first."),
+        (
+            LEFT,
+            "Looking only left, the first guess is “the” (14 %); “paris” is third of 30,522; "
+            "seeing both sides, “paris” is first.",
+        ),
         (
             {"other_rank": 1},
             "“paris” is the first guess (42 %), since block 4; looking only left, “paris” is first too.",
@@ -120,6 +124,7 @@ def test_several_masks_are_guessed_one_by_one() -> None:
     assert findings.of_several([wrong, wrong]).endswith("; none of 2 are right.")
     assert findings.of_several([unknown, wrong]).endswith("come first; “paris” is third.")
     assert "“paris” (42 %), “paris” (42 %), “paris” (42 %) … come first" in findings.of_several([unknown] * 5)
+    assert findings.of_several([wrong, wrong]).startswith("Looking only left, each of the 2 masks")
 
 
 def test_words_of_ranks_and_probabilities() -> None:
@@ -151,10 +156,19 @@ def test_pieces_are_readable(piece: str, marks: bool, said: str) -> None:
 
 
 def test_which_word_surprises_most() -> None:
-    assert findings.of_surprise([("The", 0.5), ("France", 1.7)]) == "in bits; most by “France”"
-    assert findings.of_surprise([("the", 1.0), ("cat", 1.0)]) == "in bits; equally by each word"
+    france = "most by “France”: hidden, it gets 25 %, which is 2.0 bits"
+    assert findings.of_surprise([("The", 0.5, 1), ("France", 2.0, 1)]) == france
+    sums = "a word of several pieces has the sum of their bits, each hidden alone"
+    assert findings.of_surprise([("Theresienstadt", 0.5, 4), ("France", 2.0, 1)]) == f"{france}; {sums}"
+    assert findings.of_surprise([("the", 1.0, 1), ("cat", 1.0, 1)]) == "equally by each word"
     assert findings.of_surprise([]) == ""
-    assert findings.of_surprise([("The", 0.5), ("cat", 1.7), ("the", 2.0)]) == "in bits; most by the second “the”"
+    assert findings.of_surprise([("The", 0.5, 1), ("cat", 1.7, 1), ("the", 12.0, 1)]) == (
+        "most by the second “the”: hidden, it gets one chance in 4,100, which is 12.0 bits"
+    )
+    # Of several pieces no probability of the word is known.
+    assert findings.of_surprise([("The", 0.5, 1), ("walking", 9.5, 2)]) == (
+        "most by “walking”: 9.5 bits, the sum of its 2 pieces, each hidden alone"
+    )
 
 
 def test_two_contexts() -> None:

@@ -21,7 +21,7 @@ from dashboard import navigation, state
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import quoted
 from dashboard.views.attention.guess.findings import which
-from dashboard.views.attention.head_choice import NOT_SHOWN, AttentionInput
+from dashboard.views.attention.head_choice import NOT_SHOWN, AttentionInput, choose_block, choose_head
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -34,9 +34,7 @@ MASKED_TOKENS = 4_000  # of all masked texts together: a trace holds every layer
 MOST_ABOVE = 190  # characters of the finding where it has to say first that the model guesses nothing
 
 
-def what_changes(
-    model_input: AttentionInput, target: int, whole: bool, block: int, head: int, *, has_head: bool
-) -> None:
+def what_changes(model_input: AttentionInput, target: int, whole: bool, *, has_head: bool) -> None:
     """The figures of what hiding the token at `target`, or its `whole` word, changes. Raises InputError where it cannot be."""
     backend = model_input.backend
     masked_text = mask_predictions.mask_token(backend.tokenization, model_input.sentence, target, whole_word=whole)
@@ -48,6 +46,8 @@ def what_changes(
     _vector_change(model_input, masked, masked_text.positions, snippets.masked_vectors(*code), first)
     if not has_head:
         no_guesses(backend)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="guess_heads"):
+        block, head = choose_block(model_input), choose_head(model_input)
     _attention_change(model_input, masked, block, head, partial(snippets.masked_attention, *code))
 
 
@@ -58,7 +58,7 @@ def most_depended_on(model_input: AttentionInput, whole: bool) -> int:
     that can be masked, or where the model cannot read them at once, the first token that can.
     """
     tokenization, sentence = model_input.backend.tokenization, model_input.sentence
-    content = [word.last for word in model_input.words if word.is_content]
+    content = [word.positions[0] if whole else word.last for word in model_input.words if word.is_content]
     plain = [token.position for token in sentence.tokens if not token.special]
     most = min(MOST_MASKED, max(1, MASKED_TOKENS // len(sentence)))
     for candidates in (content[:most], plain[:most]):

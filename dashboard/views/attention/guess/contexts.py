@@ -12,7 +12,7 @@ import streamlit as st
 
 from components.analysis.guesses.templates import template_guesses
 from components.analysis.tokens import position_at
-from components.model.guesses.masks import holes, mask_of, typed_masks, with_masks
+from components.model.guesses.masks import carried, holes, mask_of, typed_masks, with_masks
 from components.snippets import attention as snippets
 from components.snippets.code import Input
 from dashboard import state
@@ -220,22 +220,10 @@ def _choose(
     if not 0 <= position < len(masked):
         return
     token = masked.tokens[position]
-    start = _carried(token.start, holes(written, tokenization), holes(text, tokenization))
+    start = carried(token.start, holes(written, tokenization), holes(text, tokenization))
     found = position_at(sentences[row], start, start + 1)
     if found is not None:
         controls.choose_word(sentences, chosen, row, found)
-
-
-def _carried(character: int, here: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]) -> int:
-    """A character's place in a text in which its holes, `here`, are written otherwise, `there`; of a hole its beginning."""
-    shift = 0
-    for (start, end), (new_start, new_end) in zip(here, there, strict=True):
-        if character < start:
-            break
-        if character < end:
-            return new_start
-        shift = new_end - end
-    return character + shift
 
 
 def _read(backend: Backend, name: str, text: str, typed: TokenizedSentence, position: int) -> Context | None:
@@ -248,7 +236,7 @@ def _read(backend: Backend, name: str, text: str, typed: TokenizedSentence, posi
     sentence = backend.tokenize([written], max_length=length)[0]
     if typed.tokens[position].word is None:
         return None
-    start = _carried(typed.tokens[position].start, holes(text, tokenization), holes(written, tokenization))
+    start = carried(typed.tokens[position].start, holes(text, tokenization), holes(written, tokenization))
     at = position_at(sentence, start, start + 1)
     if at is None:
         return None

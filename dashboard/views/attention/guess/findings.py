@@ -109,7 +109,15 @@ def first_since(piece: str, share: str, ranks: np.ndarray) -> str:
 
 
 def of_guess(guess: Guessed) -> str:
-    """The finding for one mask."""
+    """The finding for one mask; it begins with the way of looking where that is not the model's own."""
+    return _looking(_of_guess(guess), guess.only_left)
+
+
+def _looking(said: str, only_left: bool) -> str:
+    return f"Looking only left, {said[0].lower()}{said[1:]}" if only_left else said
+
+
+def _of_guess(guess: Guessed) -> str:
     first, share = quoted(guess.pieces[0]), share_text(float(guess.probabilities[0]))
     if guess.tied > 1:
         named = " and ".join(map(quoted, guess.pieces[: min(2, guess.tied)]))
@@ -145,7 +153,7 @@ def of_several(guesses: Sequence[Guessed], word: str = "") -> str:
     """The finding for several masks, each guessed without the others' guesses. `word`: the one whose pieces they are."""
     count = len(guesses)
     what = f"pieces of {quoted(word)}" if word else "masks"
-    begin = f"Each of the {count} {what} is guessed by itself"
+    begin = _looking(f"Each of the {count} {what} is guessed by itself", guesses[0].only_left)
     named = [f"{quoted(guess.pieces[0])} ({share_text(float(guess.probabilities[0]))})" for guess in guesses]
     known = [guess for guess in guesses if guess.true is not None]
     if count <= MOST_NAMED:
@@ -162,15 +170,25 @@ def of_several(guesses: Sequence[Guessed], word: str = "") -> str:
     return f"{begin}: {listed}; {counts}."
 
 
-def of_surprise(words: Sequence[tuple[str, float]]) -> str:
-    """By which word a model is surprised most; empty without a word. `words`: each with its bits."""
+def of_surprise(words: Sequence[tuple[str, float, int]]) -> str:
+    """By which word a model is surprised most, and what its bits say; empty without a word.
+
+    `words`: each with its bits and the number of its pieces.
+    """
     if not words:
         return ""
     place = max(range(len(words)), key=lambda row: words[row][1])
-    bits = words[place][1]
-    if len(words) > 1 and all(abs(bits - other) < 0.05 for _, other in words):
-        return "in bits; equally by each word"
-    return f"in bits; most by {which([text for text, _ in words], place)}"
+    _, bits, pieces = words[place]
+    sums = "a word of several pieces has the sum of their bits, each hidden alone"
+    if len(words) > 1 and all(abs(bits - other) < 0.05 for _, other, _ in words):
+        said = "equally by each word"
+    else:
+        said = f"most by {which([text for text, _, _ in words], place)}"
+        if pieces > 1:
+            return f"{said}: {bits:.1f} bits, the sum of its {pieces} pieces, each hidden alone"
+        share = share_text(2.0**-bits) if 2.0**-bits >= LEAST else f"one chance in {float(f'{2.0**bits:.2g}'):,.0f}"
+        said = f"{said}: hidden, it gets {share}, which is {bits:.1f} bits"
+    return f"{said}; {sums}" if any(pieces > 1 for _, _, pieces in words) else said
 
 
 def which(texts: Sequence[str], place: int) -> str:

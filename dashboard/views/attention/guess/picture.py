@@ -33,15 +33,18 @@ FIRST = 5  # guesses after each layer
 HEIGHT, ON_PROJECTOR = 415, 520  # pixels of bars and curve: with the line of text below them whole on a laptop
 ALL_COLOUR = 15.0  # bits from which on the colour of a word is full: those of each of 30,000 pieces, if all are equal
 SCALE = (1, 4, 8, 12)  # bits whose colours are shown
+START = "start"  # what layer 0 is called above its guesses
 READ = (
     "Left, the pieces that the masked-language-model head guesses for the hidden word, with their probabilities over the whole "
     "vocabulary, on a scale from 0 to 100 %; “…” begins a piece that goes on with a word. "
-    "Right, the same head on the vector of each layer (the logit "
-    "lens): its first five guesses, and below them the rank of the marked piece, on a scale of tens; dashed is its rank when "
-    "the model looks the other way. Blue is the word that was hidden; green the first guess, where nobody knows the "
-    "word. The line of text: each token is hidden in turn, and the less of the probability a word then "
-    "gets, the more colour it has (1 bit for a half, 10 bits for a thousandth). Pseudo-perplexity is 2 to the mean of the bits "
-    "of all tokens ([Salazar et al. 2020](https://aclanthology.org/2020.acl-main.240/))."
+    "Right, the same head on the vector of each layer (the logit lens), from the start (layer 0), where no block has looked at "
+    "the other words yet: its first five guesses, and below them the rank of the marked piece, on a scale of tens; dashed is "
+    "its rank when the model looks the other way. Blue is the word that was hidden; green the first guess, where nobody knows "
+    "the word. The line of text: each token is hidden in turn, and the less of the probability a word then "
+    "gets, the more colour it has (1 bit for a half, 2 for a quarter, 10 for a thousandth); a word of several pieces has the "
+    "sum of their bits. The number at the end is the pseudo-perplexity, 2 to the power of the mean bits of all pieces: a "
+    "choice among so many equally likely pieces at each place would surprise the model as much "
+    "([Salazar et al. 2020](https://aclanthology.org/2020.acl-main.240/))."
 )
 NOT_SHOWN = (
     "How often people write a word: a probability is this model's own. What the layers in the middle know: the head was "
@@ -153,7 +156,7 @@ def _masks(reading: Reading, sentence: TokenizedSentence) -> list[dict[str, Any]
 
 def layer_name(layer: int) -> str:
     """What a layer is called above its guesses: the block that it comes out of."""
-    return "before" if layer == 0 else f"block {layer - 1}"
+    return START if layer == 0 else f"block {layer - 1}"
 
 
 def _ranks(guesses: LayerGuesses, place: int) -> np.ndarray:
@@ -168,7 +171,7 @@ def _lens(reading: Reading, own: Guessed, tokenization: Tokenization) -> dict[st
     layers = [
         {
             "name": layer_name(layer),
-            "short": "before" if layer == 0 else str(layer - 1),
+            "short": START if layer == 0 else str(layer - 1),
             "guesses": [
                 {"piece": name_of(tokenization, piece), "own": piece == reading.marked}
                 for piece in guesses.ids[layer, place, :FIRST].tolist()
@@ -191,6 +194,11 @@ def _lens(reading: Reading, own: Guessed, tokenization: Tokenization) -> dict[st
     return {
         "title": "The first five",
         "soft": "after each block",
+        "some": "every # blocks",
+        "notes": [
+            f"“{START}” is layer 0: no block has looked at the other words yet",
+            f"“{START}”: layer 0, before any block",
+        ],
         "known": own.true is not None,
         "most": min(FIRST, guesses.ids.shape[-1]),
         "layers": layers,
@@ -228,7 +236,9 @@ def _surprise(
         return None
     if any(item.tokens for item in sentence.dropped):
         words.append({"text": "…", "position": None, "pressed": False, "bits": "", "shade": 0.0})
-    most = findings.of_surprise([(word.text, word.bits) for word in surprises.words]) if surprises is not None else ""
+    most = ""
+    if surprises is not None:
+        most = findings.of_surprise([(word.text, word.bits, len(word.positions)) for word in surprises.words])
     perplexity = float("nan") if surprises is None else surprises.pseudo_perplexity
     return {
         "title": "How surprised is it?",
@@ -238,7 +248,8 @@ def _surprise(
         "scale": [{"bits": str(bits), "shade": shade_of(bits)} for bits in SCALE] if surprises is not None else [],
         "words": words,
         "total": "" if np.isnan(perplexity) else f"{perplexity:,.1f}",
-        "total_name": "" if np.isnan(perplexity) else "pseudo-perplexity: 2 to the mean bits",
+        "total_name": "" if np.isnan(perplexity) else "equally likely pieces at each place would surprise it as much",
+        "total_term": "" if np.isnan(perplexity) else "pseudo-perplexity",
     }
 
 
@@ -250,7 +261,7 @@ def _tables(reading: Reading, own: Guessed, tokenization: Tokenization) -> list[
     names = [f"guess {number}" for number in range(1, 1 + min(FIRST, guesses.ids.shape[-1]))]
     layers = [
         [
-            layer_name(layer),
+            layer_name(layer) if layer else f"{START} (layer 0, before any block)",
             *(name_of(tokenization, piece) for piece in guesses.ids[layer, place, :FIRST].tolist()),
             f"{int(ranks[layer]):,}",
         ]

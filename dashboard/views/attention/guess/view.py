@@ -5,6 +5,7 @@ For a model without such a head it shows what any encoder can show of a hidden w
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,9 @@ from components.model.guesses.masks import typed_masks
 from dashboard import state
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.guess.changes import most_depended_on, say_whose, what_changes
-from dashboard.views.attention.guess.picture import draw_guesses
+from dashboard.views.attention.guess.picture import KEY, draw_guesses
 from dashboard.views.attention.guess.reading import read
-from dashboard.views.attention.head_choice import AttentionInput, choose_block, choose_head, chosen_position, options
+from dashboard.views.attention.head_choice import AttentionInput, chosen_position, forget_of_other_texts, options
 
 if TYPE_CHECKING:
     from components.model.tokenization import Tokenization
@@ -43,9 +44,17 @@ def guess(model_input: AttentionInput, row: Any) -> None:
                 controls.switch("only_left", "Only look left", reason or ONLY_LEFT_HELP, bool(reason)) and not reason
             )
         panel = options(model_input)
+    forget_of_other_texts("masked", model_input.pair)
     with panel:
-        whole = controls.switch("mask_word", "Whole word", "A word of several pieces becomes as many masks.")
-        block, head = choose_block(model_input), choose_head(model_input)
+        whole = bool(
+            controls.bind(
+                "mask_word",
+                st.toggle,
+                "Whole word",
+                default=state.get("masked") is None,
+                help="A word of several pieces becomes as many masks.",
+            )
+        )
     default = partial(to_begin_with, model_input, masks) if has_head else partial(most_depended_on, model_input, whole)
     target = chosen_position(model_input, "masked", default)
     is_typed = target in masks
@@ -56,13 +65,16 @@ def guess(model_input: AttentionInput, row: Any) -> None:
         st.info("Special tokens cannot be hidden: choose a word of the text.")
         return
     if has_head:
-        draw_guesses(model_input, read(model_input, target, hidden, only_left), partial(_hide, sentence))
+        waiting = nullcontext() if KEY in st.session_state else st.spinner("The model guesses …")  # its first time
+        with waiting:
+            reading = read(model_input, target, hidden, only_left)
+        draw_guesses(model_input, reading, partial(_hide, sentence))
         say_whose(backend)
         if is_typed:
             return
         figures.subheader("What hiding it changes")
     try:
-        what_changes(model_input, target, whole, block, head, has_head=has_head)
+        what_changes(model_input, target, whole, has_head=has_head)
     except InputError as problem:
         if not has_head:
             raise
@@ -70,7 +82,7 @@ def guess(model_input: AttentionInput, row: Any) -> None:
 
 
 def to_begin_with(model_input: AttentionInput, masks: tuple[int, ...]) -> int:
-    """The token to guess before somebody chooses: a mask that was typed, else the last content word.
+    """The token to guess before somebody chooses: a mask that was typed, else the first piece of the last content word.
 
     Of the content words one that is a single piece, where there is any; without a content word the last token of the text.
     """
@@ -80,7 +92,7 @@ def to_begin_with(model_input: AttentionInput, masks: tuple[int, ...]) -> int:
     single = [word for word in content if len(word.positions) == 1]
     for found in (single, content, list(model_input.words)):
         if found:
-            return found[-1].last
+            return found[-1].positions[0]
     return next((token.position for token in reversed(model_input.sentence.tokens) if not token.special), 0)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -244,7 +246,7 @@ def test_a_choice_in_one_sentence_takes_the_word_in_the_others_too(monkeypatch: 
     monkeypatch.setattr(st, "session_state", {})
     trace = backend().trace(BANK, attentions=True)
     words = words_of(trace.sentences)
-    seen = typed.Seen(backend(), trace, words, None, interest(trace.sentences).positions)
+    seen = typed.Seen(backend(), trace, words, None, interest(trace.sentences).positions, trace.sentences)
     (river,) = [count for count, word in enumerate(words) if word.text == "river"]
     typed._choose(seen, river)
     assert st.session_state["sentence"] == 1
@@ -334,22 +336,54 @@ def test_a_typed_sentence_stays_where_its_words_are_guessed(open_page: Open, own
 
 
 @pytest.mark.parametrize("hole", ["[MASK]", "<mask>", "___"])
-def test_a_typed_hole_leads_to_what_is_guessed_there(open_page: Open, hole: str) -> None:
-    text = f"They swam in the {hole}."
+def test_a_typed_hole_is_read_as_a_mask_and_leads_to_what_is_guessed_there(open_page: Open, hole: str) -> None:
+    text = f"They swam in the {hole} again."
     app = open_page("home", s=[text])
-    data = sentence(app)
-    assert {piece["text"] for piece in data["rows"][0]["pieces"] if piece["word"] >= 0} == {"they", "swam", "in", "the"}
-    app = at_rest(app.button(key="start_guess").click().run())
+    data, trace = sentence(app), backend().trace(["They swam in the [MASK] again."], attentions=True)
+    words = [piece["text"] for piece in data["rows"][0]["pieces"] if piece["word"] >= 0]
+    assert words == ["they", "swam", "in", "the", "[MASK]", "again"]
+    mask = data["words"][data["chosen"]]
+    assert (mask["text"], mask["ask"]) == ("[MASK]", "What does the model guess for [MASK]?")
+    looks, assert_close = mask["looks"], partial(pytest.approx, abs=1e-4)
+    assert trace.attentions is not None
+    pieces = [token.piece for token in trace.sentences[0].tokens]
+    weights = trace.attentions[looks["block"], 0, looks["head"], pieces.index("[MASK]")]
+    for row in looks["rows"]:
+        assert row["weight"] == assert_close(
+            float(weights[pieces.index("[MASK]" if row["name"] == "itself" else row["name"])])
+        )
+    vectors = trace.hidden_states[:, 0, pieces.index("[MASK]")]
+    cosines = [float(vector @ vectors[0] / np.linalg.norm(vector) / np.linalg.norm(vectors[0])) for vector in vectors]
+    assert mask["changes"]["lines"][0]["values"] == assert_close(cosines)
+    # A word behind the hole is the one that was clicked, whatever the hole is written with.
+    again = index_of(data, "again")
+    app.session_state["start_sentence"] = {"word": again}
+    app.session_state["tokens"], app.session_state["sentence"] = (backend().tokenize([text])[0].tokens[-3].position,), 0
+    assert sentence(app.run())["chosen"] == again
+    app.session_state["only_left"] = True  # from the guess before
+    app.session_state["start_sentence"] = {"open": [3, data["chosen"]]}
+    app = at_rest(app.run())
     assert [title.value for title in app.title] == [table.VIEWS["mask-token"].question]
     assert app.session_state["sentences"] == (text,)
     assert "The first guess is" in texts(app)
+    assert not app.session_state["only_left"]
+
+
+def test_a_view_of_a_hole_shows_the_mask_that_start_has_shown(open_page: Open) -> None:
+    app = open_page("home", s=["They swam in the ___ again."])
+    data = sentence(app)
+    app.session_state["start_sentence"] = {"open": [0, data["chosen"]]}
+    app = at_rest(app.run())
+    assert app.session_state["sentences"] == ("They swam in the [MASK] again.",)
+    assert "is now written as" in texts(app)
+    strong = next(row for row in data["words"][data["chosen"]]["looks"]["rows"] if row["strong"])
+    assert f"goes to “{strong['name']}”: {strong['shown']}" in texts(app)
 
 
 def test_a_chosen_word_is_hidden(open_page: Open) -> None:
     app = settled(open_page("home", s=["He fed the horse.", "They swam in the lake."]))
-    assert "start_guess" not in [button.key for button in app.button]
     data = sentence(app)
-    assert data["figures"][2]["second"] == "Hide it and let the model guess"
+    assert data["words"][index_of(data, "swam", 1)]["ask"] == "Hide “swam” and let the model guess"
     app.session_state["start_sentence"] = {"open": [3, index_of(data, "swam", 1)]}
     app = at_rest(app.run())
     assert [title.value for title in app.title] == [table.VIEWS["mask-token"].question]

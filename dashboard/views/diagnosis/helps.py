@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -12,8 +13,10 @@ from components.charts.retrieval import diagnosis as charts
 from components.numbers import counted, signed
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.failures.remedies import diagnosis
+from components.retrieval.failures.repair import every_way, repaired
+from components.retrieval.failures.vocabulary import CorpusWords
 from components.snippets import why as snippets
-from dashboard import caching, state
+from dashboard import caching, navigation, state
 from dashboard.corpora import current
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
@@ -24,6 +27,8 @@ from dashboard.views.diagnosis import trait_shares
 from dashboard.views.diagnosis.measured import Diagnosed
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.failures.remedies.diagnosis import Row
@@ -152,6 +157,45 @@ def _remedies(
             found.seed,
         ),
     )
+    if is_whole:
+        _further(found, rows)
+
+
+def _further(found: Diagnosed, rows: Sequence[Row]) -> None:
+    """What each remedy gives beyond the first place and what it needs, a search in which it can be tried, and training."""
+    shown = ["remedy", "MRR", "change of MRR, 95 %", "needs"]
+    figures.plain_table(_table(rows)[shown], key="remedy_needs")
+    failed = np.flatnonzero(found.now > 1)
+    if not len(failed):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row_try_remedies"):
+        st.markdown("Try in Search:", width="content")
+        for row in rows:
+            if row.options and st.button(row.title[:1].upper() + row.title[1:], key=f"try_{row.name}"):
+                navigation.go_to("hits", **_in_search(found, row, failed))
+    if state.get("corpus") and st.button(
+        "Train on one half of these queries, and keep the other for measuring", key="train_half", icon=":material/tune:"
+    ):
+        navigation.go_to("training-data", training_data="corpus", held_out=50)
+
+
+def _in_search(found: Diagnosed, row: Row, failed: NDArray[np.intp]) -> dict[str, Any]:
+    """The settings of Search that show a remedy, by the first of the `failed` queries that it repairs, if it repairs one."""
+    by_ranks = row.result.ranks[failed]
+    query = found.pairs.queries.texts[int(failed[int(np.argmax(by_ranks == 1))])]
+    option = next((name for name in row.result.chosen if name), next(iter(row.options)))
+    values: dict[str, Any] = {"layer": found.layer, "pooling": found.pooling, "compare_with": "none"}
+    if row.name == "layer":
+        layer, pooling = option.removeprefix("layer ").split(", ")
+        values |= {"compare_with": "setting", "layer2": int(layer), "pooling2": pooling}
+    elif row.name == "prompt":
+        query = option.strip("“”") + query if option != "no prompt" else query
+    elif row.name == "repair":
+        known = CorpusWords(found.pairs.documents.texts, found.request.backend.tokenization.vocabulary)
+        query = repaired(query, known, every_way()[option]).text
+    else:
+        values["compare_with"] = {"hybrid": "fused", "maxsim": "maxsim"}[row.name]
+    return values | {"query": query}
 
 
 def _table(rows: Sequence[Row]) -> pd.DataFrame:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from components.retrieval.failures import traits
+from dashboard.corpora import current
 from tests.dashboard.code.shown import codes, figure, numbers
-from tests.support.pages import Open, at_rest
+from tests.support.pages import Open, at_rest, plain_table, setting
 from tests.support.snippets import Run
 
 
@@ -32,3 +33,13 @@ def test_the_remedies_and_the_traits(open_page: Open, run: Run, sixty_pairs: str
     assert np.allclose(dots["failed"], [100 * share.share_of_failed for share in held], atol=1e-6)
     assert np.allclose(dots["found"], [100 * share.share_of_found for share in held], atol=1e-6)
     assert any(traits.in_words(found).split(". ")[0] in item.value for item in app.markdown)
+    shown = next(table for table in (plain_table(app, n) for n in range(len(app.table))) if "needs" in table.columns)
+    assert np.allclose(shown["MRR"].astype(float), [100 * row.result.mrr for row in rows], atol=0.006)
+    assert shown["needs"].tolist() == [row.needs for row in rows]
+    # Search shows the remedy on a failed query, by an option that a half chose.
+    app.button(key="try_layer").click().run()
+    layer = rows[-1]
+    option = next((name for name in layer.result.chosen if name), next(iter(layer.options)))
+    assert option == f"layer {setting(app, 'layer2')}, {setting(app, 'pooling2')}"
+    assert (setting(app, "search_view"), setting(app, "compare_with")) == ("hits", "setting")
+    assert layer.result.now[current.demo().columns["compressed"].index(setting(app, "query"))] > 1

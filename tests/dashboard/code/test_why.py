@@ -126,7 +126,7 @@ def test_a_failed_search(open_page: Open, run: Run, corpus: str) -> None:
 def test_the_failed_queries_of_a_corpus(open_page: Open, run: Run, sixty_pairs: str) -> None:
     app = at_rest(open_page("why", v="failed-search", corpus=sixty_pairs, pool="cls"))
     names = run(codes(app)["failed_queries_all"].snippet)
-    shown = next(item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits")
+    shown = next(item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_failed")
     rows = json.loads(shown.proto.json)["rows"]
     assert [(f"{rank:,}", row) for rank, _, row, _ in names["values"]] == [(row["rank"], row["index"]) for row in rows]
     assert rows

@@ -36,6 +36,7 @@ NEWER = {
 NEWER_IN = {
     "inside-block": {"second_block"},
     "model-facts": {"sentence", "tokens"},
+    "failed-search": {"failed_trait", "failed_only", "abbreviations"},
 }  # and those that a view has taken up since
 # and that began with another value; what addresses of the last three mean is a test of its own below
 OTHER_DEFAULT = {"failed_order", "second_stage", "compared_texts", "training_preset"}

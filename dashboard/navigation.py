@@ -252,9 +252,8 @@ def _say_unknown_language(view: View, models: list[Backend]) -> None:
     elif view.uses_corpus:
         corpus = current.at_hand(state.peek)
         if corpus is not None:
-            languages.say_of_corpus(models, corpus)
-        if "query" in view.settings:
-            languages.say_of_query(models, state.get("query"))
+            has_query = "query" in view.settings and "typed_queries" not in view.settings
+            languages.say_of_corpus(models, corpus, state.get("query") if has_query else "")
 
 
 def _draw(view: View, models: Any) -> None:

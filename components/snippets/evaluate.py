@@ -449,11 +449,16 @@ def scored(
     chosen: Mapping[str, str] | None = None,
     part: str | None = None,
     dialect: DialectChoice = AS_FOUND,
+    encoding: str = "utf-8",
 ) -> tuple[str, ...]:
     """The statements that give `scored`: the included pairs with people's scores, or those of a file of this `name`."""
     if name is None:
         return ('scored = scored_pairs(read_corpus(ASSETS / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1"))',)
-    choices = {**({} if chosen is None else {"chosen": dict(chosen)}), **({} if part is None else {"part": part})}
+    choices = {
+        "chosen": None if chosen is None else dict(chosen),
+        "part": part,
+        "encoding": None if encoding == "utf-8" else encoding,
+    }
     return (
         *code.file(name, "The pairs were those of"),
         f"scored = {code.call('read_scored_pairs', 'file, file.name', *code.dialect_argument(dialect), **choices)}",

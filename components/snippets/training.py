@@ -54,10 +54,15 @@ def learning_rate(settings: TrainingSettings, steps: int) -> Snippet:
 
 
 def file_rows(
-    name: str, chosen: Mapping[str, str] | None, part: str | None = None, dialect: DialectChoice = AS_FOUND
+    name: str,
+    chosen: Mapping[str, str] | None,
+    part: str | None = None,
+    dialect: DialectChoice = AS_FOUND,
+    encoding: str = "utf-8",
 ) -> tuple[str, ...]:
     """The statements that give `rows`, those of a person's file; its columns by ours, and its part, if they were chosen."""
-    rows = code.call("load", "file", *code.dialect_argument(dialect), **_choices(chosen, part))
+    written = None if encoding == "utf-8" else encoding
+    rows = code.call("load", "file", *code.dialect_argument(dialect), **_choices(chosen, part), encoding=written)
     return (*code.file(name, "The rows were those of"), f"rows = {rows}")
 
 

@@ -14,9 +14,10 @@ MOST_NAMED = 60  # characters of its name in the line
 
 
 def draw(page: str) -> None:
-    """Draw the bar of a page: folded when the page opens, whether or not it was open on the page before."""
+    """Draw the bar of a page: folded when the page opens, and again when another corpus is chosen."""
+    key = f"corpus_bar_{page}_{state.peek('corpus')}"
     with st.container(key="corpus_bar"):  # as the bar of sentences has it, with a key of its own on each page
-        bar = st.expander(f"**Corpus**  {_named()}", key=f"corpus_bar_{page}", icon=":material/database:")
+        bar = st.expander(f"**Corpus**  {_named()}", key=key, icon=":material/database:")
     with bar:
         messages.guarded(lambda: frame.view(_choice), "choosing a corpus")
 

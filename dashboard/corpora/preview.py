@@ -30,7 +30,8 @@ def draw(corpus: Corpus, key: str) -> None:
         for sample in report.samples
     ]
     if rows:
-        figures.plain_table(pd.DataFrame(rows), key=key)
+        with st.container(key="rows_as_read"):
+            figures.plain_table(pd.DataFrame(rows), key=key)
     said = report.sentences(tuple(corpus.columns), "the menu “Text column”")
     if report.otherwise:
         other = " or ".join(choice.in_words for choice in report.otherwise)

@@ -114,17 +114,14 @@ def _told(reading: Reading) -> None:
     """The sentences, and three rows as they stand in the file beside what was read of them."""
     st.markdown("\n".join(f"- {messages.escape(sentence)}" for sentence in reading.sentences()))
     if reading.preview:
-        figures.plain_table(
-            pd.DataFrame(
-                [
-                    {
-                        "row": row.row,
-                        "as it stands in the file": row.given,
-                        "read as": "  ·  ".join(f"{ours}: {text}" for ours, text in row.read.items())
-                        or f"left out: {row.reason}",
-                    }
-                    for row in reading.preview
-                ]
-            ),
-            key="rows_preview",
-        )
+        rows = [
+            {
+                "row": str(row.row),
+                "as it stands in the file": row.given,
+                "read as": "  ·  ".join(f"{ours}: {text}" for ours, text in row.read.items())
+                or f"left out: {row.reason}",
+            }
+            for row in reading.preview
+        ]
+        with st.container(key="rows_as_read"):
+            figures.plain_table(pd.DataFrame(rows), key="rows_preview")

@@ -54,26 +54,21 @@ def is_unknown(backend: Backend, text: str) -> bool:
         return False
 
 
-def say_of_query(backends: Sequence[Backend], query: str) -> None:
-    """The same of a query."""
+def say_of_corpus(backends: Sequence[Backend], corpus: Corpus, query: str = "") -> None:
+    """The same of a corpus as a whole and of a query, in one line for each model."""
     for backend in backends:
         try:
-            letters = caching.known_letters(backend, query)
+            found = {
+                f"“{escape(corpus.name[:60])}”": caching.known_letters_of_corpus(
+                    backend, corpus.content_hash, corpus.texts
+                ),
+                "the query": caching.known_letters(backend, query),
+            }
         except UserError:  # as above
             continue
-        if letters.is_far_above:
-            _say(backend, letters.share, "the query")
-
-
-def say_of_corpus(backends: Sequence[Backend], corpus: Corpus) -> None:
-    """The same of a corpus as a whole."""
-    for backend in backends:
-        try:
-            letters = caching.known_letters_of_corpus(backend, corpus.content_hash, corpus.texts)
-        except UserError:  # as above
-            continue
-        if letters.is_far_above:
-            _say(backend, letters.share, f"“{escape(corpus.name[:60])}”")
+        unknown = {of: letters for of, letters in found.items() if letters.is_far_above}
+        if unknown:
+            _say(backend, together(unknown.values()).share, " and of ".join(unknown))
 
 
 def _say(backend: Backend, share: float, of: str) -> None:

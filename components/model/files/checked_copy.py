@@ -144,6 +144,12 @@ def check_modules(folder: Path, name: str) -> None:
                 f"Load it with SentenceTransformer and save it again, or move the files of {module.path[:40]} beside "
                 "modules.json and set the path of the first module to an empty text.",
             )
+        said = (module.config or {}).get("activation_function", "")
+        if module.kind == "Dense" and not module.is_foreign and not isinstance(said, str):
+            raise allowed.beyond(
+                f"The config.json of a Dense layer of {name} says activation_function = {json.dumps(said)[:60]}.",
+                "It can be the name of a class; at anything else sentence-transformers fails.",
+            )
         if row is not None and row.outcome == "refused":
             raise ModelError("unsupported", f"{name} cannot be used. {row.note}", _TEXT_ENCODERS, row.instead)
 

@@ -137,7 +137,7 @@ TABLE: tuple[Decision, ...] = (
             "query_expansion": f"{_LATE} Of a model that gives a text one vector it is named as not applied.",
             "tokenizer_args": "Settings of the tokenizer, of those that are listed for tokenizer_config.json.",
             "processor_kwargs": "The same under today's name; model_max_length in it stands before max_seq_length, and max_len "
-            "counts where no other file gives a length.",
+            "counts where no other file gives a length. model_max_length: null is refused: the library fails at long texts.",
         },
     ),
     Decision(
@@ -230,7 +230,7 @@ TABLE: tuple[Decision, ...] = (
             **dict.fromkeys(("in_features", "out_features"), _SIZE),
             "bias": "Whether it adds a bias.",
             "activation_function": f"One of {', '.join(allowed.ACTIVATIONS)}. Another of torch.nn is not applied, with a "
-            "sentence; of any other name Tanh is taken, as sentence-transformers does.",
+            "sentence; of any other name Tanh is taken, as sentence-transformers does; null is refused, at which it fails.",
             "use_residual": "Whether its input is added to its result.",
             **dict.fromkeys(
                 ("module_input_name", "module_output_name"), "Which vectors: of the text, or of its tokens."

@@ -46,7 +46,8 @@ PROBE_KEPT_SECONDS = 30.0
 LIST_SECONDS = 60.0  # in total, to list a repository's files
 # The files of an encoder: configuration, tokenizer, weights. None of them can be code, but for the template of chats, which is
 # never run here.
-PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model", "chat_template.jinja")  # and WEIGHT_FILE
+TEMPLATE = "chat_template.jinja"
+PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model", TEMPLATE)  # and WEIGHT_FILE
 WEIGHT_FILE = re.compile(r"[\w.-]+\.safetensors", re.ASCII)
 # The files of a sentence encoder's further modules: 1_Pooling/config.json, 2_Dense/model.safetensors, ...
 MODULE_FILE = re.compile(
@@ -259,19 +260,28 @@ def may_lack_list(repo_id: str, folder: Path) -> bool:
 
     The hub's cache keeps which files a commit does not have, once somebody asked for them.
     """
+    return _may_lack(repo_id, folder, MODULES)
+
+
+def may_lack_template(repo_id: str, folder: Path) -> bool:
+    """Whether a cached model without modules.json, where it would count, may have a template of chats that is not here."""
+    return not (folder / MODULES).exists() and _may_lack(repo_id, folder, TEMPLATE)
+
+
+def _may_lack(repo_id: str, folder: Path, file: str) -> bool:
     from huggingface_hub import try_to_load_from_cache
 
-    if (folder / MODULES).exists():
+    if (folder / file).exists():
         return False
-    known = try_to_load_from_cache(repo_id, MODULES, cache_dir=cache_dir(), revision=folder.name)
+    known = try_to_load_from_cache(repo_id, file, cache_dir=cache_dir(), revision=folder.name)
     return known is None  # neither here nor known to be missing
 
 
-def _remember_without_list(folder: Path) -> None:
-    """Note in the hub's cache, as its client does, that this commit has no modules.json."""
+def _remember_missing(folder: Path, file: str) -> None:
+    """Note in the hub's cache, as its client does, that this commit does not have a file."""
     place = folder.parent.parent / ".no_exist" / folder.name
     place.mkdir(parents=True, exist_ok=True)
-    (place / MODULES).touch()
+    (place / file).touch()
 
 
 def no_safetensors(name: str, folder: Path | None = None) -> ModelError:
@@ -350,8 +360,8 @@ def download(
             "The repository of a BERT-family encoder for transformers has this file.",
             "Check the name, or pick a model from the list.",
         )
-    if MODULES not in listed:
-        _remember_without_list(folder)
+    for file in {MODULES, TEMPLATE} - listed:
+        _remember_missing(folder, file)
     return folder
 
 

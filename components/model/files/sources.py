@@ -41,7 +41,7 @@ class ModelFiles:
     adapter: Path | None = None  # folder of a low-rank adapter to merge into the encoder
 
 
-_READ = {".json", ".txt", ".model", ".safetensors"}  # the kinds of files that are read from a folder
+_READ = {".json", ".txt", ".model", ".safetensors", ".jinja"}  # the kinds of files that are read from a folder
 log = logging.getLogger(__name__)
 _checked_lock = threading.Lock()
 _checked: set[tuple[str, int, int]] = set()
@@ -60,7 +60,7 @@ def find_files(
     folder = hub.cached_folder(spec.hub_id)
     if folder is None:
         folder = hub.download(spec.hub_id, progress=progress, is_cancelled=is_cancelled)
-    elif (hub.lacks_modules(folder) or _may_lack_list(spec, folder)) and hub.is_reachable():
+    elif (hub.lacks_modules(folder) or _may_lack_files(spec, folder)) and hub.is_reachable():
         try:  # the same commit: only missing files are downloaded
             folder = hub.download(spec.hub_id, folder.name, progress, is_cancelled)
         except ModelError as problem:
@@ -73,9 +73,9 @@ def find_files(
     return ModelFiles(folder, folder.name)
 
 
-def _may_lack_list(spec: ModelSpec, folder: Path) -> bool:
+def _may_lack_files(spec: ModelSpec, folder: Path) -> bool:
     """Whether the cache may have an encoder alone; of models with a masked-LM head there is no more."""
-    return not spec.masked_lm and hub.may_lack_list(spec.hub_id, folder)
+    return not spec.masked_lm and (hub.may_lack_list(spec.hub_id, folder) or hub.may_lack_template(spec.hub_id, folder))
 
 
 def folder_of(spec: ModelSpec) -> Path | None:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from components.jobs import IsCancelled
     from components.model.backend import Backend
-    from components.retrieval.corpora.readers.separated_rows import DialectChoice
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.sts import ScoredPairs, SimilarityGrid
     from components.retrieval.search.lexical import Kind
@@ -91,7 +90,8 @@ def _code_of(pairs: ScoredPairs) -> tuple[str, ...]:
     chosen = reading.columns if reading is not None and reading.why == AS_CHOSEN else None
     part = None if reading is None or reading.part is None or reading.part.is_default else reading.part.used
     dialect = AS_FOUND if reading is None else reading.dialect
-    return snippets.scored(uploads.file_names(str(st.session_state["_sts"])), chosen, part, dialect)
+    encoding = "utf-8" if reading is None else reading.encoding
+    return snippets.scored(uploads.file_names(str(st.session_state["_sts"])), chosen, part, dialect, encoding)
 
 
 def _about(pairs: ScoredPairs, source: str) -> None:
@@ -109,19 +109,19 @@ def _upload() -> ScoredPairs | None:
     file = uploads.uploader(
         "sts", "A file with the columns sentence1, sentence2, score: .csv, .tsv, .jsonl, .parquet", key="sts_file"
     )
-    dialect = dialect_menu.of_upload("sts", file)
+    written = dialect_menu.of_upload("sts", file)
     found = uploads.kept(
         "sts",
         caching.scored_pairs(),
         file,
-        lambda file, stop: _read(file, Choice(), dialect, stop),
-        variant=dialect.as_text,
+        lambda file, stop: _read(file, Choice(), written, stop),
+        variant=written.as_text,
     )
     if found is None:
         st.caption("Scores may have any range: only agreement counts. Files of the STS benchmark work.")
         return None
     upload = str(st.session_state["_sts"])
-    key = uploads.varied(upload, dialect.as_text)
+    key = uploads.varied(upload, written.as_text)
 
     def read(choice: Choice) -> ScoredPairs | None:
         stored = uploads.stored(upload)[0]
@@ -129,7 +129,7 @@ def _upload() -> ScoredPairs | None:
         pairs = None
         with frame.figure("read_pairs"):
             pairs = uploads.read_once(
-                caching.scored_pairs(), name, lambda is_cancelled: _read(stored, choice, dialect, is_cancelled)
+                caching.scored_pairs(), name, lambda is_cancelled: _read(stored, choice, written, is_cancelled)
             )
         return pairs
 
@@ -137,7 +137,7 @@ def _upload() -> ScoredPairs | None:
 
 
 def _read(
-    file: UploadedFile | uploads.StoredFile, choice: Choice, dialect: DialectChoice, is_cancelled: IsCancelled
+    file: UploadedFile | uploads.StoredFile, choice: Choice, written: dialect_menu.Written, is_cancelled: IsCancelled
 ) -> ScoredPairs:
     return sts.read_scored_pairs(
         file.getvalue(),
@@ -146,7 +146,8 @@ def _read(
         part=choice.part,
         most=MOST_PAIRS,
         is_cancelled=is_cancelled,
-        dialect=dialect,
+        dialect=written.dialect,
+        encoding=written.encoding,
     )
 
 

@@ -16,7 +16,7 @@ from components.retrieval.corpora import corpus as reading
 from components.snippets import search as snippets
 from dashboard import caching, settings
 from dashboard.corpora import current, uploads
-from dashboard.ui import controls, figures, messages, wording
+from dashboard.ui import controls, figures, languages, messages, wording
 from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import SIMILARITY_NAMES
 from dashboard.views.search import chance
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.index.folder import VectorIndex
+
+UNKNOWN = "not known: unknown language"
 
 
 def many_queries(backend: Backend) -> None:
@@ -75,6 +77,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
     first = table[table["rank"] == 1]
     job = chance.of_vectors(request, index, layer, pooling, similarity)
     level = level_of(job)
+    unknown = {line for line in lines if languages.is_unknown(request.backend, line)}
     columns: dict[str, object] = {
         "query": first["query"],
         "best hit": first["text"],
@@ -82,14 +85,23 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
     }
     if level is not None:
         columns["closer than chance"] = [
-            "yes" if chance.is_above(score, level.level) else "no, nothing close" for score in first[similarity]
+            UNKNOWN if line in unknown else "yes" if chance.is_above(score, level.level) else "no, nothing close"
+            for line, score in zip(first["query"], first[similarity], strict=True)
         ]
     elif job is not None and not job.finished.is_set():
         columns["closer than chance"] = ["being measured …"] * len(first)
         progress.until(job.finished.is_set, lambda: None, 1.0)
     measured = "" if level is None else f" {chance.WHAT_IS_CHANCE} Here it is {theme.number(level.level)}."
     figures.above(
-        finding_of_queries([float(score) for score in first[similarity]], None if level is None else level.level),
+        finding_of_queries(
+            [
+                float(score)
+                for line, score in zip(first["query"], first[similarity], strict=True)
+                if line not in unknown
+            ],
+            None if level is None else level.level,
+            len(unknown),
+        ),
         key="queries",
         table=lambda: table,
         code=snippets.hits(request.code(index, layer, pooling), lines, request.k, similarity),
@@ -102,10 +114,17 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
     figures.whole_texts(pd.DataFrame(columns), key="queries_table")
 
 
-def finding_of_queries(best: Sequence[float], level: float | None) -> str:
-    """For how many queries the best hit, whose scores are `best`, is closer than chance; None: that is not known."""
+def finding_of_queries(best: Sequence[float], level: float | None, unknown: int = 0) -> str:
+    """For how many queries the best hit, whose scores are `best`, is closer than chance; None: that is not known.
+
+    Of `unknown` further queries the model does not know the language.
+    """
     if level is None:
-        return f"{counted(len(best), 'query', 'queries')}, each with its best hit."
+        return f"{counted(len(best) + unknown, 'query', 'queries')}, each with its best hit."
+    if unknown:
+        of_them = counted(unknown, "query", "queries")
+        said = f"**The scores of {of_them} say nothing:** the model does not know the language."
+        return f"{said} {finding_of_queries(best, level)}" if best else said
     close = sum(bool(chance.is_above(score, level)) for score in best)
     if len(best) == 1:
         return "**The query's best hit is closer than chance.**" if close else "**Nothing close** to the query."

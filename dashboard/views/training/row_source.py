@@ -87,7 +87,8 @@ def code_of(source: str, rows: TrainingData) -> tuple[str, ...]:
     if source == "corpus":
         return snippets.corpus_rows(current_corpus.code_of(corpus), corpus.report.text_column, chosen, part)
     dialect = AS_FOUND if reading is None else reading.dialect
-    return snippets.file_rows(uploads.file_names(key), chosen, part, dialect)
+    encoding = "utf-8" if reading is None else reading.encoding
+    return snippets.file_rows(uploads.file_names(key), chosen, part, dialect, encoding)
 
 
 @cache
@@ -103,11 +104,17 @@ def _of_file() -> TrainingData | None:
         key="training_file",
     )
 
-    dialect = dialect_menu.of_upload("training", file)
+    written = dialect_menu.of_upload("training", file)
 
     def load_from(file: UploadedFile | uploads.StoredFile, choice: Choice, is_cancelled: IsCancelled) -> TrainingData:
         return training_data.load(
-            file.getvalue(), file.name, choice.columns, is_cancelled=is_cancelled, part=choice.part, dialect=dialect
+            file.getvalue(),
+            file.name,
+            choice.columns,
+            is_cancelled=is_cancelled,
+            part=choice.part,
+            dialect=written.dialect,
+            encoding=written.encoding,
         )
 
     found = uploads.kept(
@@ -115,7 +122,7 @@ def _of_file() -> TrainingData | None:
         caching.training_files(),
         file,
         lambda given, stop: _loaded(partial(load_from, given), stop),
-        variant=dialect.as_text,
+        variant=written.as_text,
     )
     if found is None:
         st.caption(
@@ -124,7 +131,7 @@ def _of_file() -> TrainingData | None:
         )
         return None
     key = st.session_state["_training"]
-    return _recognised(found, uploads.varied(key, dialect.as_text), partial(load_from, uploads.stored(key)[0]))
+    return _recognised(found, uploads.varied(key, written.as_text), partial(load_from, uploads.stored(key)[0]))
 
 
 def _of_corpus() -> TrainingData | None:

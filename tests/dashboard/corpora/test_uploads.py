@@ -338,7 +338,7 @@ def test_the_box_says_how_long_files_stay_where_they_do(
 ) -> None:
     assert uploads.how_long_kept() == (
         "Files stay on this server until 7 days after their last use. × beside a file, or “Remove”, deletes it, "
-        "unless a corpus in use was read from them."
+        "unless a corpus in use was read from it."
     )
     files.problem = "Read-only file system"
     assert "cannot write to its disk: it keeps files in memory only" in uploads.how_long_kept()

@@ -978,3 +978,11 @@ def test_many_queries_say_for_how_many_something_is_close() -> None:
     assert batches.finding_of_queries([0.5], 0.4) == "**The query's best hit is closer than chance.**"
     assert batches.finding_of_queries([0.1], 0.4) == "**Nothing close** to the query."
     assert batches.finding_of_queries([0.1], None) == "1 query, each with its best hit."
+    assert (
+        batches.finding_of_queries([], 0.4, 2)
+        == "**The scores of 2 queries say nothing:** the model does not know the language."
+    )
+    assert batches.finding_of_queries([0.5], 0.4, 1) == (
+        "**The scores of 1 query say nothing:** the model does not know the language. "
+        "**The query's best hit is closer than chance.**"
+    )

@@ -78,6 +78,11 @@ def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSetting
         return EncoderSettings()
     groups = {key: _group(content, key) for key in (TOKENIZER, CONFIG, WEIGHTS)}
     tokenizer = allowed.checked(groups[TOKENIZER], _TOKENIZER_RULES, f"{TOKENIZER} in {file}", name)
+    if tokenizer.get("model_max_length", 0) is None:
+        raise allowed.beyond(
+            f"{TOKENIZER} in {file} of {name} says model_max_length = null.",
+            "With it sentence-transformers has no limit, and fails at a text that is longer than the encoder's positions.",
+        )
     config = allowed.checked(groups[CONFIG], allowed.CONFIG, f"{CONFIG} in {file}", name)
     allowed.checked(groups[CONFIG], allowed.LAYERS_OF_CONFIG, f"{CONFIG} in {file}", name)
     lengths = allowed.checked(content, allowed.SENTENCE_FILES[ENCODER], file, name)

@@ -433,6 +433,11 @@ def test_a_model_without_a_list_is_asked_for_it_once(monkeypatch, tmp_path):
         shutil.rmtree(tmp_path / "cache" / f"models--{TINY.replace('/', '--')}" / ".no_exist")
         Backend.load(TINY, device_name="cpu")  # as AutoModel leaves it: asked for once more
         assert len(running.requests) > asked
+        (missing,) = (tmp_path / "cache").glob("*/.no_exist/*/chat_template.jinja")
+        missing.unlink()  # as this program left it before it asked for templates
+        (folder / "chat_template.jinja").write_text("{{ messages }}")
+        cached = Backend.load(TINY, device_name="cpu").loaded.folder
+        assert (cached / "chat_template.jinja").read_text() == "{{ messages }}"
         asked = len(running.requests)
         Backend.load(TINY, device_name="cpu")
         assert len(running.requests) == asked

@@ -18,8 +18,9 @@ from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_SHA256, catalog_spec, parse_model
 from components.model.files import sources
 from components.model.files.published import read_json
-from components.model.files.sources import find_files, verify_checksum
+from components.model.files.sources import find_files, folder_stamp, verify_checksum
 from components.model.loading import from_pretrained
+from tests.support.tiny import dense_module, pooling_module, publish
 
 
 @pytest.fixture
@@ -173,15 +174,37 @@ def test_truncated_weights_of_a_folder_are_damaged(folder):
     assert caught.value.kind == "damaged"
 
 
-@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"])
+@pytest.mark.parametrize(
+    "name", ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors", "chat_template.jinja"]
+)
 def test_the_revision_of_a_folder_changes_with_its_files(folder, name):
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
     before = find_files(parse_model(str(folder))).revision
     assert find_files(parse_model(str(folder))).revision == before
     path = folder / name
     content = path.read_bytes()
+    stamp = folder_stamp(parse_model(str(folder)))
     path.write_bytes(content[:-1] + (b" " if content[-1:] != b" " else b"\n"))  # the length stays
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
     assert find_files(parse_model(str(folder))).revision != before
+    assert folder_stamp(parse_model(str(folder))) != stamp
+
+
+@pytest.mark.parametrize("activation", [None, True])
+def test_a_dense_layer_at_which_the_library_fails_is_refused(folder, activation):
+    publish(folder, pooling_module(), dense_module(32, 8, activation_function=activation))
+    with pytest.raises(ModelError, match=r"Dense layer .* activation_function = (null|true)"):
+        find_files(parse_model(str(folder)))
+
+
+def test_no_limit_of_tokens_is_refused_where_the_library_fails(folder):
+    publish(folder, pooling_module())
+    settings = folder / "sentence_bert_config.json"
+    settings.write_text(json.dumps({"tokenizer_args": {"model_max_length": None}}))
+    with pytest.raises(ModelError, match="model_max_length = null"):
+        Backend.load(str(folder), device_name="cpu")
+    settings.write_text(json.dumps({"tokenizer_args": {"max_len": None}}))
+    Backend.load(str(folder), device_name="cpu")
 
 
 def test_the_revision_is_that_of_names_contents_and_weights(folder):

@@ -10,30 +10,42 @@
   const chunks = new Map(); // arrays of the whole path, by name
   let content = null, numbers = null, shown = -1, plots = [];
 
-  async function unpacked(name) {
+  async function bytesOf(name) {
     const text = atob(stored[name]), bytes = new Uint8Array(text.length);
     for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const data = new Uint8Array(await new Response(stream).arrayBuffer());
     delete stored[name];
-    const length = new DataView(data.buffer).getUint32(0, true);
+    return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer());
+  }
+
+  async function unpacked(name) {
+    const data = await bytesOf(name), length = new DataView(data.buffer).getUint32(0, true);
     return [JSON.parse(new TextDecoder().decode(data.subarray(4, 4 + length))), data.subarray(4 + length)];
   }
 
+  // The script of a file, which gives its data a name; it is there at once where the page has it already.
+  const file = (name) =>
+    new Promise((done, failed) => {
+      if (stored[name]) return done();
+      const script = document.createElement("script");
+      script.src = `files/${name}.js`;
+      script.onload = () => done();
+      script.onerror = () => failed(new Error(`${script.src} is missing`));
+      document.head.append(script);
+    });
+
   function chunk(name) {
-    if (!chunks.has(name))
-      chunks.set(
-        name,
-        new Promise((done, failed) => {
-          if (stored[name]) return done();
-          const script = document.createElement("script");
-          script.src = `files/${name}.js`;
-          script.onload = () => done();
-          script.onerror = () => failed(new Error(`${script.src} is missing`));
-          document.head.append(script);
-        }).then(() => unpacked(name)),
-      );
+    if (!chunks.has(name)) chunks.set(name, file(name).then(() => unpacked(name)));
     return chunks.get(name);
+  }
+
+  // Plotly is kept as data are: packed it takes less than half the room. It runs when a page draws its first plot.
+  let library = null;
+  async function readPlotly() {
+    await file("plotly");
+    const script = document.createElement("script");
+    script.textContent = new TextDecoder().decode(await bytesOf("plotly"));
+    document.head.append(script);
+    return globalThis.Plotly;
   }
 
   // The facts of a path with the arrays of some chunks, as the server would send them.
@@ -52,6 +64,16 @@
     for (const body of bodies) {
       all.set(body, to);
       to += body.length;
+    }
+    return all;
+  }
+
+  function joined(places) {
+    const all = new Uint8Array(places.reduce((sum, [, size]) => sum + size, 0));
+    let to = 0;
+    for (const [at, size] of places) {
+      all.set(numbers.subarray(at, at + size), to);
+      to += size;
     }
     return all;
   }
@@ -104,7 +126,7 @@
       if (figure.takesPlace && figure.facts.stops.includes(place[0]) && place.length === 4)
         figure.facts.place = [place[0], ...place.slice(1).map(Number), false];
       path(figure.facts, figure.first).then((data) => host.run(data));
-    } else host.run(figure.bytes ? numbers.slice(figure.bytes[0], figure.bytes[0] + figure.bytes[1]) : figure.data);
+    } else host.run(figure.bytes ? joined(figure.bytes) : figure.data);
     if (hadFocus) host.root.querySelector('[aria-pressed="true"]')?.focus();
   }
 
@@ -115,10 +137,12 @@
     return { layout: { font, title: { font: { weight: 600 } }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", xaxis: axis, yaxis: axis, hoverlabel: { bgcolor: of("--st-secondary-background-color"), bordercolor: of("--grid"), font }, colorway: ["#2B7BBA", "#C97F00", "#0E9A73", "#D9542B"] } };
   }
 
-  function plot(box, figure) {
+  async function plot(box, figure) {
+    const Plotly = await (library ??= readPlotly());
+    if (!box.isConnected) return;
     const config = { displaylogo: false, responsive: true, displayModeBar: false };
     const inside = box.firstChild ?? box.appendChild(document.createElement("div")), isNew = !inside.on;
-    globalThis.Plotly.react(inside, structuredClone(figure.data), { ...structuredClone(figure.layout), template: template() }, config);
+    await Plotly.react(inside, structuredClone(figure.data), { ...structuredClone(figure.layout), template: template() }, config);
     if (isNew) inside.on("plotly_click", () => say(page.dashboard));
   }
 
@@ -149,6 +173,8 @@
     }
     if (host && !host.root.activeElement) host.root.querySelector('[aria-pressed="true"]')?.focus({ preventScroll: true });
     for (const choice of choices?.querySelectorAll("button") ?? []) choice.setAttribute("aria-pressed", String(Number(choice.dataset.state) === number));
+    const chosen = choices?.querySelector('[aria-pressed="true"]');
+    if (chosen) choices.scrollLeft = chosen.offsetLeft - (choices.clientWidth - chosen.offsetWidth) / 2;
     if (!isFirst) document.querySelector(".live").textContent = main.querySelector(".finding")?.textContent ?? "";
   }
 
@@ -174,6 +200,11 @@
     menu.setAttribute("aria-expanded", String(isOpen));
   });
 
+  if (!globalThis.DecompressionStream) {
+    toast.textContent = "This browser is too old for the pictures: they need one of 2023 or later.";
+    toast.classList.add("seen");
+    return;
+  }
   unpacked(page.name).then(([read, body]) => {
     [content, numbers] = [read, body];
     show(content.first);

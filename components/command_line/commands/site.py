@@ -21,7 +21,7 @@ from components.model.catalog import EMBEDDED_KEY, parse_model
 
 NAME = "site"
 HELP = "write the whole path and the best views as a website that needs no Python, no server and no network"
-WRITER = "dashboard.site"
+WRITER = "dashboard.website"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

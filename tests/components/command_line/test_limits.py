@@ -28,6 +28,7 @@ READING = {
     "train": (["train"], ["--out", "out"]),
     "train --scored": (["train", "demo:nli", "--grid", "1", "--out", "out", "--scored"], []),
     "plan": (["plan", "--sample"], []),
+    "site": (["site", "out", "--sentences"], []),
     "reproduce --pairs": (["reproduce", "--pairs"], []),
     "reproduce --sts": (["reproduce", "--sts"], []),
     "rerank": (["rerank", "index"], []),
@@ -152,5 +153,5 @@ def test_every_command_that_reads_a_table_has_the_options() -> None:
                 if "limits" not in text or "limits=None" in text:
                     without.append(f"{path.name}:{node.lineno} {text}")
     assert without == []
-    expected = {"index", "evaluate", "diagnose", "sts", "rerank", "train", "plan", "reproduce", "verify"}
+    expected = {"index", "evaluate", "diagnose", "sts", "rerank", "train", "plan", "reproduce", "verify", "site"}
     assert reading == expected == with_limits

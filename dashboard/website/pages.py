@@ -98,11 +98,17 @@ def _once(given: Given) -> list[State]:
     return [State("")]
 
 
-def _of_interest(given: Given) -> list[State]:
-    """The sentence with the word of interest, and another one beside it."""
+def _two(given: Given) -> list[State]:
+    """The sentence with the word of interest, and another one to compare it with."""
     row, _ = given.of_interest()
-    other = row + 1 if row + 1 < len(given.sentences) else 0
-    return [State("", {"sentence_a": row, "sentence_b": 0 if other == row else other + 1})]
+    others = (*range(row + 1, len(given.sentences)), *range(row))
+    return [State("", {"sentence_a": row, "sentence_b": others[0] + 1 if others else 0})]
+
+
+def _one(given: Given) -> list[State]:
+    """The sentence with the word of interest."""
+    row, _ = given.of_interest()
+    return [State("", {"sentences": (given.sentences[row],)})]
 
 
 def _heads(given: Given) -> list[State]:
@@ -221,7 +227,7 @@ PAGES = (
         "from words to a vector",
         "path",
         "A sentence of your own, and any of the others as the second one.",
-        _of_interest,
+        _two,
     ),
     SitePage(
         "one-word-attention",
@@ -246,7 +252,7 @@ PAGES = (
         "what is kept, what is mixed",
         "plot",
         "Every block, other sentences, and what each part of a block adds.",
-        _of_interest,
+        _one,
     ),
     SitePage(
         "mask-token",
@@ -322,6 +328,7 @@ PAGES = (
         _queries,
         "Query",
         until="Cosine or dot product?",
+        intro="A query and 630 included news sentences become vectors; the nearest sentences are the hits.",
     ),
 )
 PAGE_OF = {page.view: page for page in PAGES}

@@ -194,7 +194,12 @@ class _Reader:
             layout.pop(left_out, None)
         said = proto.alt or to_text(_TITLE.sub("", layout.get("title", {}).get("text", "")))
         height = int(layout.get("height") or 400)
-        return self._box({"part": "plot", "data": spec["data"], "layout": layout}, said, key, f"height:{height}px")
+        beside = (
+            " beside" if "xaxis2" in layout else ""
+        )  # pictures beside each other, which a phone shows by moving them
+        return self._box(
+            {"part": "plot", "data": spec["data"], "layout": layout}, said, key + beside, f"height:{height}px"
+        )
 
     def _component(self, proto: Any, key: str) -> str:
         name = proto.component_name.rpartition(".")[2].removeprefix(OURS)

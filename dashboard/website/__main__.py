@@ -34,13 +34,13 @@ def _written(asked: dict[str, Any]) -> dict[str, Any]:
     out = Path(asked["out"])
     spec = parse_model(asked["model"])
     try:
-        from dashboard.site.files import Folder
+        from dashboard.website.files import Folder
 
         Folder(out)
         check_writable(out)
         from dashboard import caching
-        from dashboard.site.pages import Given
-        from dashboard.site.writing import write
+        from dashboard.website.pages import Given
+        from dashboard.website.writing import write
 
         job = caching.models().request(spec)
         job.finished.wait()

@@ -18,17 +18,17 @@ from components.folders import ASSETS
 from components.model.catalog import EMBEDDED_KEY
 from dashboard.declared import table
 from dashboard.declared.stops import MORE, VIEW
-from dashboard.site.files import PARTS, Folder, json_of, packed, script_of
-from dashboard.site.pages import BANK, PAGES, Given, SitePage, State, why_left_out
-from dashboard.site.recording import Drawn, Recorder, refused
 from dashboard.ui.whole_path.packed import MODES, Path, arrays_of
 from dashboard.ui.whole_path.packed import packed as packed_path
+from dashboard.website.files import PARTS, Folder, in_parts, json_of, packed, script_of
+from dashboard.website.pages import BANK, PAGES, Given, SitePage, State, why_left_out
+from dashboard.website.recording import Drawn, Recorder, refused
 
 if TYPE_CHECKING:
     from components.jobs import ReportProgress
 
 MOST_BYTES = 10_000_000  # of all files
-REST_BYTES = 150_000  # of them for what is written after the path: pages, the style and scripts
+REST_BYTES = 150_000  # of them for what is written after the path: the pages, and what its own and Start's draw
 START, TITLE = "index", "See what BERT makes of your words"
 LEAD = (
     "BERT turns words into numbers, layer by layer. These pages show how, with the real numbers of a real model: follow a word "
@@ -40,6 +40,8 @@ _POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src data:; worker-src blob:"
 )
+# What the three figures of a word on Start open, and the second link of the last one.
+OPENED = ("one-word-attention", "one-word", "two-layers", "mask-token")
 # Controls of parts that lead to what a site has not.
 _HIDDEN = {"hits": ".side button { display: none; }", "all_heads": ".one .link { display: none; }"}
 # What parts report while a person only looks; nothing has to follow.
@@ -78,15 +80,7 @@ class _Page:
     sentences: Sequence[str] = ()
     above: str = ""  # HTML in place of the title and the intro
     below_drawn: str = ""  # HTML
-
-    @property
-    def first(self) -> int:
-        """The number of the state that it opens with: of all heads the most telling one."""
-        heads = self.drawn[0][1].first("all_heads")
-        if heads is not None:
-            telling = json_of(heads["bytes"])["telling"]
-            return int(telling[0]["at"]) if telling else 0
-        return next((number for number, (state, _) in enumerate(self.drawn) if state.is_first), 0)
+    first: int = 0  # the number of the state that it opens with
 
     @property
     def finding(self) -> str:
@@ -122,7 +116,12 @@ def write(out: FilePath, given: Given, progress: ReportProgress = lambda done, t
         )
     start = _start(given, pages, written)
     folder.begin()
-    folder.write(f"{PARTS}/plotly.min.js", get_plotlyjs())
+    folder.write(f"{PARTS}/plotly.js", script_of("plotly", get_plotlyjs().encode()))
+    every = [start, *pages]
+    folder.write(f"{PARTS}/site.css", _asset("site.css") + _html_styles())
+    folder.write(f"{PARTS}/site.js", _asset("site.js"))
+    folder.write(f"{PARTS}/parts.js", _parts(every))
+    folder.write(f"{PARTS}/icon.svg", (ASSETS / "icon.svg").read_text(encoding="utf-8"))
     whole = next((page for page in pages if page.file == VIEW), None)
     for page in pages:
         if page is not whole:
@@ -131,11 +130,6 @@ def write(out: FilePath, given: Given, progress: ReportProgress = lambda done, t
         _write_path(folder, given, whole, start, {page.file for page in pages}, written)
         _write_data(folder, whole)
     _write_data(folder, start)
-    every = [start, *pages]
-    folder.write(f"{PARTS}/site.css", _asset("site.css") + _html_styles())
-    folder.write(f"{PARTS}/site.js", _asset("site.js"))
-    folder.write(f"{PARTS}/parts.js", _parts(every))
-    folder.write(f"{PARTS}/icon.svg", (ASSETS / "icon.svg").read_text(encoding="utf-8"))
     for page in every:
         folder.write(f"{page.file}.html", _page_html(page, every, given))
         written.pages.append(f"{page.file}.html")
@@ -162,6 +156,10 @@ def _left_out(page: SitePage, given: Given, written: Written) -> bool:
 def _recorded(page: SitePage, states: Sequence[State], given: Given) -> _Page:
     """A page in all its states. Raises InputError if its first state shows nothing of it."""
     common = _common(given) if page.uses_sentences else {"model": given.backend.spec.key}
+    if not states:
+        raise InputError(
+            f"The page “{page.name}” cannot be drawn.", "the sentences have no word", "Choose other sentences."
+        )
     recorder = Recorder(page.view, common, page.until)
     drawn: list[tuple[State, Drawn]] = []
     for state in states:
@@ -191,7 +189,17 @@ def _recorded(page: SitePage, states: Sequence[State], given: Given) -> _Page:
         page.choice,
         says,
         sentences,
+        first=_first_of(drawn),
     )
+
+
+def _first_of(drawn: Sequence[tuple[State, Drawn]]) -> int:
+    """The number of the state that a page opens with: of all heads the most telling one."""
+    heads = drawn[0][1].first("all_heads")
+    if heads is not None:
+        telling = json_of(heads["bytes"])["telling"]
+        return min(int(telling[0]["at"]), len(drawn) - 1) if telling else 0
+    return next((number for number, (state, _) in enumerate(drawn) if state.is_first), 0)
 
 
 def _common(given: Given) -> dict[str, Any]:
@@ -218,12 +226,10 @@ def _start(given: Given, pages: Sequence[_Page], written: Written) -> _Page:
         )
         markup.append(f'<div class="figure" data-figure="{len(drawn.figures)}"></div>')
         drawn.figures.append(figure)
-        by_label = {table.VIEWS[file].label: f"{file}.html" for file in files}
-        opens = {
-            str(number): by_label[of["link"]]
-            for number, of in enumerate(figure["data"]["figures"])
-            if of["link"] in by_label
-        }
+        names = {page.file: page.name for page in pages}
+        opens = {str(number): f"{view}.html" for number, view in enumerate(OPENED) if view in names}
+        for of, view in zip(figure["data"]["figures"], OPENED, strict=False):
+            of["link"] = names.get(view, of["link"])
     if given.backend.spec.key == EMBEDDED_KEY:
         stored = Recorder("home", {"sentences": BANK, "looked": False}).drawn({})
         if (figure := stored.first("start_stored")) is not None:
@@ -262,6 +268,14 @@ def _start(given: Given, pages: Sequence[_Page], written: Written) -> _Page:
 
 def _write_data(folder: Folder, page: _Page) -> None:
     """The figures of a page, in all its states."""
+    packed_figures: dict[str, list[dict[str, Any]]] = {}
+    for _, drawn in page.drawn:
+        for figure in drawn.figures:
+            if isinstance(figure.get("bytes"), bytes):
+                packed_figures.setdefault(figure["part"], []).append(figure)
+    for figures in packed_figures.values():
+        for figure, parts in zip(figures, in_parts([figure["bytes"] for figure in figures]), strict=True):
+            figure["bytes"] = parts
     content = {
         "states": [{"markup": drawn.markup, "figures": drawn.figures} for _, drawn in page.drawn],
         "first": page.first,
@@ -400,10 +414,7 @@ def _page_html(page: _Page, every: Sequence[_Page], given: Given) -> str:
     heads = f": {facts.layers} blocks of {facts.heads} heads, counted from 0" if facts.heads else ""
     needs_plots = any(figure["part"] == "plot" for _, of in page.drawn for figure in of.figures)
     context = {"name": page.file, "path": f"{VIEW}.html", "dashboard": MORE_THERE}
-    scripts = "".join(
-        f'<script defer src="{PARTS}/{name}.js"></script>'
-        for name in (*(["plotly.min"] if needs_plots else []), "parts", page.file, "site")
-    )
+    scripts = "".join(f'<script defer src="{PARTS}/{name}.js"></script>' for name in ("parts", page.file, "site"))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f"<title>{_text(title)}</title>"

@@ -10,7 +10,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,16 +78,22 @@ def _names(path: Path) -> tuple[str, ...]:
 
 
 def packed(content: Mapping[str, Any], numbers: bytes = b"") -> bytes:
-    """Four bytes with the length of a JSON text, that text, and bytes, of which `bytes` in the content are [place, length]."""
+    """Four bytes with the length of a JSON text, that text, and bytes.
+
+    Of these, `bytes` in the content are [place, length]; equal ones are stored once.
+    """
     parts, at = [numbers], len(numbers)
+    known: dict[bytes, list[int]] = {}
 
     def placed(value: object) -> Any:
         nonlocal at
         if not isinstance(value, bytes):
             raise TypeError(f"{type(value).__name__} is not JSON")
-        parts.append(value)
-        at += len(value)
-        return [at - len(value), len(value)]
+        if value not in known:
+            known[value] = [at, len(value)]
+            parts.append(value)
+            at += len(value)
+        return known[value]
 
     text = json.dumps(content, default=placed, separators=(",", ":")).encode()
     return struct.pack("<I", len(text)) + text + b"".join(parts)
@@ -98,6 +104,18 @@ def json_of(data: bytes) -> dict[str, Any]:
     length = struct.unpack("<I", data[:4])[0]
     found: dict[str, Any] = json.loads(data[4 : 4 + length])
     return found
+
+
+def in_parts(every: Sequence[bytes]) -> list[list[bytes]]:
+    """Packed data, each as its JSON, what all have in common behind that, and the rest.
+
+    Equal parts are stored once: states of a drawing differ in a few numbers.
+    """
+    heads = [4 + struct.unpack("<I", data[:4])[0] for data in every]
+    bodies = [data[head:] for head, data in zip(heads, every, strict=True)]
+    least = min(map(len, bodies))
+    same = next((at for at, values in enumerate(zip(*bodies, strict=False)) if len(set(values)) > 1), least)
+    return [[data[:head], body[:same], body[same:]] for data, head, body in zip(every, heads, bodies, strict=True)]
 
 
 def script_of(name: str, data: bytes) -> str:

@@ -23,7 +23,6 @@ from components import VERSION, operator_settings
 from components.command_line import options as shared
 from components.command_line import stopping
 from components.command_line.commands import (
-    check,
     diagnose,
     evaluate,
     index,
@@ -38,7 +37,7 @@ from components.command_line.commands import (
     verify,
     why,
 )
-from components.command_line.commands.operating import cache, plan, serve, settings
+from components.command_line.commands.operating import cache, check, plan, serve, settings
 from components.command_line.outputs import check_target, file_of, not_writable
 from components.errors import InputError, UserError
 from components.folders import write_text

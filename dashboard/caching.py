@@ -79,6 +79,7 @@ log = logging.getLogger(__name__)
 _VISITOR = "_visitor"  # session key
 _MARK = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID
 CALIBRATED_SENTENCES = 1_000  # of a corpus: up to 499,500 pairs
+LECTURES_BYTES = 64 << 20  # of what pictures of lectures showed, of all sessions
 PARSED_BYTES = 1 << 30  # at least, of what is read of people's files and made of it
 MODELS_KEPT = 4  # in memory: as many as are compared
 NICENESS = 5  # of long work beside pages that are drawn
@@ -605,6 +606,12 @@ def trained_token_vectors(backend: Backend, text: str, role: Role, max_length: i
     return _trained_token_vectors().get(
         key, lambda: read_only(backend.multi_vectors([text], role, max_length=max_length)[0])
     )
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def lecture_pictures() -> Cache[Any]:
+    """What the pictures of lectures showed, by a tab's mark and the picture: they outlive a reload of the page."""
+    return Cache(LECTURES_BYTES, size=memory_of)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -223,12 +223,20 @@ def parse_corpus(values: list[str]) -> str:
 
 
 def parse_lecture(values: list[str]) -> tuple[str, ...]:
-    """The pictures of a lecture, each as `dashboard.sharing.lecture.star_of` writes it. Raises ValueError."""
+    """The pictures of a lecture, each as `dashboard.sharing.lecture.star_of` writes it, perhaps with a title behind it.
+
+    Raises ValueError.
+    """
     if len(values) > MOST_PICTURES:
         raise ValueError(f"there are more than {MOST_PICTURES} pictures")
     if not all(map(is_star, values)):
         raise ValueError("it names no figure of a view")
-    return tuple(dict.fromkeys(values))
+    return tuple({untitled(value): value for value in reversed(values)}.values())[::-1]
+
+
+def untitled(star: str) -> str:
+    """What names a picture, without the title that a person gave it."""
+    return "#".join(star.split("#")[:2])
 
 
 def is_star(text: str) -> bool:
@@ -263,8 +271,8 @@ MOST_QUERIES = 1_000  # searched at once
 LEAST_PAIRS, MOST_PAIRS = 10, 1_000  # of similar sentences
 LEAST_COSINE = 50  # hundredths, of near duplicates
 MOST_PICTURES = 40  # of a lecture
-# A page, the values of its address, and the key of a figure.
-_STAR = re.compile(r"[a-z]{1,20}\?[^#\s]{0,8000}#[^#\s]{1,200}")
+# A page, the values of its address, the key of a figure, and a title of one's own.
+_STAR = re.compile(r"[a-z]{1,20}\?[^#\s]{0,8000}#[^#\s]{1,200}(?:#[^#\s]{1,1000})?")
 MOST_CODE = 24  # characters of a class's code
 MOST_PATCHES = 12  # made together
 MOST_EXPERIMENT_SEED = 9_999

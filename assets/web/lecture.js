@@ -1,5 +1,7 @@
 // The pictures of a lecture in their order. A picture is moved by its dots: dragged, or with ↑, ↓, Home and End; where a finger
-// points, by two buttons that stand in their place. Text is only ever set with textContent. Reports "ordered" (the stars of all pictures, in the new order), "opened" and "removed" (a star).
+// points, by two buttons that stand in their place. Its title is
+// changed behind the pencil. Text is only ever set with textContent. Reports "ordered" (the stars of all pictures, in the new
+// order), "opened" and "removed" (a star), and "titled" (a star and its title).
 export default function ({ data, parentElement, setTriggerValue }) {
   const list = parentElement.querySelector(".lecture");
   const focused = parentElement.activeElement ?? parentElement.getRootNode().activeElement;
@@ -17,7 +19,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   list.known = data.pictures.map(({ star }) => star);
   const isSameSet = [...order()].sort().join() === [...list.known].sort().join();
   if (!isSameSet || list.asked?.join() === list.known.join()) list.asked = undefined;
-  if (isSameSet && (list.asked || list.querySelector(".dragged"))) return;
+  if (isSameSet && (list.asked || list.querySelector(".dragged, .naming"))) return;
   const button = (className, text, label, action) => {
     const made = make("button", className, text);
     made.type = "button";
@@ -79,7 +81,29 @@ export default function ({ data, parentElement, setTriggerValue }) {
     head.append(title, make("small", "", [picture.place, picture.model].filter(Boolean).join(" · ")));
     open.append(head);
     if (picture.says) open.append(make("span", "says", picture.says));
-    item.append(dots, moves, make("span", "number", number + 1), open,
+    const pencil = button("pencil", "✎", `Title of picture ${number + 1}: ${picture.title}`, () => {
+      const field = make("input", "naming");
+      Object.assign(field, { type: "text", value: picture.title, maxLength: data.most });
+      field.setAttribute("aria-label", `Title of picture ${number + 1}; empty: its question`);
+      const end = (isKept) => {
+        if (!field.isConnected || field.isOver) return;
+        field.isOver = true;
+        if (isKept) title.textContent = field.value.trim() || picture.title;
+        field.replaceWith(open);
+        pencil.focus();
+        if (isKept && field.value.trim() !== picture.title) setTriggerValue("titled", [picture.star, field.value]);
+      };
+      field.onkeydown = (event) => {
+        event.stopPropagation();
+        if (event.key !== "Enter" && event.key !== "Escape") return;
+        event.preventDefault(); // else the key presses the pencil, which gets the keyboard's place
+        end(event.key === "Enter");
+      };
+      field.onblur = () => end(true);
+      open.replaceWith(field);
+      field.select();
+    });
+    item.append(dots, moves, make("span", "number", number + 1), open, pencil,
       button("star", "★", `Take picture ${number + 1} out: ${picture.title}`, () => setTriggerValue("removed", picture.star)));
     return item;
   }));

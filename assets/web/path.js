@@ -548,9 +548,9 @@ class WholePath {
     act();
   }
 
-  // The picture with its question and finding, as a PNG.
-  save() {
-    if (this.isPlaying) this.play(false);
+  // The picture with its question and finding; null while stops are played.
+  picture() {
+    if (this.isPlaying) return null;
     this.moving.at = this.stopAt();
     this.draw(); // whole, also where a part was still to appear
     const { pen, facts } = this, { ratio, colours, font } = pen, space = 96, sheet = document.createElement("canvas"), context = sheet.getContext("2d");
@@ -565,7 +565,13 @@ class WholePath {
       Object.assign(context, { font: `${weight} ${size}px ${font}`, fillStyle: colour });
       context.fillText(words, 12, y, pen.width - 24);
     }
-    sheet.toBlob((blob) => {
+    return sheet;
+  }
+
+  // The same as a PNG.
+  save() {
+    if (this.isPlaying) this.play(false);
+    this.picture().toBlob((blob) => {
       const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: `path-${this.stopAt() + 1}-${this.state.stop}.png` });
       link.click();
       URL.revokeObjectURL(link.href);
@@ -576,6 +582,7 @@ class WholePath {
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".path");
   const path = (root.bertInternalsPath ??= new WholePath(root));
+  root.bertInternalsPicture = () => path.picture();
   path.receive(data, setTriggerValue);
   // This function runs again whenever the data change, and only its last cleanup is called: one observer at a time.
   root.bertInternalsObserver?.disconnect();

@@ -32,6 +32,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     fold.textContent = bare ? "Controls" : "Picture only";
     fold.title = bare ? "Show the controls" : "Hide all but the question, the finding and the picture";
     fold.setAttribute("aria-label", fold.title);
+    keepOnly(bare && isLecture ? data.figure : "");
   };
   lay();
   const next = data.next ? `: ${data.next}` : "";
@@ -83,12 +84,39 @@ export default function ({ data, parentElement, setTriggerValue }) {
   return () => {
     listening.abort();
     delete page.dataset.bare;
+    keepOnly("");
   };
 }
 
 // Whether Escape closes something first: an open list, menu or dialog.
 function isOpen(owner) {
   return owner.matches("[aria-expanded='true'], [role='listbox'], [role='menu'], [role='dialog']") || owner.closest("[role='dialog']") !== null;
+}
+
+// Of a lecture's picture: hides all of its view but the question, the finding, the figure, and sliders, which lead through it. Only
+// once these are drawn: of a view that waits for something, or asks for it, all stays. A figure without a finding of its own has
+// that of the line before it. What is hidden keeps its width: what draws itself would find none otherwise.
+const HIDDEN = "position: absolute !important; left: 0; right: 0; height: 0 !important; overflow: hidden; visibility: hidden !important;";
+const only = document.head.appendChild(document.createElement("style"));
+let waiting = 0;
+function keepOnly(figure) {
+  clearInterval(waiting);
+  only.textContent = "";
+  if (!figure) return;
+  const own = CSS.escape(figure), find = (selector) => document.querySelector(selector);
+  const look = () => {
+    const drawn = find(`.st-key-${own}`);
+    if (!drawn?.offsetHeight) return (only.textContent = "");
+    const isBefore = (line) => line.compareDocumentPosition(drawn) & Node.DOCUMENT_POSITION_FOLLOWING;
+    const line = find(`.st-key-line_${own}`) ?? [...document.querySelectorAll("[class*='st-key-line_']")].filter(isBefore).at(-1);
+    const of = line && [...line.classList].find((name) => name.startsWith("st-key-line_"));
+    const kept = [`.st-key-${own}`, ".stSlider", ".st-key-view_title", ".st-key-walk_bar", ...(of ? [`.${CSS.escape(of)}`] : [])].join(", ");
+    const boxes = ["stElementContainer", "stLayoutWrapper", "stColumn"].map((name) => `[data-testid="${name}"]`).join(", ");
+    const rule = `[data-bare] .stMainBlockContainer :is(${boxes}):not(:is(${kept}), :is(${kept}) *, :has(${kept})) { ${HIDDEN} }`;
+    if (only.textContent !== rule) only.textContent = rule;
+  };
+  look();
+  waiting = setInterval(look, 500);
 }
 
 // Scrolls to the picture of the lecture where it stands further below in its view, once it is drawn.

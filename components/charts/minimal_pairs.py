@@ -15,6 +15,7 @@ from components.numbers import apart
 
 _GOLDEN = 0.618034  # points that follow each other lie far apart, and the picture is the same every time
 _ROW = 38  # pixels of a strip
+_LONGEST = 18  # characters of its name on a line: two lines of names below each other would touch
 CHANCE = 50.0  # per cent
 
 
@@ -115,7 +116,7 @@ def value_strips(
                 )
     figure.update_yaxes(
         tickvals=list(range(len(strips))),
-        ticktext=[theme.wrapped(strip.name, 14) for strip in strips],
+        ticktext=[theme.wrapped(strip.name, _LONGEST) for strip in strips],
         range=[len(strips) - 0.45, -0.55],
         showgrid=False,
         zeroline=False,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from components.retrieval.corpora.readers.separated_rows import DialectChoice
 from components.retrieval.search.relevance import Judgements
 from dashboard import caching, state
 from dashboard.corpora import marks, uploads, usage
-from dashboard.settings import MOST_PICTURES, parse_lecture
+from dashboard.settings import MOST_PICTURES, parse_lecture, untitled
 from dashboard.ui import browser, messages
 from dashboard.ui.wording import counted
 
@@ -141,7 +141,7 @@ def draw(page: str, slot: DeltaGenerator) -> None:
     Call it once the view is drawn: only what this view uses is a reason for the offer. `page` is the one that is drawn.
     """
     sent = None if st.session_state.get(_ANSWERED) else browser.sent_by(_COMPONENT, "found")
-    found = together(sent)
+    found = _without_own(together(sent))
     if sent is not None and not found:
         st.session_state[_ANSWERED] = True  # nothing of use
     text, left_out = of_session().to_text()
@@ -177,6 +177,12 @@ def draw(page: str, slot: DeltaGenerator) -> None:
     if kept & usage.noted():
         with slot:
             _offer(found)
+
+
+def _without_own(found: Memory) -> Memory:
+    """What earlier sessions have left, without a lecture that is in this one already, as after a reload of its page."""
+    known = set(map(untitled, state.peek("lecture")))
+    return replace(found, lecture=() if known.issuperset(map(untitled, found.lecture)) else found.lecture)
 
 
 def _offer(found: Memory) -> None:
@@ -236,8 +242,10 @@ def _take(found: Memory) -> None:
             st.session_state[f"_{kind}"] = value
     marks.add(found.judgements, found.rankings)
     if found.lecture:
-        pictures = dict.fromkeys((*state.peek("lecture"), *found.lecture))
-        state.put("lecture", tuple(pictures)[:MOST_PICTURES])
+        own = state.peek("lecture")
+        known = set(map(untitled, own))
+        pictures = (*own, *(entry for entry in found.lecture if untitled(entry) not in known))
+        state.put("lecture", pictures[:MOST_PICTURES])
     st.session_state[_ANSWERED] = True
 
 

@@ -24,9 +24,9 @@ import streamlit as st
 from components import VERSION
 from components.charts.stand_alone import page as stand_alone
 from components.charts.stand_alone.page import MOST_ROWS, Part
-from dashboard import state
+from dashboard import caching, state
 from dashboard.declared import table
-from dashboard.settings import MOST_PICTURES, is_star
+from dashboard.settings import MOST_PICTURES, is_star, untitled
 from dashboard.sharing import report
 from dashboard.ui import browser
 from dashboard.ui.wording import counted
@@ -40,6 +40,7 @@ _SAID = "_lecture_said"  # session key: at which figure what is said next, and i
 _BEFORE = "_lecture_before"  # session key: the list before a picture was taken out of it
 _MOST_BYTES = 4 << 20  # of all packed figures and pictures: a session's memory is for small things
 _MOST_CELLS = 20_000  # of a picture's numbers
+MOST_TITLE = 80  # characters of a title of one's own
 _MOST_URL = 1 << 20  # characters of a picture that a browser sends
 _NOT_OF_A_PICTURE = ("projector", "lesson", "class_code")  # settings of how it is looked at
 
@@ -84,9 +85,33 @@ class Shown:
 
 
 def listed() -> tuple[str, ...]:
-    """The stars in their order. Not a setting that the view under way reads."""
-    stars: tuple[str, ...] = state.peek("lecture")
-    return stars
+    """The stars in their order, without their titles. Not a setting that the view under way reads."""
+    return tuple(map(untitled, _entries()))
+
+
+def _entries() -> tuple[str, ...]:
+    """The stars in their order; behind one that has a title of a person's own stands that."""
+    entries: tuple[str, ...] = state.peek("lecture")
+    return entries
+
+
+def title_of(noted: str) -> str:
+    """What a picture is called: a person's own title, or else the question that its view answers."""
+    entry = next((entry for entry in _entries() if untitled(entry) == noted), noted)
+    own = unquote(entry.removeprefix(noted).removeprefix("#"))
+    if own:
+        return own
+    found = shown(noted)
+    return read(noted).title if found is None else found.title
+
+
+def retitle(noted: str, title: str) -> None:
+    """Give a picture a title of one's own; an empty one, or the one that it has by itself, takes that away."""
+    title = " ".join(title.split())[:MOST_TITLE]
+    found = shown(noted)
+    is_own = title not in ("", read(noted).title if found is None else found.title)
+    entry = f"{noted}#{quote(title, safe='', errors='replace')}" if is_own else noted
+    state.put("lecture", tuple(entry if untitled(each) == noted else each for each in _entries()))
 
 
 def star_of(page: str, figure: str) -> str:
@@ -163,7 +188,7 @@ def _take_picture(noted: str, drawn: str, key: str) -> None:
     picture = webp_of(sent.get("url"))
     rest = sum(other.size for star, other in known.items() if star != noted)
     if rest + len(known[noted].figure) + len(picture) <= _MOST_BYTES:
-        known[noted] = replace(known[noted], picture=picture)
+        _remember(noted, replace(known[noted], picture=picture))
 
 
 def webp_of(url: object) -> bytes:
@@ -188,7 +213,7 @@ def _toggle(page: str, figure: str) -> None:
     elif len(stars) >= MOST_PICTURES:
         st.session_state[_SAID] = (figure, f"A lecture has at most {MOST_PICTURES} pictures.", ":material/block:")
     else:
-        state.put("lecture", (*stars, noted))
+        state.put("lecture", (*_entries(), noted))
         count = counted(len(stars) + 1, "picture")
         st.session_state[_SAID] = (figure, f"{count} in **My lecture**, in the list of pages.", ":material/star:")
 
@@ -196,9 +221,9 @@ def _toggle(page: str, figure: str) -> None:
 def _keep(page: str, noted: str, part: Part, numbers: Callable[[], pd.DataFrame]) -> None:
     """Keep what a picture of the lecture shows now, and of no other picture than those of the list."""
     known: dict[str, Shown] = st.session_state.setdefault(_SHOWN, {})
-    if noted in known and known[noted].part.message == part.message:
+    if (found := shown(noted)) is not None and found.part.message == part.message:
         return
-    wanted = {*listed(), *st.session_state.get(_BEFORE, ())} - {noted}
+    wanted = {*listed(), *map(untitled, st.session_state.get(_BEFORE, ()))} - {noted}
     for gone in known.keys() - wanted:
         del known[gone]
     numbered = numbers()
@@ -208,7 +233,7 @@ def _keep(page: str, noted: str, part: Part, numbers: Callable[[], pd.DataFrame]
         packed = b""
     title = table.VIEWS[state.view_of(page)].question or part.title
     facts = tuple(f"{fact.name}: {', '.join(fact.values)}" for fact in report.facts_of(page))
-    known[noted] = Shown(title, replace(part, figure=None, table=rows), packed, facts)
+    _remember(noted, Shown(title, replace(part, figure=None, table=rows), packed, facts))
 
 
 def add_texts(page: str, figure: str, *, read: str = "", not_shown: str = "", markup: str = "") -> None:
@@ -220,26 +245,44 @@ def add_texts(page: str, figure: str, *, read: str = "", not_shown: str = "", ma
         part = replace(found.part, markup=markup or found.part.markup)
         if read:
             part = replace(part, read=read, not_shown=not_shown)
-        st.session_state[_SHOWN][noted] = replace(found, part=part)
+        _remember(noted, replace(found, part=part))
 
 
 def shown(noted: str) -> Shown | None:
-    """What a picture showed; None if it has not been drawn in this session."""
-    known: dict[str, Shown] = st.session_state.get(_SHOWN, {})
+    """What a picture showed; None if it has not been drawn in this session, nor before in this tab of the browser."""
+    known: dict[str, Shown] = st.session_state.setdefault(_SHOWN, {})
+    if noted not in known and caching.is_visitor_known():
+        found = caching.lecture_pictures().find((caching.visitor(), noted))
+        if found is not None and found.size + sum(other.size for other in known.values()) <= _MOST_BYTES:
+            known[noted] = found
     return known.get(noted)
+
+
+def keep_for_tab() -> None:
+    """Keep what this session has seen of its pictures for one that follows it in the same tab, once the tab is known."""
+    if caching.is_visitor_known():
+        for noted, found in st.session_state.get(_SHOWN, {}).items():
+            caching.lecture_pictures().put((caching.visitor(), noted), found)
+
+
+def _remember(noted: str, found: Shown) -> None:
+    """Keep what a picture shows for the session, and for one that follows it in the same tab, as after a reload."""
+    st.session_state.setdefault(_SHOWN, {})[noted] = found
+    if caching.is_visitor_known():
+        caching.lecture_pictures().put((caching.visitor(), noted), found)
 
 
 def take_out(noted: str) -> None:
     """Take a picture out of the list, which `bring_back` undoes."""
-    stars = listed()
-    st.session_state[_BEFORE] = stars
-    state.put("lecture", tuple(star for star in stars if star != noted))
+    entries = _entries()
+    st.session_state[_BEFORE] = entries
+    state.put("lecture", tuple(entry for entry in entries if untitled(entry) != noted))
 
 
 def can_bring_back() -> bool:
     """Whether the list is still the one from which a picture was taken out last."""
     before: tuple[str, ...] = st.session_state.get(_BEFORE, ())
-    return bool(before) and set(listed()) < set(before)
+    return bool(before) and set(listed()) < set(map(untitled, before))
 
 
 def bring_back() -> None:
@@ -250,7 +293,8 @@ def bring_back() -> None:
 def reorder(order: object) -> None:
     """Put the pictures in an order of their stars. What is not an order of them all changes nothing."""
     if isinstance(order, list) and all(isinstance(noted, str) for noted in order) and sorted(order) == sorted(listed()):
-        state.put("lecture", tuple(order))
+        by_star = {untitled(entry): entry for entry in _entries()}
+        state.put("lecture", tuple(by_star[noted] for noted in order))
 
 
 def to_bytes(pictures: Sequence[tuple[str, Shown | None]]) -> bytes:
@@ -262,7 +306,7 @@ def to_bytes(pictures: Sequence[tuple[str, Shown | None]]) -> bytes:
             parts.append(Part(title=f"{number}. {title}", message=text))
             continue
         facts = "<br>".join(map(html.escape, found.facts))
-        parts.append(Part(title=f"{number}. {found.title}", markup=f'<p class="facts">{facts}</p>'))
+        parts.append(Part(title=f"{number}. {title}", markup=f'<p class="facts">{facts}</p>'))
         figure = plotly.io.from_json(zlib.decompress(found.figure)) if found.figure else None
         drawn = base64.b64encode(found.picture).decode()
         image = f'<img class="drawn" alt="{html.escape(found.part.title)}" src="data:image/webp;base64,{drawn}">'
@@ -275,4 +319,4 @@ def to_bytes(pictures: Sequence[tuple[str, Shown | None]]) -> bytes:
 
 def saver(stars: tuple[str, ...]) -> Callable[[], bytes]:
     """What makes the page of a lecture when a person saves it, which is not in a run of the session."""
-    return partial(to_bytes, [(read(noted).title, shown(noted)) for noted in stars])
+    return partial(to_bytes, [(title_of(noted), shown(noted)) for noted in stars])

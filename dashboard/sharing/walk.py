@@ -83,7 +83,7 @@ def draw(page: str) -> None:
     if place is None:
         data = {"of": "view", "place": "", "next": "", "figure": "", "ends": [False, False]}
     else:
-        following = lecture.read(stars[place + 1]).title if place + 1 < len(stars) else ""
+        following = lecture.title_of(stars[place + 1]) if place + 1 < len(stars) else ""
         ends = [place == 0, place + 1 == len(stars)]
         data = {
             "of": "picture",

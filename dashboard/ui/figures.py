@@ -102,12 +102,25 @@ def parted(message: str, most: int = MOST_ABOVE) -> tuple[str, str]:
     return message[:cut], message[cut:].strip()
 
 
-def finding(message: str, *, key: str, read: str = "", not_shown: str = "") -> None:
-    """Draw the finding of several figures above them, with “?” for how they are read and what they do not show."""
+def finding(
+    message: str,
+    *,
+    key: str,
+    read: str = "",
+    not_shown: str = "",
+    picture: str = "",
+    table: Callable[[], pd.DataFrame] | None = None,
+) -> None:
+    """Draw the finding of several figures above them, with “?” for how they are read and what they do not show.
+
+    With a `table`, the `picture` that we draw ourselves, named by its key, has a star: it is put into a lecture with these
+    numbers.
+    """
     part = stand_alone.Part(message=message, read=read, not_shown=not_shown)
     report.add(f"finding {key}", part)
     with _line(message, read, not_shown, key):
-        pass
+        if table is not None:
+            lecture.star(st.session_state[_PAGE], picture, part, table, f".st-key-{picture}")
     st.session_state[_FINDING] = part
 
 

@@ -129,6 +129,9 @@ def test_the_arrow_keys_go_through_the_lecture_on_the_projector(visit: Visit) ->
     expect(page.get_by_role("heading", name=MASK)).to_be_visible()
     expect(page.locator(".walk .place")).to_have_text("2 of 2")
     settle(page)
+    expect(page.locator(".st-key-mask_vectors .js-plotly-plot")).to_be_visible()
+    for other in (".st-key-guess", ".st-key-mask_change"):  # pictures of the same view
+        expect(page.locator(other)).to_be_hidden()
     page.keyboard.press("ArrowRight")  # there is no further one
     page.keyboard.press("PageUp")
     expect(page.get_by_role("heading", name=BLOCK)).to_be_visible()

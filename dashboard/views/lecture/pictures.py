@@ -19,6 +19,9 @@ _MOST_OF_A_SENTENCE = 60  # characters
 
 def draw() -> None:
     """The page."""
+    with st.container(key="lecture_tab"):
+        browser.know_visitor("lecture_visitor")
+    lecture.keep_for_tab()
     stars = lecture.listed()
     with st.container(key="lecture_title", horizontal=True, vertical_alignment="center"):
         st.title("My lecture", anchor=False)
@@ -35,9 +38,8 @@ def _list(stars: tuple[str, ...]) -> None:
     """The pictures, or how to begin."""
     if not stars:
         st.info(
-            "No picture yet. Most pictures of the dashboard have a star (:material/star:) above them, beside Share; some, as "
-            "The whole path, have none, and on a phone there is none. It puts the picture here, with its sentences and "
-            "settings.",
+            "No picture yet. Most pictures of the dashboard have a star (:material/star:) above them, beside Share; on a phone "
+            "there is none. It puts the picture here, with its sentences and settings.",
             icon=":material/star:",
         )
         _undo()
@@ -56,10 +58,12 @@ def _list(stars: tuple[str, ...]) -> None:
         data={
             "pictures": [{"star": star, **_card(star)} for star in stars],
             "now": st.session_state.get(lecture.PLACE),
+            "most": lecture.MOST_TITLE,
         },
         on_ordered_change=_ordered,
         on_opened_change=_opened,
         on_removed_change=_removed,
+        on_titled_change=_titled,
     )
     _undo()
     st.caption(
@@ -104,7 +108,7 @@ def _card(star: str) -> dict[str, str]:
     said = "" if shown is None else to_text(shown.part.message)
     model = picture.address.get("m")
     return {
-        "title": picture.title if shown is None else shown.title,
+        "title": lecture.title_of(star),
         "place": f"{table.PAGE_BY_KEY[picture.page].title} · {table.name_of(picture.view)}",
         "says": said or (about if table.VIEWS[picture.view].uses_sentences else ""),
         "model": spec_of(model[0]).title if model and len(model) == 1 else "",
@@ -119,6 +123,12 @@ def _opened() -> None:
     star = browser.sent_by(_KEY, "opened")
     if star in lecture.listed():
         walk.show(lecture.listed().index(star))
+
+
+def _titled() -> None:
+    sent = browser.sent_by(_KEY, "titled")
+    if isinstance(sent, list | tuple) and len(sent) == 2 and sent[0] in lecture.listed() and isinstance(sent[1], str):
+        lecture.retitle(sent[0], sent[1])
 
 
 def _removed() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,9 @@ from components.errors import InputError
 from components.numbers import number
 from dashboard import caching, navigation, state
 from dashboard.declared import table
-from dashboard.declared.stops import MORE, STOPS, WITHOUT_BLOCKS
+from dashboard.declared.stops import MORE, STOPS, VIEW, WITHOUT_BLOCKS
 from dashboard.jobs.stored.included_words import kept_habits
-from dashboard.sharing import report
+from dashboard.sharing import lecture, report
 from dashboard.ui import browser, controls, messages
 from dashboard.ui.whole_path.component import CAVEAT, component
 from dashboard.ui.whole_path.packed import Path, arrays_of, facts_of, packed, unrelated
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence
+    from dashboard.declared.stops import Stop
 
 _KEY = "whole_path"
 _SENT = "_path_sent"  # session key: the id of the path whose arrays the browser has, and its settled place
@@ -45,6 +46,7 @@ def draw(backend: Backend) -> None:
         second = controls.sentence_of(
             texts, "sentence_b", "Compare with", default, none="Compare with none", label_inside=True
         )
+        beside = st.container(key="line_whole_path", width="content")
     other = second - 1 if second and second - 1 != first else None
     chosen = [texts[first], *([] if other is None else [texts[other]])]
     path = Path(backend, chosen, controls.length_for(backend))
@@ -71,7 +73,8 @@ def draw(backend: Backend) -> None:
         "unrelated": unrelated(caching.baseline(backend), backend.own_pooling) if known else None,
     }
     arrays = arrays_of(path, _wanted(path, "left" if only_left else "all", block))
-    _tell(path, position)
+    with beside:
+        _tell(path, position, stop)
     component()(
         key=_KEY,
         data=packed(facts, arrays),
@@ -218,14 +221,17 @@ def _open(
     navigation.go_to(MORE[stop], **{name: value for name, value in values.items() if name in used})
 
 
-def _tell(path: Path, position: int) -> None:
-    """Put the token's way through the layers into the report; its table is made where a report is."""
+def _tell(path: Path, position: int, stop: str) -> None:
+    """Put the token's way through the layers into the report, and draw the star; the table is made where it is needed.
+
+    The picture that the browser sends for a lecture has the question and the finding of the `stop` in it.
+    """
     record, token = path.record("all"), path.sentence.tokens[position].piece
     states = path.trace.hidden_states[:, 0] if record is None else record.hidden_states
     layers = states[:, position].astype(np.float64)
     cosines = [float(cosine(layer, layers[0])) for layer in layers]
 
-    def table() -> pd.DataFrame:
+    def numbers() -> pd.DataFrame:
         took = path.overview("all").took
         takes = [""] + [_largest_take(path, lengths[position], position) for lengths in (() if took is None else took)]
         return pd.DataFrame(
@@ -237,7 +243,10 @@ def _tell(path: Path, position: int) -> None:
         )
 
     said = f"The path of “{token}”: after {len(cosines) - 1} blocks its cosine to its own layer 0 is {number(cosines[-1], 2)}."
-    report.add("whole_path", Part(message=messages.escape(said), not_shown=CAVEAT), table)
+    part = Part(message=messages.escape(said), not_shown=CAVEAT)
+    report.add("whole_path", part, numbers)
+    name = f"The whole path: {STOPS[cast('Stop', stop)][0]}"
+    lecture.star(table.place_of(VIEW), _KEY, replace(part, title=name), numbers, f".st-key-{_KEY}")
 
 
 def _largest_take(path: Path, lengths: np.ndarray, position: int) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
 from components.charts import bars
 from components.charts.theme import number, signed
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 14  # of a text in the figure; the last sums up all others
 LEAST_SCALE = 0.15  # of the score: of smaller parts none is marked as if it were much
 FAINTEST = 0.2  # of the strongest mark: what is weaker is not marked
+MOST_SAID = 400  # characters of the finding: all of it stands above the marked texts
 SHOWN = 0.0005  # a term of no word is named from here on: three decimals are shown
 TITLE = "What each word adds to the score"
 NOT_A_CAUSE = (
@@ -31,7 +33,7 @@ NOT_A_CAUSE = (
 
 def draw(split: ScoreSplit, unit: str, code: Snippet | NoCode) -> None:
     """Draw a score, named by its `unit`, as the sum of its words."""
-    figures.note(f":material/insights: {finding(split, unit)}", "why_finding")
+    above = st.container(key="why_finding")
     scale = max(
         [abs(part.value) for part in (*split.query, *split.hit) if part.spans] + [LEAST_SCALE * abs(split.score), 1e-12]
     )
@@ -50,6 +52,9 @@ def draw(split: ScoreSplit, unit: str, code: Snippet | NoCode) -> None:
         ),
         key="why_split",
         code=code,
+        message=finding(split, unit),
+        most_above=MOST_SAID,
+        line_in=above,
         alt=f"Bars of what the words of query and hit add to the {unit} of {number(split.score)}",
         read=_read(split, unit),
         not_shown=NOT_A_CAUSE

@@ -22,6 +22,7 @@ from dashboard.views.why import context, split_figures
 
 if TYPE_CHECKING:
     from components.analysis.why.integrated_jacobians import IntegratedLedger
+    from components.analysis.why.ledger import Ledger
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.model.contributions.path_products import Reference
@@ -87,6 +88,7 @@ def draw(backend: Backend) -> None:
     code = snippets.Split(controls.current_input(backend), rows, layer, pooling, split_figures.MOST_ROWS)
     score = context.score_of(trace, rows, layer, pooling)
     finding_slot, picture, scale_slot, answer = st.empty(), st.container(), st.empty(), ""
+    ledger: Ledger | None = None  # of the ribbons
     finding_slot.markdown(f":material/insights: {context.in_words(score)}.")
     if split_by == "blocks":
         length = controls.length_for(backend)
@@ -99,11 +101,13 @@ def draw(backend: Backend) -> None:
                 error.caption(
                     f"Error of the sum with {counted(result.steps, 'step')}: {significant(result.ledger.left_over)}"
                 )
+                ledger = result.ledger
                 answer = split_figures.words_as_typed(
                     result, *texts, reference_names=REFERENCES, code=code, picture=picture
                 )
     else:
-        answer = split_figures.tokens(token_ledger.token_ledger(trace, layer, pooling, *rows), *texts, code, picture)
+        ledger = token_ledger.token_ledger(trace, layer, pooling, *rows)
+        answer = split_figures.tokens(ledger, *texts, code, picture)
     found = None
     with frame.figure("context"):
         found = context.known(backend, layer, pooling)  # last: unrelated pairs are measured once, which takes a while
@@ -119,6 +123,8 @@ def draw(backend: Backend) -> None:
             key="split",
             read=READ_RIBBONS,
             not_shown=NOT_IN_RIBBONS,
+            picture=split_figures.picture_key(split_by),
+            table=None if ledger is None or not answer else partial(split_figures.pairs_table, ledger),
         )
     messages.head_note([backend], pooling, layer)
     messages.cross_encoder_note([backend])

@@ -216,6 +216,22 @@ def blocks(
     return answer
 
 
+def picture_key(split_by: str) -> str:
+    """The key of the ribbons of a split."""
+    return f"split_{split_by}_ribbons"
+
+
+def pairs_table(split: Ledger) -> pd.DataFrame:
+    """What each pair of a split adds: a row for each."""
+    return pd.DataFrame(
+        [
+            {"A": one.text, "B": other.text, "adds to the cosine": round(float(split.contributions[row, column]), 5)}
+            for row, one in enumerate(split.first)
+            for column, other in enumerate(split.second)
+        ]
+    )
+
+
 def _ribbons(split: Ledger, key: str) -> None:
     """Both texts as rows of words, ribbons between them, the strongest pairs and the small matrix, in the browser."""
     unit = "token" if any(part.kind == "special" for part in split.first) else "word"

@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.charts.stand_alone.page import Part
-from dashboard import state
+from dashboard import caching, state
 from dashboard.declared import table
 from dashboard.settings import MOST_PICTURES, parse_lecture
 from dashboard.sharing import lecture, session_file, walk
@@ -303,3 +303,62 @@ def test_what_is_said_of_a_picture_later_is_kept_only_of_one_in_the_list(session
     found = lecture.shown(star)
     assert found is not None
     assert (found.part.read, found.part.markup) == ("From left to right.", "<p>pair</p>")
+
+
+def test_a_title_of_ones_own_stays_with_its_picture(session: dict[str, Any]) -> None:
+    stars = ("inside?v=block#bars", "text?v=pieces#pieces")
+    session["lecture"] = stars
+    lecture.retitle(stars[0], "  Blocks # & “more”,\n50 %  ")
+    assert lecture.listed() == stars  # by which everything else knows the pictures
+    assert [lecture.title_of(star) for star in stars] == ["Blocks # & “more”, 50 %", table.VIEWS["pieces"].question]
+    assert parse_lecture(list(session["lecture"])) == session["lecture"]  # in an address and a session file
+    lecture.reorder(list(stars[::-1]))
+    lecture.take_out(stars[0])
+    lecture.bring_back()
+    assert (lecture.listed(), lecture.title_of(stars[0])) == (stars[::-1], "Blocks # & “more”, 50 %")
+    assert "2. Blocks # &amp; “more”, 50 %" in lecture.saver(lecture.listed())().decode()
+    lecture.retitle(stars[0], "x" * 500)
+    assert len(lecture.title_of(stars[0])) == lecture.MOST_TITLE
+    lecture.retitle(stars[0], " ")
+    assert session["lecture"] == stars[::-1]
+    assert parse_lecture([stars[0], f"{stars[0]}#twice", stars[1]]) == stars  # a picture stands once
+
+
+@pytest.mark.parametrize(
+    "sent", [None, "a", ["nowhere?#x", "title"], ["inside?v=block#bars", 7], ["inside?v=block#bars"]]
+)
+def test_a_title_that_no_page_sends_changes_nothing(session: dict[str, Any], sent: object) -> None:
+    session.update({"lecture": ("inside?v=block#bars",), "lecture_list": {"titled": sent}})
+    pictures._titled()
+    assert session["lecture"] == ("inside?v=block#bars",)
+
+
+def test_what_a_picture_showed_outlives_a_reload_of_its_tab_and_of_no_other(session: dict[str, Any]) -> None:
+    star, tab, other = (
+        "inside?v=block#bars",
+        "11111111-1111-4111-8111-111111111111",
+        "2" * 8 + "-2222-4222-8222-" + "2" * 12,
+    )
+    session.update({"lecture": (star,), "inside_view": "block"})
+    lecture._keep("inside", star, Part(message="One."), lambda: pd.DataFrame({"value": [1]}))
+    lecture.keep_for_tab()  # of a tab that is not known nothing is kept
+    assert caching.know_visitor(tab)
+    lecture.keep_for_tab()
+    for mark, is_kept in ((other, False), (tab, True)):
+        session.clear()
+        session["lecture"] = (star,)
+        assert lecture.shown(star) is None
+        caching.know_visitor(mark)
+        assert (lecture.shown(star) is not None) == is_kept
+
+
+@pytest.mark.parametrize(("view", "figure"), [("whole-path", "whole_path"), ("score-split", "split_tokens_ribbons")])
+def test_pictures_that_we_draw_ourselves_have_a_star(open_page: Open, view: str, figure: str) -> None:
+    app = at_rest(open_page(view))
+    star_button(app, figure).click().run()
+    assert not app.exception
+    (kept,) = app.session_state[lecture._SHOWN].values()
+    assert kept.part.message
+    assert len(kept.part.table)
+    asked = [item.proto for item in app.get("bidi_component") if item.proto.component_name.endswith("keep_picture")]
+    assert [f".st-key-{figure}" in proto.json for proto in asked] == [True]

@@ -245,7 +245,7 @@ def _uploaded(file: UploadedFile, where: str, go_to: GoTo, of: Corpus | None = N
     names = [column.name for column in columns if column.is_text]
     ids = [column.name for column in columns if column.name.strip().lower() in current.ID_COLUMNS]
     text, query = guessed(columns)
-    if of is not None and current.own_ids(of) and ids and not (text and query):
+    if of is not None and current.own_ids(of) and ids and (not (text and query) or {text, query} & {*ids}):
         names = list(dict.fromkeys((*names, *ids)))
         others = [name for name in names if name != ids[0]]
         text, query = ids[0], query if query in others else others[0] if len(others) == 1 else ""

@@ -52,6 +52,11 @@ def test_pasted_queries_are_on_the_first_screen_and_a_click_chooses_a_trait_and_
     page.get_by_role("button", name=f"all {count}").click()
     expect(queries).to_have_count(count)
     expect(page.locator(".bi-case .query")).to_have_text(asked)  # it stays open
+    page.locator(".st-key-view_names").get_by_text("What helps").click()
+    expect(page.locator("h1")).to_contain_text("What helps")
+    expect(page.get_by_role("button", name="Options")).to_have_count(1, timeout=120_000)  # a hidden one has no role
+    page.go_back()
+    expect(page.locator(".failed .trait").first).to_be_visible(timeout=60_000)
     page.set_viewport_size({"width": 390, "height": 844})
     page.reload()
     expect(page.locator(".failed .trait").first).to_be_visible(timeout=60_000)

@@ -48,6 +48,8 @@ kbd { border: 1px solid #ccd; border-radius: .3rem; padding: 0 .3rem; font: inhe
 .bi-case .right { border-left-color: #2b7bba; } .bi-case .rival { border-left-color: #c97f00; }
 .bi-case h6 span { font-weight: 400; } .bi-case p { margin: 0; white-space: pre-line; overflow-wrap: anywhere; }
 .bi-case .query { font-size: 1.15rem; font-weight: 600; } .bi-case mark { background: rgba(230, 159, 0, .32); }
+.bi-repairs h6 { margin: 0; font-size: .9rem; } .bi-repairs ul { list-style: none; margin: 0; padding: 0; }
+.bi-repairs li { display: flex; justify-content: space-between; gap: 1rem; border-top: 1px solid #d9dee5; }
 @media (max-width: 640px) { .texts { grid-template-columns: 1fr; gap: 0; } }
 @media (pointer: coarse) { .keys { display: none; } }
 @media print { .keys { display: none; } .keys-end { min-height: 0; } }

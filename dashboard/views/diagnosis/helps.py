@@ -164,7 +164,9 @@ def _remedies(
 def _further(found: Diagnosed, rows: Sequence[Row]) -> None:
     """What each remedy gives beyond the first place and what it needs, a search in which it can be tried, and training."""
     shown = ["remedy", "MRR", "change of MRR, 95 %", "needs"]
-    figures.plain_table(_table(rows)[shown], key="remedy_needs")
+    figures.plain_table(
+        _table(rows)[shown].assign(MRR=[f"{100 * row.result.mrr:.1f}" for row in rows]), key="remedy_needs"
+    )
     failed = np.flatnonzero(found.now > 1)
     if not len(failed):
         return

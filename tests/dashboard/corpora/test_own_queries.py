@@ -129,6 +129,22 @@ def test_pasted_ids_and_marks_join_the_corpus_on_diagnose(open_page: Open) -> No
     assert source.read(lambda: False).columns == joined.columns
 
 
+def test_a_table_of_queries_and_ids_joins_the_corpus_that_has_these_ids(open_page: Open) -> None:
+    ids = ("K-1", "K-2", "K-3")
+    corpus = Corpus("help.csv", ("Damaged goods are replaced.", "Ending a plan.", "Lost parcels."), {"id": ids})
+    key = current.key_of(corpus)
+    caching.corpora().put(key, corpus)
+    app = at_rest(open_page("failed-search", corpus=key))
+    content = b"query,id\nit is broken,K-1\nwhere is my parcel,K-3\n"
+    app.file_uploader(key=f"own_queries_{key}"[:24] + "_file").set_value(("queries.csv", content, "text/csv"))
+    app = at_rest(app.run())
+    assert not app.exception
+    assert not app.error
+    joined = caching.corpora().find(app.session_state["corpus"])
+    assert joined is not None
+    assert (joined.texts, joined.columns["query"]) == (corpus.texts, ("it is broken", "", "where is my parcel"))
+
+
 def test_pasted_rows_lead_to_the_failed_queries(open_page: Open) -> None:
     app = open_page("home")
     app.text_area(key="start_rows").set_value(ROWS)

@@ -20,13 +20,20 @@ def compare_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `verify` load the library's model here, from the same checked copy, without limits of memory and time."""
 
     def vectors(
-        files: ModelFiles, name: str, nbytes: int, texts: Sequence[str], roles: Sequence[str], *_: Any
+        files: ModelFiles,
+        name: str,
+        nbytes: int,
+        texts: Sequence[str],
+        roles: Sequence[str],
+        *_: Any,
+        steps: dict[str, Float32] | None = None,
     ) -> tuple[str, Float32]:
         with published_copy(files, name) as folder:
+            asked = {"folder": str(folder), "texts": list(texts), "roles": list(roles), "memory": nbytes}
             try:
-                version, result = reference.embedded(
-                    {"folder": str(folder), "texts": list(texts), "roles": list(roles), "memory": nbytes}
-                )
+                version, result = reference.embedded(asked | ({} if steps is None else {"steps": folder / "steps.npz"}))
+                if steps is not None:
+                    steps.update(np.load(folder / "steps.npz"))
             except Exception as problem:
                 raise not_compared(name, f"sentence-transformers cannot load or run it: {problem}") from problem
         return f"sentence-transformers {version}", np.asarray(result)

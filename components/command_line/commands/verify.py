@@ -70,6 +70,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "largest_difference": _number(result.largest_difference),
         "lowest_cosine": _number(result.lowest_cosine),
         "not_applied": list(result.not_applied),
+        "first_step": result.first_step or None,
         "texts": [
             {
                 "text": item.text,

@@ -10,7 +10,7 @@ Each text is embedded as plain text, as a query and as a document, since a folde
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -21,6 +21,7 @@ from components.jobs import IsCancelled
 from components.model import loader
 from components.model.device import free_memory
 from components.model.files import hub, sources
+from components.model.verification.first_step import first_step
 from components.model.verification.process import reference_vectors
 from components.sizes import in_words
 
@@ -63,6 +64,7 @@ class Verification:
     differences: tuple[Difference, ...] = ()
     not_applied: tuple[str, ...] = ()
     why_not: str = ""
+    first_step: str = ""  # where the two computations part, of a model that differs
     sizes: tuple[int, int] = (
         0,
         0,
@@ -107,7 +109,7 @@ class Verification:
         as_what = {"": "", "query": " as a query", "document": " as a document"}[self.worst.role]
         said = "If what is not applied does not explain it, report" if self.not_applied else "Report"
         return (
-            "The numbers here are not those of the published model. "
+            f"The numbers here are not those of the published model. {self.first_step}{' ' if self.first_step else ''}"
             f"{said} its name, {self.revision}, and the text that differs most: “{_shortened(self.worst.text)}”{as_what}."
         )
 
@@ -151,7 +153,7 @@ def verify(backend: Backend, texts: Sequence[str] = TEXTS, is_cancelled: IsCance
         for role, expected, found in zip(ROLES, theirs, ours, strict=True)
         for item in compared(texts, role, expected, found)
     ]
-    return Verification(
+    result = Verification(
         name,
         backend.revision,
         library,
@@ -159,6 +161,11 @@ def verify(backend: Backend, texts: Sequence[str] = TEXTS, is_cancelled: IsCance
         backend.not_applied,
         sizes=(theirs.shape[-1], ours[0].shape[-1]),
     )
+    if result.is_equal:
+        return result
+    worst, steps = result.worst, dict[str, Float32]()
+    reference_vectors(files, name, backend.nbytes, [worst.text], [worst.role], is_cancelled, steps=steps)
+    return replace(result, first_step=first_step(backend, worst.text, worst.role, steps, SAME))
 
 
 def own_vectors(

@@ -37,8 +37,12 @@ def reference_vectors(
     roles: Sequence[str],
     is_cancelled: IsCancelled = lambda: False,
     most_seconds: float = MOST_SECONDS,
+    steps: dict[str, Float32] | None = None,
 ) -> tuple[str, Float32]:
     """The library's version, and its vectors of texts, float32 [role, text, dim]; a role is "", "query" or "document".
+
+    `steps`, for one text in one role, is filled with what each module hands on: "input_ids 0", "token_embeddings 0",
+    "sentence_embedding 1" and so on, by the number of the module.
 
     `nbytes` are those of the weights. Raises ModelError for a model that is not compared, with the reason, and Cancelled.
     """
@@ -50,6 +54,7 @@ def reference_vectors(
             "roles": list(roles),
             "vectors": str(vectors),
             "memory": 3 * nbytes + WORKING_MEMORY,
+            "steps": None if steps is None else str(folder / "steps.npz"),
         }
         process = subprocess.Popen(
             [sys.executable, "-m", REFERENCE],
@@ -73,6 +78,9 @@ def reference_vectors(
         answered.seek(0)
         version = str(json.loads(answered.read())["version"])
         result: Float32 = np.load(vectors, allow_pickle=False)
+        if steps is not None:
+            with np.load(folder / "steps.npz", allow_pickle=False) as kept:
+                steps.update(kept)
         return f"sentence-transformers {version}", result
 
 

@@ -64,6 +64,7 @@ def test_a_folder_that_is_computed_otherwise_differs(folder):
     assert f"(cosine {result.lowest_cosine:.2f})" in result.sentence()
     assert result.sentence().startswith("Differs from sentence-transformers 6.")
     assert ours.revision in result.report()
+    assert "pieces are equal, and the tokens' vectors differ first" in result.report()
 
 
 def test_a_difference_in_length_alone_is_a_difference(folder):
@@ -78,6 +79,7 @@ def test_a_difference_in_length_alone_is_a_difference(folder):
     assert result.is_equal is False
     assert result.lowest_cosine > 0.99995
     assert "cosine 1.0000" in result.sentence()
+    assert "so is the pooling; what follows it differs first" in result.first_step
 
 
 def test_a_prompt_for_queries_alone_shows(folder):
@@ -87,6 +89,16 @@ def test_a_prompt_for_queries_alone_shows(folder):
     result = verify(ours)
     assert {item.role for item in result.differences if item.difference > 0.01} == {"query"}
     assert "as a query" in result.report()
+    assert "the pieces differ first: " in result.first_step
+
+
+def test_another_pooling_is_named(folder):
+    publish(folder, pooling_module("cls_token"))
+    ours = backend(folder)
+    (config,) = folder.glob("*_Pooling/config.json")
+    config.write_text(json.dumps(pooling_module()[1]))
+    result = verify(ours)
+    assert "there the mean of all tokens, here the vector of the first token." in result.first_step
 
 
 def test_other_sizes_differ_and_padding_does_not():

@@ -912,6 +912,16 @@ def test_pairs_of_ones_own(open_page: Open) -> None:
     ready(part.set_value("all").run())
     assert not app.error
     assert "5 pairs." in captions(app)
+    app = open_page("evaluate", v="sentence-similarity", src="file")
+    content = "sentence1;sentence2;score\nDer Bär schläft.;Ein Bär ruht.;4,25\nEr lügt.;Es schneit.;0,5\n"
+    app.file_uploader(key="sts_file").set_value(("mac.csv", content.encode("mac_roman"), "text/csv"))
+    ready(app.run())
+    (encoding,) = [box for box in app.text_input if box.label == "Encoding"]
+    ready(encoding.set_value("mac_roman").run())
+    assert not app.error
+    shown = "".join(table.value.to_string() for table in app.table)
+    assert "Der Bär schläft." in shown
+    assert "4.25" in shown
 
 
 # --- The lab

@@ -1,1 +1,1 @@
-"""Commands of whoever runs a server or plans a large index."""
+"""Commands of whoever runs a server, writes a website or plans a large index."""

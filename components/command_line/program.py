@@ -31,13 +31,12 @@ from components.command_line.commands import (
     reproduce,
     rerank,
     search,
-    site,
     sts,
     train,
     verify,
     why,
 )
-from components.command_line.commands.operating import cache, check, plan, serve, settings
+from components.command_line.commands.operating import cache, check, plan, serve, settings, site
 from components.command_line.outputs import check_target, file_of, not_writable
 from components.errors import InputError, UserError
 from components.folders import write_text

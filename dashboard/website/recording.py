@@ -170,7 +170,7 @@ class _Reader:
         columns = [child for child in _children(node) if getattr(child, "type", "") == "column"]
         if columns:
             drawn = [(column.weight, self.children(column)) for column in columns]
-            within = "".join(f'<div style="flex-grow:{round(weight, 3)}">{of}</div>' for weight, of in drawn if of)
+            within = "".join(f'<div style="flex-grow:{weight}">{of}</div>' for weight, of in drawn if of)
             return f'<div class="columns" data-testid="stHorizontalBlock">{within}</div>' if within else ""
         within = self.children(node)
         if not within:

@@ -16,6 +16,7 @@ from components import VERSION
 from components.errors import InputError
 from components.folders import ASSETS
 from components.model.catalog import EMBEDDED_KEY
+from components.sizes import in_words
 from dashboard.declared import table
 from dashboard.declared.stops import MORE, VIEW
 from dashboard.ui.whole_path.packed import MODES, Path, arrays_of
@@ -308,13 +309,11 @@ def _write_path(folder: Folder, given: Given, page: _Page, start: _Page, files: 
     if len(opened) < facts["blocks"]:
         facts["opened"], first = opened, ["all", *(f"all.{block}" for block in opened)]
         written.left_out["blocks of the whole path"] = (
-            f"{facts['blocks'] - len(opened)} of {facts['blocks']} have no room in {MOST_BYTES / 1e6:.0f} MB"
+            f"{facts['blocks'] - len(opened)} of {facts['blocks']} have no room in {in_words(MOST_BYTES)}"
         )
     if facts["canLookLeft"] and len(fitting) < 2 * (facts["blocks"] + 1):
         facts |= {"canLookLeft": False, "whyNotLeft": "The numbers have no room in this site; the dashboard has them."}
-        written.left_out["“only look left” in the whole path"] = (
-            f"its numbers have no room in {MOST_BYTES / 1e6:.0f} MB"
-        )
+        written.left_out["“only look left” in the whole path"] = f"its numbers have no room in {in_words(MOST_BYTES)}"
     known = {stop: view for stop, view in MORE.items() if view in files}
     facts["more"] = {stop: f"Open “{table.VIEWS[view].label}”" for stop, view in known.items()}
     later = [f"path-{name}" for name in fitting]

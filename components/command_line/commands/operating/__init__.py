@@ -1,1 +1,1 @@
-"""Commands of whoever runs a server or keeps a large index."""
+"""Commands of whoever runs a server, writes a website or keeps a large index."""

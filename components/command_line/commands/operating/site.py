@@ -18,6 +18,7 @@ from components.command_line import options as shared
 from components.errors import InputError
 from components.folders import ASSETS
 from components.model.catalog import EMBEDDED_KEY, parse_model
+from components.sizes import in_words
 
 NAME = "site"
 HELP = "write the whole path and the best views as a website that needs no Python, no server and no network"
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         raise InputError(*answer["problem"])
     if options.json != "-":
         shared.say(
-            f"{len(answer['pages'])} pages, {answer['bytes'] / 1e6:.1f} MB. Open {options.out / answer['pages'][0]}"
+            f"{len(answer['pages'])} pages, {in_words(answer['bytes'])}. Open {options.out / answer['pages'][0]}"
         )
     for name, reason in answer["left_out"].items():
         shared.note(f"Not in the site: {name} ({reason}).")

@@ -63,7 +63,8 @@ function placed(layout, width, size, u, narrow) {
     y = Math.max(...small.map((name, place) => group(name, 0.375 * place * width, y, third)));
     y = group("spread", 0, y, columns);
   } else {
-    const side = Math.max(2, Math.ceil((118 * u) / step)), wide = Math.max(1, columns - side);
+    const longest = Math.max(...small.map((name) => widthOf(`${layout.groups[name].title} none`, 14, 600, document.body)));
+    const side = Math.max(2, Math.ceil((longest + 22 * u) / step)), wide = Math.max(1, columns - side);
     const x = wide * step + 18 * u;
     y = group("spread", 0, group("words", 0, 0, wide), wide);
     y = Math.max(y, small.reduce((below, name) => group(name, x, below, side), 0));

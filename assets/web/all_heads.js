@@ -63,7 +63,8 @@ function placed(layout, width, size, u, narrow) {
     y = Math.max(...small.map((name, place) => group(name, 0.375 * place * width, y, third)));
     y = group("spread", 0, y, columns);
   } else {
-    const side = Math.max(2, Math.ceil((118 * u) / step)), wide = Math.max(1, columns - side);
+    const longest = Math.max(...small.map((name) => widthOf(`${layout.groups[name].title} none`, 14, 600, document.body)));
+    const side = Math.max(2, Math.ceil((longest + 22 * u) / step)), wide = Math.max(1, columns - side);
     const x = wide * step + 18 * u;
     y = group("spread", 0, group("words", 0, 0, wide), wide);
     y = Math.max(y, small.reduce((below, name) => group(name, x, below, side), 0));
@@ -81,7 +82,7 @@ function fitted(layout, width, u, narrow) {
 }
 
 // The open head: left who looks, right at whom. With a token in `from`, its lines alone, with their weights.
-function drawLines(box, opened, weights, own, from, point) {
+function drawLines(box, opened, weights, own, from, point, whom) {
   const u = rem(), count = opened.tokens.length, width = box.clientWidth, height = box.clientHeight;
   const svg = picture(width, height, opened.said), top = 20 * u, step = (height - top - 2) / count;
   const size = Math.min(14, (step * 0.9) / u), y = (place) => top + (place + 0.5) * step;
@@ -109,6 +110,12 @@ function drawLines(box, opened, weights, own, from, point) {
     touch.addEventListener("mouseenter", () => point(place));
     touch.addEventListener("click", () => point(place));
     svg.append(touch);
+    if (whom) {
+      const name = svgElement("rect", { x: right, y: y(place) - step / 2, width: width - right, height: step, fill: "transparent", class: "whom" });
+      name.append(svgElement("title", {}, `Who looks at “${token.piece}”?`));
+      name.addEventListener("click", () => whom(place));
+      svg.append(name);
+    }
     const weight = from === null ? 0 : weights[from * count + place];
     if (weight > 0.005 && step > 9) svg.append(label(right - 4 * u, y(place) + 4 * u, inPercent(weight), { "font-size": 12 * u, "text-anchor": "end", class: "halo" }));
   });
@@ -207,15 +214,16 @@ export default function ({ data, parentElement, setTriggerValue }) {
   open.onclick = () => setTriggerValue("open", true);
   const plot = one.querySelector(".plot");
   let shape = opened.shape, from = null;
+  const whom = opened.leads ? (place) => setTriggerValue("whom", place) : null;
   const point = (place) => {
     if (place === from) return;
     from = place;
-    drawLines(plot, opened, weights, own, from, point);
+    drawLines(plot, opened, weights, own, from, point, whom);
   };
   const drawOne = () => {
     from = null;
     for (const button of one.querySelectorAll("[data-shape]")) button.setAttribute("aria-pressed", String(button.dataset.shape === shape));
-    if (shape === "lines") drawLines(plot, opened, weights, own, null, point);
+    if (shape === "lines") drawLines(plot, opened, weights, own, null, point, whom);
     else drawMatrix(plot, opened, weights, own);
   };
   for (const button of one.querySelectorAll("[data-shape]"))

@@ -70,19 +70,20 @@ class Looks {
     const own = facts.rows.findIndex((row) => row.position === facts.position), middle = y(own);
     const strongest = facts.rows.reduce((best, row, at) => (at !== own && !row.quiet && this.weight(block, number, at) > this.weight(block, number, best) ? at : best), facts.rows.findIndex((row, at) => at !== own && !row.quiet));
     const [from, chipWidth] = wordChip(facts.word, middle, 0.15 * s.width, this.root);
-    group.append(label(0, 14 * u, s.isNarrow ? `block ${block}, head ${number}` : `one head: block ${block}, head ${number}`, { class: "soft" }));
+    group.append(label(0, 14 * u, `${facts.reversed ? "who looks: " : s.isNarrow ? "" : "one head: "}block ${block}, head ${number}`, { class: "soft" }));
     facts.rows.forEach((row, at) => {
       const weight = this.weight(block, number, at), isStrong = at === strongest && weight >= 0.05;
       group.append(lookCurve(chipWidth, middle, s.end - 6 * u, y(at), weight, isStrong));
     });
     group.append(from);
+    if (facts.reversed) group.append(svgElement("path", { d: `M${chipWidth + 1} ${middle}l${9 * u} ${-6 * u}v${12 * u}z`, fill: "var(--st-primary-color)" }));
     facts.rows.forEach((row, at) => {
       const weight = this.weight(block, number, at), isStrong = at === strongest && weight >= 0.05;
       const line = svgElement("g", { class: row.position >= 0 && at !== own ? "name" : "", "data-position": row.position });
       let name = row.name;
       while (name.length > 3 && widthOf(name, 14, 600, this.root) > s.namesWidth) name = `${name.slice(0, -2)}…`;
       line.append(svgElement("rect", { x: s.end - 6 * u, y: y(at) - s.step / 2, width: s.namesWidth + s.share + 6 * u, height: s.step, opacity: 0 }));
-      line.append(svgElement("title", {}, row.position >= 0 && at !== own ? `${row.name}: press to see what it looks at` : row.name));
+      line.append(svgElement("title", {}, row.position >= 0 && at !== own ? `${row.name}: press to see ${facts.reversed ? "who looks at it" : "what it looks at"}` : row.name));
       line.append(label(s.end, y(at) + 5 * u, name, { "font-size": 14 * u, "font-weight": isStrong ? 600 : 400, class: row.quiet ? "soft" : "" }));
       line.append(label(s.end + s.namesWidth + s.share, y(at) + 5 * u, shareOf(weight), { "text-anchor": "end", "font-weight": isStrong ? 600 : 400, class: isStrong ? "num" : "num soft" }));
       line.onclick = () => row.position >= 0 && at !== own && this.send("word", row.position);
@@ -133,7 +134,7 @@ class Looks {
       if (!s.shown.includes(each.block)) return;
       const x = s.x(each.block, each.head) + s.each / 2, isChosen = each.block === block && each.head === number;
       const colour = isChosen ? "var(--orange)" : "var(--soft)";
-      if (!s.isNarrow) group.append(label(x, s.top - 11 * u, String(place + 1), { "text-anchor": "middle", "font-weight": 600, "font-size": 12 * u }));
+      group.append(label(x, s.top - 11 * u, String(place + 1), { "text-anchor": "middle", "font-weight": 600, "font-size": 12 * u }));
       group.append(svgElement("path", { d: `M${x - 4 * u} ${s.top - 8 * u}h${8 * u}l${-4 * u} ${5 * u}z`, fill: colour }));
     });
     const frame = { x: s.x(block, number) - 2, y: s.top - 2, width: Math.max(3, s.each) + 3, height: s.height - s.top, rx: 3 };

@@ -44,6 +44,17 @@ function write(style, copy, bare) {
   }
 }
 
+// What stands in one row on the page does so in the picture, whose type is some hundredths wider or narrower.
+function keepRow(element, style, copy) {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  const tops = (rects) => new Set([...rects].map(({ top, height }) => Math.round((top + height / 2) / 8)));
+  if (style.flexWrap === "wrap") {
+    if (tops([...element.children].map((child) => child.getBoundingClientRect())).size < 2) copy.style.flexWrap = "nowrap";
+  } else if (element.textContent.trim() && /^(block|inline|inline-block|flow-root)$/.test(style.display) && tops(range.getClientRects()).size === 1)
+    copy.style.whiteSpace = "nowrap";
+}
+
 // A copy of an element and of what is drawn within it, its shadow and its frame; null for what is not drawn.
 function copied(element, styles) {
   if (element.nodeType === Node.TEXT_NODE) return document.createTextNode(element.textContent);
@@ -57,6 +68,7 @@ function copied(element, styles) {
   for (const { name: attribute, value } of element.attributes)
     if (copy.namespaceURI !== "http://www.w3.org/1999/xhtml" || KEPT_ATTRIBUTES.has(attribute)) copy.setAttribute(attribute, value);
   write(style, copy, styles.of(copy));
+  if (!inner && copy.namespaceURI === "http://www.w3.org/1999/xhtml" && !element.shadowRoot) keepRow(element, style, copy);
   if (element.dataset?.live !== undefined) copy.style.opacity = "0"; // a control, which does nothing in a picture: it keeps its room
   if (name === "CANVAS") {
     copy.setAttribute("src", element.toDataURL());

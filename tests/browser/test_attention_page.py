@@ -107,11 +107,14 @@ def test_pointing_at_a_token_shows_its_lines_alone(use: Stage) -> None:
     page = use.at("/attention?v=all-heads&b=0&h=0")
     heads = page.locator(HEADS)
     wait_until(page, f"() => {ALL_LINES} > 12")
-    heads.locator(".plot rect").nth(5).hover()  # bank
+    heads.locator(".plot rect:not(.whom)").nth(5).hover()  # bank
     wait_until(page, f"() => {ALL_LINES} > 0 && {ALL_LINES} <= 10")
     expect(heads.locator(".plot .halo", has_text="49 %")).to_have_count(1)
     heads.locator("h3").hover()
     wait_until(page, f"() => {ALL_LINES} > 12")
+    heads.locator(".plot .whom").nth(5).click()  # a word under "at whom": who looks at it, in this head
+    expect(page.locator(".looks svg")).to_contain_text("who looks: block 0, head 0")
+    wait_until(page, "() => ['dir=to', 'b=0', 'h=0'].every((part) => location.search.includes(part))")
 
 
 def test_no_names_of_kinds_lie_over_each_other_on_a_phone(look: Stage) -> None:

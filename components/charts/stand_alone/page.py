@@ -40,7 +40,7 @@ iframe { border: 0; width: 100%; } img.drawn { max-width: 100%; }
 .keys-end { min-height: 90vh; }
 kbd { border: 1px solid #ccd; border-radius: .3rem; padding: 0 .3rem; font: inherit; }
 :is(.bi-nearest, .bi-pairs) h4 { margin: .5rem 0 .2rem; } .bi-nearest small { color: #5b6472; }
-.bi-pairs div { display: grid; grid-template-columns: 3rem 1fr; column-gap: .7rem; padding: .35rem 0; border-bottom: 1px solid #ccd; }
+.bi-pairs div { display: grid; grid-template-columns: 3rem 1fr; gap: 0 .7rem; padding: .35rem 0; border-bottom: 1px solid #ccd }
 .bi-pairs p { margin: 0; } .bi-pairs u { font-weight: 600; text-decoration: underline 2px #c97f00; text-underline-offset: 3px; }
 .bi-case { display: flex; flex-direction: column; gap: .7rem; }
 .bi-case section { margin: 0; padding-left: .7rem; border-left: 4px solid #b4bdc8; }

@@ -39,6 +39,8 @@ from dashboard.views.attention.head_choice import (
 from dashboard.views.attention.head_tiles import MAX_CELLS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from components.analysis.attention.head_kinds import HeadKinds
     from components.analysis.attention.telling import HeadLook
 
@@ -177,6 +179,7 @@ def _draw(model_input: AttentionInput, linked: np.ndarray, order: str) -> list[s
         on_clicked_change=partial(_clicked, n_blocks, n_heads),
         on_shape_change=_shaped,
         on_open_change=partial(open_head, model_input.block, model_input.head),
+        on_whom_change=partial(_open_word, model_input, shown),
     )
     return notes
 
@@ -192,6 +195,18 @@ def _clicked(n_blocks: int, n_heads: int) -> None:
 def _shaped() -> None:
     if (sent := browser.sent_by(KEY, "shape")) in SHAPES:
         state.put("head_shape", sent)
+
+
+def _open_word(model_input: AttentionInput, shown: Sequence[int]) -> None:
+    """Show who looks at a word, in the head on display."""
+    sent = browser.sent_by(KEY, "whom")
+    if not browser.is_index(sent, len(shown)):
+        return
+    sentences, row = controls.current_tokens(model_input.backend), model_input.pair.rows[0]
+    controls.choose_word(sentences, controls.interest(sentences, model_input.backend).positions, row, shown[sent])
+    for setting, value in {"block": model_input.block, "head": model_input.head, "look_direction": "to"}.items():
+        state.put(setting, value)
+    state.open_view("one-word-attention")
 
 
 def _titles(model_input: AttentionInput) -> dict[Kind, str]:
@@ -261,6 +276,7 @@ def _opened(model_input: AttentionInput, linked: np.ndarray) -> tuple[list[int],
             "link": None if look is None else [shown.index(look.query), shown.index(look.key)],
             "share": "" if look is None else percent(look.weight),
             "link_text": "Exact values",
+            "leads": model_input.pair.second is None,  # the view of one word shows single sentences
         },
     )
 
@@ -316,7 +332,7 @@ def _does(model_input: AttentionInput, attentions: np.ndarray, block: int, head:
         shares, names = kinds.shares[block, head], _titles(model_input)
         order = np.argsort(-shares, kind="stable").tolist()
         said = ", ".join(f"{names[RELATIONS[place]]} {percent(float(shares[place]))}" for place in order)
-        return f"{title}, of {OF_OWN}: {said}."
+        return f"{title} divides {OF_OWN}: {said}."
     drawn = attentions[block, head]
     looking = drawn.any(axis=-1) & (~model_input.special | model_input.special.all())
     if not looking.any():
@@ -324,4 +340,4 @@ def _does(model_input: AttentionInput, attentions: np.ndarray, block: int, head:
     received = drawn[looking].mean(axis=0)
     key = int(received.argmax())
     piece = model_input.pieces[key]
-    return f"{title}: {piece} gets most of what is drawn, {percent(float(received[key]))} on average."
+    return f"{title} gives {piece} most of what is drawn, {percent(float(received[key]))} on average."

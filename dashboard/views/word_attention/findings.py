@@ -14,6 +14,7 @@ from dashboard.ui import messages, wording
 if TYPE_CHECKING:
     from components.analysis.first_look.decisive import Habits, Look
     from components.analysis.first_look.first_looks import FirstLooks
+    from components.analysis.first_look.looked_at import LookedAt
     from components.analysis.first_look.words import Word
     from components.model.trace import TokenizedSentence
 
@@ -59,6 +60,58 @@ def of_head(
         said += f" ({percent(usual)} is usual at that distance)"
     said += "".join(f", then at {name(position)}: {percent(weights[position])}" for position in second)
     return f"{said}. {_counts(word, looks, sentence)}"
+
+
+def of_looked_at(
+    word: Word, looks: LookedAt, decisive: Look | None, sentence: TokenizedSentence, is_usual_known: bool
+) -> str:
+    """In how many heads other words look first at a word, and the most decisive look at it."""
+    said = _counts_at(word, looks)
+    if decisive is None:
+        return said
+    where = f"{percent(decisive.weight)} in block {decisive.block}, head {decisive.head}"
+    who = wording.quoted(sentence.word_text(decisive.target))
+    if not is_usual_known:
+        return f"{said} The largest share comes from {who}: {where}."
+    if decisive.weight - decisive.usual < DECIDED:
+        return f"{said} In no head does another word give it much more than is usual at that distance."
+    return f"{said} The most decisive look comes from {who}: {where} ({percent(decisive.usual)} is usual)."
+
+
+def of_head_looked_at(
+    word: Word,
+    at: tuple[int, int],
+    weights: np.ndarray,
+    words: Sequence[Word],
+    looks: LookedAt,
+    sentence: TokenizedSentence,
+) -> str:
+    """Which words give most of their attention to a word in one head, and then what is said of all heads.
+
+    `weights`: what each token gives to the word in this head, [query].
+    """
+    others = [other for other in words if other.positions != word.positions]
+    block, head = at
+    if not others:
+        return _counts_at(word, looks)
+    first, *second = sorted(others, key=lambda other: (-weights[other.last], other.last))[:2]
+    name = [wording.quoted(sentence.word_text(other.last)) for other in (first, *second)]
+    given = f"{wording.quoted(word.text)} {percent(weights[first.last])} of its attention"
+    said = f"In block {block}, head {head}, {name[0]} gives {given}"
+    said += "".join(f", {name[1]} {percent(weights[other.last])}" for other in second)
+    return f"{said}. {_counts_at(word, looks)}"
+
+
+def _counts_at(word: Word, looks: LookedAt) -> str:
+    if not looks.from_words:
+        return f"In none of {counted(looks.heads, 'head')} does another word look first at {wording.quoted(word.text)}."
+    said = [f"{wording.quoted(other.text)} in {count}" for other, count in looks.from_words[:NAMED]]
+    others = len(looks.from_words) - len(said)
+    said += [counted(others, "more word")] if others else []
+    begin = (
+        f"In {looks.looking} of {counted(looks.heads, 'head')} another word looks first at {wording.quoted(word.text)}"
+    )
+    return f"{begin}: {enumerated(said)}."
 
 
 def _counts(word: Word, looks: FirstLooks, sentence: TokenizedSentence) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dashboard.declared.view import OF_SENTENCES, RIVER, SMALL_MODEL, Declared, View
+from dashboard.settings import choice
 
+SETTINGS = (choice("look_direction", "dir", ("from", "to"), words="who looks"),)
 VIEWS = (
     View(
         key="one-word-attention",
@@ -12,14 +14,15 @@ VIEWS = (
         question="What does a word look at?",
         asks=(
             "Where does “it” look?",
+            "Who looks at “it”?",
             "Which heads look from a pronoun at the noun that it stands for?",
             "How many heads look at [CLS] or [SEP]?",
         ),
-        intro="Left: one head. Right: a column for each head, bluer for more attention.",
+        intro="dashboard.views.word_attention.picture:intro",
         draw="dashboard.views.word_attention.picture:draw",
-        settings=(*OF_SENTENCES, "sentence", "tokens", "block", "head"),
+        settings=(*OF_SENTENCES, "sentence", "tokens", "block", "head", "look_direction"),
         examples=(
-            {"sentences": RIVER, "tokens": (4, 5, 6), "sentence": 2, "block": 1, "head": 3},
+            {"sentences": RIVER, "tokens": (4, 5, 6), "sentence": 2, "block": 1, "head": 3, "look_direction": "to"},
             {"sentences": RIVER, "model": SMALL_MODEL, "sentence": 1},
         ),
         figure="looks",
@@ -27,4 +30,4 @@ VIEWS = (
         needs_sentences=True,
     ),
 )
-DECLARED = Declared(VIEWS)
+DECLARED = Declared(VIEWS, SETTINGS)

@@ -12,6 +12,7 @@ import streamlit as st
 
 from components.analysis.first_look.decisive import REACH, Habits, decisive_heads
 from components.analysis.first_look.first_looks import FirstLooks, first_looks
+from components.analysis.first_look.looked_at import decisive_looks_at, looked_at, received
 from components.analysis.first_look.words import CANDIDATES, Word, words_of
 from components.charts.stand_alone.page import Part
 from components.errors import InputError
@@ -51,6 +52,14 @@ READ = (
     "sentences, because many heads look at the token before in every sentence. A word of several pieces looks from its last "
     "one."
 )
+READ_TO = (
+    "Left, the tokens of the sentence look at the word in one head; a curve is as thick as the share of its own attention that "
+    "a token gives to the word. Right, every head has a column with these shares, the darker the larger. A column does not add "
+    "up to 100 %: each token has 100 % of its own to give. In the numbered heads another word looks most decisively at "
+    "this one: its share is further above what the head gives to that distance on average in the included sentences than "
+    "anywhere else. What goes to a word of several pieces is added up; a word of several pieces looks from its last one."
+)
+DIRECTIONS = {"from": "Looks at", "to": "Is looked at by"}
 NOT_SHOWN = (
     "Why the model decides as it does: attention is not explanation "
     "([Jain and Wallace 2019](https://arxiv.org/abs/1902.10186), "
@@ -72,11 +81,30 @@ class Looked:
     head: tuple[int, int]  # block and head of the fan
     habits: Habits | None  # what the heads do in other sentences, if that is known
     is_chosen: bool  # somebody has chosen the head of the fan
+    is_reversed: bool  # who looks at it, instead of where it looks
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """The positions of the word's tokens."""
+        return self.word.positions if self.word else (self.position,)
 
     @property
     def row(self) -> Float32:
-        """The attention of the token, [block, head, key]."""
-        return self.weights[:, :, self.position]
+        """What the token gives to each, [block, head, key]; reversed, what each gives to the word, [block, head, query]."""
+        return received(self.weights, self.own) if self.is_reversed else self.weights[:, :, self.position]
+
+
+def intro() -> str:
+    """What the picture shows, in the direction that is chosen."""
+    if state.get("look_direction") == "to":
+        return (
+            "Each share is of the attention of the token that looks: a column does not add up to 100 %. Numbered is not the "
+            "bluest column: what a head gives to that distance in other sentences is subtracted."
+        )
+    return (
+        "Left: one head. Right: all heads, bluer for more attention. Numbered is not the bluest column: what a head gives to "
+        "that distance in other sentences is subtracted."
+    )
 
 
 def draw(backend: Backend) -> None:
@@ -90,6 +118,7 @@ def draw(backend: Backend) -> None:
                 texts = state.get("sentences")
                 row = controls.sentence_of(texts, "sentence", "Sentence", row, label_inside=True)
         tokens = st.container(key="looks_tokens")
+        controls.choice("look_direction", "The word", DIRECTIONS, show_label=False)
     sentence = sentences[row]
     if len(sentence) > MOST_TOKENS:
         raise InputError(
@@ -129,9 +158,13 @@ def _picture(backend: Backend, looked: Looked, row: int, pick: Callable[[int], N
         key=_KEY,
         place=f".st-key-{_KEY}",
         table=partial(_table, looked),
-        code=snippets.one_word(controls.current_input(backend), row, looked.position),
-        title=f"What “{looked.sentence.tokens[looked.position].piece}” looks at",
-        read=READ,
+        code=snippets.one_word(
+            controls.current_input(backend), row, looked.own if looked.is_reversed else looked.position
+        ),
+        title=("Who looks at “{}”" if looked.is_reversed else "What “{}” looks at").format(
+            looked.sentence.tokens[looked.position].piece
+        ),
+        read=READ_TO if looked.is_reversed else READ,
         not_shown=NOT_SHOWN,
     )
     browser.web_component("looks", _HTML, "arrays", "drawing")(
@@ -153,14 +186,16 @@ def _looked(sentence: TokenizedSentence, position: int, weights: Float32, habits
     words = words_of([sentence])
     word = next((word for word in words if position in word.positions), None)
     known = habits or Habits(np.zeros((*weights.shape[:2], 2 * REACH + 1), np.float32))
-    decisive = () if word is None else decisive_heads(weights, word, words, known, DECISIVE)
+    is_reversed = state.get("look_direction") == "to"
+    find = decisive_looks_at if is_reversed else decisive_heads
+    decisive = () if word is None else find(weights, word, words, known, DECISIVE)
     block, head = (decisive[0].block, decisive[0].head) if decisive else (0, 0)
     blocks, heads = weights.shape[:2]
     block = block if state.get("block") is None else min(int(state.get("block")), blocks - 1)
     head = head if state.get("head") is None else min(int(state.get("head")), heads - 1)
     at = position if word is None else word.last
     is_chosen = state.get("block") is not None or state.get("head") is not None
-    return Looked(sentence, at, weights, words, word, decisive, (block, head), habits, is_chosen)
+    return Looked(sentence, at, weights, words, word, decisive, (block, head), habits, is_chosen, is_reversed)
 
 
 def _said(looked: Looked) -> str:
@@ -168,16 +203,23 @@ def _said(looked: Looked) -> str:
     if looked.word is None:
         token = wording.quoted(looked.sentence.tokens[looked.position].piece)
         return f"{token} is no word. Click a word above to see where it looks."
-    looks = first_looks(looked.weights, looked.word, looked.words, looked.sentence)
     first = next(iter(looked.decisive), None)
-    if not looked.is_chosen or (first is not None and (first.block, first.head) == looked.head):
+    is_first = not looked.is_chosen or (first is not None and (first.block, first.head) == looked.head)
+    if looked.is_reversed:
+        at = looked_at(looked.weights, looked.word, looked.words)
+        if is_first:
+            return findings.of_looked_at(looked.word, at, first, looked.sentence, looked.habits is not None)
+        given = looked.row[looked.head]
+        return findings.of_head_looked_at(looked.word, looked.head, given, looked.words, at, looked.sentence)
+    looks = first_looks(looked.weights, looked.word, looked.words, looked.sentence)
+    if is_first:
         return findings.of_word(looked.word, looks, first, looked.sentence, looked.habits is not None)
     return findings.of_head(looked.word, looked.head, looked.row[looked.head], looks, looked.sentence, looked.habits)
 
 
 def _data(looked: Looked) -> bytes:
     """What the browser draws: tokens with a row of their own in their order, and one row for all others."""
-    pieces, own = looked.sentence.tokens, set(looked.word.positions if looked.word else (looked.position,))
+    pieces, own = looked.sentence.tokens, set(looked.own)
     shown = rows_of(looked.row, looked.position)
     rows = [
         {
@@ -191,8 +233,10 @@ def _data(looked: Looked) -> bytes:
     weights = looked.row[:, :, shown]
     left_out = len(pieces) - len(shown)
     if left_out:
-        rows.append({"position": -1, "name": f"{left_out} others", "quiet": True, "direction": "ltr"})
-        weights = np.concatenate([weights, looked.row.sum(-1, keepdims=True) - weights.sum(-1, keepdims=True)], axis=-1)
+        name = f"{left_out} others" + (", mean" if looked.is_reversed else "")
+        rows.append({"position": -1, "name": name, "quiet": True, "direction": "ltr"})
+        rest = looked.row.sum(-1, keepdims=True) - weights.sum(-1, keepdims=True)
+        weights = np.concatenate([weights, rest / left_out if looked.is_reversed else rest], axis=-1)
     facts = {
         "word": looked.word.text if looked.word else pieces[looked.position].piece,
         "position": looked.position,
@@ -202,6 +246,7 @@ def _data(looked: Looked) -> bytes:
         "chosen": looked.head,
         "decisive": [{"block": each.block, "head": each.head, "says": _pill(looked, each)} for each in looked.decisive],
         "scale": controls.scale(),
+        "reversed": looked.is_reversed,
     }
     return packed(facts, {"weights": weights})
 
@@ -264,7 +309,7 @@ def other_answer(sentence: TokenizedSentence, words: Sequence[Word], pronoun: Wo
 def _other_answer(backend: Backend, looked: Looked) -> None:
     """For a pronoun that can stand for either of two things: the same counts in the sentence with the other answer."""
     pronoun = looked.word
-    if pronoun is None or not pronoun.is_pronoun:
+    if looked.is_reversed or pronoun is None or not pronoun.is_pronoun:
         return
     before = [word for word in looked.words if word.is_content and word.positions < pronoun.positions]
     found = other_answer(looked.sentence, looked.words, pronoun) if len(before) >= CANDIDATES else None

@@ -244,13 +244,13 @@ def test_all_heads_travel_as_bytes(open_page: Open) -> None:
     special = f"[CLS] or [SEP] {percent(own[:, [0, -1]].sum(axis=1).mean())}"
     hints = layout["hints"]
     assert hints[12 * block + head].startswith(
-        f"Block {block}, head {head}, of the attention of the text's own tokens: "
+        f"Block {block}, head {head} divides the attention of the text's own tokens: "
     )
     assert special in hints[12 * block + head]
     before = np.diagonal(attentions()[:, :, 2:-1, 1:], axis1=2, axis2=3).sum(axis=2) / 8  # query i+2 at key i+1
     block, head = np.unravel_index(before.argmax(), before.shape)
     assert f": token before {percent(before.max())}, " in hints[12 * block + head]
-    resting = next(at for at in layout["groups"]["special"]["heads"])
+    resting = layout["groups"]["special"]["heads"][0]
     opened, _ = tiles(open_page("attention", v="all-heads", b=str(resting // 12), h=str(resting % 12)))
     share = opened["opened"]["does"].split(": ")[1].split(" of ")[0]
     assert f"[CLS] or [SEP] {share}" in opened["hints"][resting]

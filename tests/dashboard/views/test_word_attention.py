@@ -9,6 +9,7 @@ import pytest
 
 from components.analysis.first_look.decisive import REACH, Look
 from components.analysis.first_look.first_looks import FirstLooks
+from components.analysis.first_look.looked_at import decisive_looks_at, looked_at, received
 from components.analysis.first_look.words import words_of
 from components.numbers import percent
 from dashboard.jobs.stored.included_words import kept_habits
@@ -199,3 +200,50 @@ def test_the_chosen_sentence_is_shown(open_page: Open) -> None:
     app = at_rest(open_page(VIEW, s=["One.", TROPHY], n="1", t=["1", "10"]))
     assert setting(app, "sentence") == 1
     assert sent(app)[0]["word"] == "it"
+
+
+def test_who_looks_at_a_word_are_the_columns_of_plain_transformers(open_page: Open) -> None:
+    app = at_rest(open_page(VIEW, s=TROPHY, t="10", dir="to"))
+    facts, weights = sent(app)
+    run = plain.run(TROPHY)
+    np.testing.assert_allclose(weights, run.attention[:, :, :, 10], atol=2e-6)
+    words = [at for at, piece in enumerate(run.pieces) if piece.isalpha() and at != 10]
+    first = run.attention[:, :, words].argmax(-1) == 10  # [block, head, word]
+    order = np.argsort(-first.sum((0, 1)), kind="stable")[:2].tolist()
+    named = [f"“{run.pieces[words[at]]}” in {first.sum((0, 1))[at]}" for at in order]
+    shown = texts(app)
+    assert f"In {first.any(-1).sum()} of 72 heads another word looks first at “it”: {named[0]}, {named[1]}" in shown
+    assert "a column does not add up to 100 %" in shown
+    block, head = facts["chosen"]
+    looking = facts["decisive"][0]["says"].split(": ")[1].rsplit(" ", 2)[0]
+    share = percent(run.attention[block, head, run.pieces.index(looking), 10])
+    assert f"The most decisive look comes from “{looking}”: {share} in block {block}, head {head}" in shown
+    assert "says the opposite" not in shown
+
+
+def test_what_goes_to_the_pieces_of_a_word_is_added_up_and_nobody_may_look_there() -> None:
+    (sentence,) = backend().tokenize(["An unbelievably good cat"])
+    words = words_of([sentence])
+    word = words[1]
+    assert len(word.positions) > 1
+    weights = np.zeros((1, 2, len(sentence), len(sentence)), np.float32)
+    weights[..., 0] = 0.6
+    weights[0, 1, words[2].last, list(word.positions)] = 0.3 / len(word.positions)
+    assert received(weights, word.positions)[0, 1, words[2].last] == pytest.approx(0.3)
+    nobody = looked_at(weights, word, words)
+    habits = kept_habits(backend())
+    assert (nobody.looking, nobody.from_words) == (0, ())
+    said = findings.of_looked_at(word, nobody, None, sentence, True)
+    assert said == "In none of 2 heads does another word look first at “unbelievably”."
+    of_head = findings.of_head_looked_at(word, (0, 1), weights[0, 1, :, word.last], words, nobody, sentence)
+    assert of_head.startswith("In block 0, head 1, “good” gives “unbelievably” ")
+    assert habits is not None
+    faint = Look(0, 1, words[2].last, 0.1, 0.08, ())
+    assert "In no head does another word give it much more" in findings.of_looked_at(
+        word, nobody, faint, sentence, True
+    )
+    (alone,) = words_of([single := backend().tokenize(["cat"])[0]])
+    assert decisive_looks_at(np.ones((1, 1, 3, 3), np.float32) / 3, alone, (alone,), habits, 3) == ()
+    assert "In none of 1 head" in findings.of_looked_at(
+        alone, looked_at(np.ones((1, 1, 3, 3)), alone, (alone,)), None, single, True
+    )

@@ -4,7 +4,7 @@ const STEP = 1100; // milliseconds between two layers that are played
 function senseMark(kind, hue, scale, text) {
   const edge = { stroke: "var(--st-background-color)", "stroke-width": 1.2 };
   const shape = kind
-    ? svgElement("path", { d: "M0 -7.5 7 5.5 -7 5.5z", transform: `scale(${scale})`, fill: hue, ...edge })
+    ? svgElement("path", { d: "M-6 -6h12v12h-12z", transform: `scale(${scale})`, fill: hue, ...edge })
     : svgElement("circle", { r: 6.5 * scale, fill: hue, ...edge });
   const mark = svgElement("g", {}, shape);
   if (text) mark.append(svgElement("title", {}, text));

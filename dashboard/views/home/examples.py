@@ -13,6 +13,7 @@ from dashboard.ui import sentence_bar
 SEARCH_VIEW = "hits"
 BANK = ready_made.ready_made_sets()[settings.DEFAULT_SET].sentences  # with which a session begins
 TROPHY = ("The trophy does not fit in the suitcase because it is too big.",)
+GOOD = ("The food was good.", "The food was not good.")
 MOST_NAMED = 40  # characters of a person's own sentences
 
 
@@ -45,7 +46,7 @@ def offered(own: tuple[str, ...]) -> tuple[Example, ...]:
     ready = (
         Example("bank", "A bank by a river", BANK),
         Example("it", "What does “it” mean?", TROPHY),
-        Example("good", "Good, and not good", ("The food was good.", "The food was not good.")),
+        Example("good", "Good, and not good", GOOD),
         Example("search", "Search in your own words"),
     )
     if not own or any(item.sentences == own for item in ready):

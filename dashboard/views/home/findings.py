@@ -35,8 +35,10 @@ def of_senses(senses: Senses) -> str:
     if start >= APART:
         return f"{about}: its senses are apart from the start."
     if start > MIXED:
-        return f"{about}: half apart before the first block, apart after block {senses.apart - 1}."
-    return f"{about}: mixed before the first block, apart after block {senses.apart - 1}."
+        return (
+            f"{about}: half apart before the first block, apart after block {senses.apart - 1} (layer {senses.apart})."
+        )
+    return f"{about}: mixed before the first block, apart after block {senses.apart - 1} (layer {senses.apart})."
 
 
 def of_blindness(blindness: Blindness) -> str:

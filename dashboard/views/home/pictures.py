@@ -38,9 +38,19 @@ def draw(of: Stored) -> None:
     )
     opened = browser.sent_by(_KEY, "open")  # not by a callback, which cannot go to another page
     if opened == SENSES_VIEW:
-        navigation.go_to(SENSES_VIEW, sense_source="demo", sense_word=of.senses.word, sense_layer=of.senses.apart)
+        open_senses(of.senses)
     elif opened == FAILURES_VIEW:
-        navigation.go_to(FAILURES_VIEW, clinic_source="demo", clinic_kind="negation")
+        open_failures()
+
+
+def open_senses(senses: Senses) -> None:
+    """Go to the senses of the word."""
+    navigation.go_to(SENSES_VIEW, sense_source="demo", sense_word=senses.word, sense_layer=senses.apart)
+
+
+def open_failures() -> None:
+    """Go to what the model cannot see, at negations."""
+    navigation.go_to(FAILURES_VIEW, clinic_source="demo", clinic_kind="negation")
 
 
 def _senses(senses: Senses) -> dict[str, Any]:

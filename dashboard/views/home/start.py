@@ -15,7 +15,7 @@ from dashboard.declared import stops
 from dashboard.sharing import report
 from dashboard.ui import browser, figures, messages, sentence_bar, wording
 from dashboard.ui.waiting import progress
-from dashboard.views.home import cards, examples, pictures, whole
+from dashboard.views.home import cards, examples, findings, pictures, whole
 from dashboard.views.home.stored import stored
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def render() -> None:
     with block:
         if is_typed():
             messages.guarded(_typed, "looking into the sentence")
+            _more(stored())
             if st.button("Follow a word through the whole path", key="start_to_path", icon=":material/route:"):
                 navigation.go_to(stops.VIEW)
         else:
@@ -72,6 +73,20 @@ def _typed() -> None:
     from dashboard.views.home import typed  # here: the pictures before it need none of what it computes with
 
     typed.draw()
+
+
+def _more(of: Stored) -> None:
+    """The pictures that stood here before, for the examples that ask what they answer."""
+    sentences = state.peek("sentences")
+    if sentences == examples.BANK:
+        if st.button(f"{of.senses.word}: its meanings in {len(of.senses.labels)} sentences", key="start_to_senses"):
+            pictures.open_senses(of.senses)
+    elif sentences == examples.GOOD:
+        said = f"{findings.of_blindness(of.blindness)} {findings.of_strips(of.blindness)}"
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="start_verdict"):
+            st.markdown(f"**{messages.escape(of.model)} with ready-made sentences:** {said}", width="content")
+            if st.button("What it cannot see", key="start_to_failures"):
+                pictures.open_failures()
 
 
 def _field() -> None:

@@ -249,6 +249,6 @@ def trust(maps: dict[int, LayerMap], method: str, dims: int, shown: int) -> str:
     only = "only " if min(kept) < FEW_KEPT * first.seen / 5 else ""
     listed = ", ".join(f"{number(value, 1)} at layer {layer}" for layer, value in zip(maps, kept, strict=True))
     return (
-        f"Read groups, not distances: of the {first.seen} nearest on the map, {only}{listed} are truly among the {first.seen} "
-        f"nearest ({method}; {counted(shown, 'token')} in {dims:,} dimensions)."
+        f"Read groups, not distances: of a point's {first.seen} neighbours on this flat map, on average {only}{listed} are "
+        f"also among its {first.seen} nearest in all {dims:,} dimensions ({method}; {counted(shown, 'token')})."
     )

@@ -279,8 +279,8 @@ def _curve_figure(
         code=code,
         alt=f"Curves over the layers of how well the senses of {word} separate",
         read=f"Each occurrence of “{messages.escape(word)}” is one vector ({messages.escape(counts)}). The first curve is the "
-        "share of occurrences whose nearest other one, by cosine, has the same sense. The silhouette is 1 if the senses are "
-        "well separated and 0 if they overlap. At layer 0 "
+        "share of occurrences whose nearest other one, by cosine, has the same sense. The separation (silhouette) is "
+        "no share: it is 1 if the senses are well apart and 0 if they overlap. At layer 0 "
         + (
             "the vectors of one word differ by their positions alone"
             if has_position_vectors
@@ -303,7 +303,7 @@ def _curve_figure(
 def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: int) -> go.Figure:
     """The curves small, with their names at their ends and a line at the layer that the map shows."""
     last = len(curve.accuracy) - 1
-    ends = {"same sense": curve.accuracy[-1], "by chance": chance, "silhouette": curve.silhouette[-1]}
+    ends = {"same sense": curve.accuracy[-1], "by chance": chance, "separation": curve.silhouette[-1]}
     colours = (theme.BLUE, theme.GREY, theme.GREY)
     for trace, colour in zip(chart.data, colours, strict=True):
         trace.line.color = trace.marker.color = colour
@@ -314,12 +314,12 @@ def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: i
         chart.add_annotation(
             x=last,
             y=at,
-            text=f"{name} {_percent(float(value)) if name != 'silhouette' else numbers.number(float(value), 2)}",
+            text=f"{name} {_percent(float(value)) if name != 'separation' else numbers.number(float(value), 2)}",
             xanchor="left",
             xshift=8,
             showarrow=False,
         )
-    chart.add_vline(x=shown, line={"color": theme.ORANGE, "width": 2})
+    chart.add_vline(x=shown, line={"color": theme.GREY, "width": 2, "dash": "dot"})  # orange is a sense
     chart.update_layout(showlegend=False, height=250)
     chart.layout.margin.r = 130
     chart.update_xaxes(title=None, range=[-0.3, last + 0.3])

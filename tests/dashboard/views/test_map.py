@@ -92,7 +92,7 @@ def test_it_opens_with_the_first_layer_beside_the_last(open_page: Open, bank_tok
         map_trust(bank_tokens.at(layer), np.asarray(layer_map(bank_tokens.at(layer), options, start))).kept
         for layer in (0, 6)
     ]
-    assert f"of the 5 nearest on the map, {kept[0]:.1f} at layer 0, {kept[1]:.1f} at layer 6 are truly" in texts(app)
+    assert f"on average {kept[0]:.1f} at layer 0, {kept[1]:.1f} at layer 6 are also among its 5 nearest" in texts(app)
     assert "**Distances on a map mislead**: PCA shows two" in texts(app)
 
 

@@ -69,6 +69,21 @@ def test_before_a_sentence_two_pictures_stand_that_no_model_drew(open_page: Open
     assert backend().forward_passes == passes
 
 
+def test_an_example_leads_on_to_the_picture_that_answers_it(open_page: Open) -> None:
+    app = open_page("home", s=list(examples.GOOD))
+    assert "To this model the opposite is nearer than the paraphrase" in texts(app)
+    app.button(key="start_to_failures").click().run()
+    assert (setting(app, "meaning_view"), setting(app, "clinic_kind")) == ("known-failures", "negation")
+    app = open_page("home", s=list(examples.BANK), look="1")
+    app.button(key="start_to_senses").click().run()
+    assert (setting(app, "meaning_view"), setting(app, "sense_word")) == ("word-senses", "bank")
+    assert not [
+        button
+        for button in open_page("home", s=TROPHY).button
+        if button.key in ("start_to_senses", "start_to_failures")
+    ]
+
+
 def test_a_sentence_becomes_its_pieces_and_three_figures_of_a_word(open_page: Open) -> None:
     app = open_page("home", s=TROPHY)
     data, trace = sentence(app), backend().trace(TROPHY, attentions=True)

@@ -57,13 +57,13 @@ def matrix(
 def one_word(read: Input, sentence: int, position: int | Sequence[int]) -> Snippet:
     """Where one token of a sentence looks, in every head; for several positions, what each token gives to them together."""
     if isinstance(position, int):
-        taken, axes = f"{position}, :length]", "key"
+        taken, axes = f"[:, {sentence}, :, {position}, :length]", "key"
     else:
-        taken, axes = f":length, {code.literal(list(position))}].sum(axis=-1)", "query"
+        taken, axes = f"[:, {sentence}][..., :length, {code.literal(list(position))}].sum(axis=-1)", "query"
     return read.snippet(
         read.trace(attentions=True),
         f"length = len(trace.sentences[{sentence}])",
-        f"weights = trace.attentions[:, {sentence}, :, {taken}",
+        f"weights = trace.attentions{taken}",
         f"print(weights)  # [block, head, {axes}]",
     )
 

@@ -35,7 +35,7 @@ _HTML = (
     '<section class="path" aria-label="The whole path"><span class="probe"></span>'
     '<div class="top"><div class="say"><h3></h3><p class="line"></p><p class="found" aria-live="polite"></p></div>'
     '<div class="side"><button type="button" class="left" role="switch" aria-checked="false"><i></i>only look left</button>'
-    '<div class="legend">a cell is a number (or the largest of a few)'
+    '<div class="legend">a cell is a number (or the largest of a few); the scale is not even'
     '<canvas width="240" height="1"></canvas><div></div></div></div></div>'
     '<div class="tokens" role="group" aria-label="Piece"></div>'
     '<div class="stage"><canvas tabindex="0" role="application" aria-label="The path from the sentence to its vector. Left and '

@@ -47,7 +47,7 @@ PAIR_HEIGHT = 430  # of each of two maps in pixels, so that they are whole on th
 MOST_OF_SENTENCE = 60  # characters of a sentence in the key
 READ = (
     "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Click a point "
-    "to list its token; to select several, use the lasso or the box of the figure's toolbar."
+    "to list its token; to select several, use with a mouse the lasso or the box of the figure's toolbar."
 )
 READ_3D = (
     "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Drag to turn the "

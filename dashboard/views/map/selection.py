@@ -70,7 +70,7 @@ def selection(token_set: TokenSet, rows: tuple[int, ...], layers: list[int]) -> 
     """The selected tokens in their sentences, and the true neighbours of a single one."""
     figures.subheader("Selected tokens")
     if not rows:
-        st.caption("Click a point, or use the lasso of a figure's toolbar, to list tokens here.")
+        st.caption("Click a point, or with a mouse use the lasso of a figure's toolbar, to list tokens here.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"{len(rows):,} of {len(token_set):,} tokens", width="content")

@@ -87,7 +87,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       );
       line.title = `${row.query}\n${row.rival}`;
       line.setAttribute("aria-current", String(row.picked));
-      line.setAttribute("aria-label", `${row.query}, rank ${row.rank}. ${data.pickHint}`);
+      line.setAttribute("aria-label", `${row.query}, rank ${row.rank}. First instead: ${row.rival}. ${data.pickHint}`);
       queries.append(line);
     }
     root.replaceChildren(...parts, head, queries);

@@ -108,7 +108,8 @@ class Backend:
         self.own_max_length = loaded.own_max_length
         self.vector_size = loaded.vector_size
         self.text_layers = loaded.text_layers  # the layers whose text vectors it offers
-        self.nbytes: int = loading.bytes_of(model, self.device)
+        self.nbytes: int = loading.bytes_of(model, self.device)  # on the device
+        self.weight_bytes: int = loading.weight_bytes(model)
         self.has_pooler = loaded.modules.pool is not None
         self.parameter_parts = tuple(parameter_parts(model))
         self.shapes = shapes_of(model)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # Where Linux keeps what a container may use: a number of bytes, or "max".
 CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-# How an accelerator's failures begin that torch raises as a RuntimeError.
-_TOO_LITTLE = ("CUDA out of memory", "HIP out of memory", "MPS backend out of memory")
+# What a RuntimeError of torch says where memory ends, and how an accelerator's other failures begin.
+_TOO_LITTLE = ("out of memory", "ALLOC_FAILED", "can't allocate memory")
 _FAILED = ("CUDA error", "CUDA driver", "HIP error", "MPS backend", "cuDNN error", "CUDNN_STATUS", "CUBLAS_STATUS")
 _lost: set[str] = set()  # accelerators on which this process cannot compute any more
 _looking = threading.Lock()
@@ -100,8 +100,7 @@ def failure(problem: BaseException, device: torch.device | None = None, doing: s
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(problem, RuntimeError):
         return None
-    said = first_line(problem)
-    is_short = isinstance(problem, torch.OutOfMemoryError) or said.startswith(_TOO_LITTLE)
+    said, is_short = first_line(problem), _is_short(problem)
     if not is_short and not isinstance(problem, torch.AcceleratorError) and not said.startswith(_FAILED):
         return None
     name = "The accelerator" if device is None else f"The device {device}"
@@ -131,6 +130,11 @@ def failure(problem: BaseException, device: torch.device | None = None, doing: s
     )
 
 
+def _is_short(problem: BaseException) -> bool:
+    """Whether memory was not enough: of the allocator, of a library of the device, or of the CPU."""
+    return type(problem).__name__ == "OutOfMemoryError" or any(words in first_line(problem) for words in _TOO_LITTLE)
+
+
 def _free(device: torch.device | None) -> str:
     """How much of an accelerator's memory is free, in brackets; empty where nobody can say."""
     found = None if device is None else memory(device)
@@ -149,10 +153,9 @@ def is_lost(device: torch.device) -> bool:
             try:
                 if float(torch.ones(1, device=device).add(1).sum()) != 2:
                     _lost.add(str(device))
-            except torch.OutOfMemoryError:
-                return False
-            except RuntimeError:
-                _lost.add(str(device))
+            except RuntimeError as problem:
+                if not _is_short(problem):
+                    _lost.add(str(device))
         return str(device) in _lost
 
 
@@ -164,11 +167,12 @@ def lost() -> tuple[str, ...]:
 def memory(device: torch.device) -> Memory:
     """The memory in use now, and the total."""
     used = total = None
-    if device.type == "cuda" and str(device) not in _lost:  # of a lost one the question fails too
+    if device.type == "cuda" and str(device) not in _lost:
         import torch
 
-        free, total = torch.cuda.mem_get_info(device)
-        used = total - free
+        with suppress(RuntimeError):  # of a device that has just failed the question fails too
+            free, total = torch.cuda.mem_get_info(device)
+            used = total - free
     process = psutil.Process().memory_info().rss
     return Memory(process, used, total)
 

@@ -8,6 +8,7 @@ removed first. The model that was loaded last is kept however large it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from components import operator_settings
@@ -59,6 +60,7 @@ class ModelLoader:
         self.max_bytes = configured_bytes() if max_bytes is None else max_bytes
         self._is_default = max_bytes is None and not operator_settings.MODEL_BYTES.chosen()
         self._sizes: dict[Hashable, int] = {}  # by the model's key: bytes of weights of each that was ever loaded
+        self._on_their_way: dict[Hashable, int] = {}  # the same of those that are being loaded, in whichever lane
         self._after_load = after_load
         self._stamps: dict[
             Hashable, object
@@ -81,8 +83,9 @@ class ModelLoader:
 
             self._stamps[spec.key] = folder_stamp(spec)
             try:
+                make_room = partial(self._make_room, spec.key)
                 backend = Backend.load(
-                    spec, self.store, progress=report_progress, is_cancelled=is_cancelled, make_room=self._make_room
+                    spec, self.store, progress=report_progress, is_cancelled=is_cancelled, make_room=make_room
                 )
             except ModelError as problem:
                 others = [job.result.spec.title for job in self.jobs.finished() if job.error is None]
@@ -90,6 +93,8 @@ class ModelLoader:
                     raise
                 expected = f"{problem.expected} In memory now: {', '.join(others)}."
                 raise ModelError(problem.kind, problem.problem, expected, problem.fix) from problem
+            finally:
+                self._on_their_way.pop(spec.key, None)
             self._sizes[spec.key] = backend.nbytes
             return backend
 
@@ -106,12 +111,13 @@ class ModelLoader:
             then=lambda job: self._after_load(job.result),
         )
 
-    def _make_room(self, target: torch.device, nbytes: int) -> None:
+    def _make_room(self, key: Hashable, target: torch.device, nbytes: int) -> None:
         """Before a model goes to its device: of an accelerator with memory of its own the default takes a part."""
+        self._on_their_way[key] = nbytes
         free = device.free_at_start(target)
         if self._is_default and free is not None:
             self.max_bytes = min(self.max_bytes, int(DEVICE_PART * free))
-        self.jobs.make_room(nbytes, self.max_bytes)
+        self.jobs.make_room(sum(tuple(self._on_their_way.values())), self.max_bytes)
 
     def find(self, key: str) -> Backend | None:
         """A model that is in memory; starts nothing."""

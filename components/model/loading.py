@@ -235,12 +235,14 @@ def half_copy(model: Any) -> Any:
 
 
 def bytes_of(model: torch.nn.Module, device: torch.device) -> int:
-    """Bytes that a model's weights take on a device; tensors that several modules share count once.
-
-    On CUDA bulk work adds a copy in bfloat16.
-    """
-    nbytes = sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
+    """Bytes that a model takes on a device: on CUDA bulk work adds a copy in bfloat16."""
+    nbytes = weight_bytes(model)
     return nbytes + nbytes // 2 if device.type == "cuda" else nbytes
+
+
+def weight_bytes(model: torch.nn.Module) -> int:
+    """Bytes of a model's weights; tensors that several modules share count once."""
+    return sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
 
 
 def publishes_masked_lm(config: Any) -> bool:

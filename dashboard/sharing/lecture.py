@@ -98,7 +98,7 @@ def _entries() -> tuple[str, ...]:
 def title_of(noted: str) -> str:
     """What a picture is called: a person's own title, or else the question that its view answers."""
     entry = next((entry for entry in _entries() if untitled(entry) == noted), noted)
-    own = unquote(entry.removeprefix(noted).removeprefix("#"))
+    own = " ".join(unquote(entry.removeprefix(noted).removeprefix("#")).split())[:MOST_TITLE]  # a link may hold more
     if own:
         return own
     found = shown(noted)

@@ -130,14 +130,14 @@ def verify(backend: Backend, texts: Sequence[str] = TEXTS, is_cancelled: IsCance
             "Pick another model, or compare this one's results in an environment of your own.",
         )
     most = loader.configured_bytes()
-    if 2 * backend.nbytes > most:
+    if 2 * backend.weight_bytes > most:
         raise ModelError(
             "unsupported",
-            f"{name} is too large to be held twice: its weights take {in_words(backend.nbytes, binary=True)}.",
+            f"{name} is too large to be held twice: its weights take {in_words(backend.weight_bytes, binary=True)}.",
             f"Both computations together may take {in_words(most, binary=True)}, the limit for models in memory.",
             "Raise BERT_INTERNALS_MODEL_BYTES on a machine with more memory.",
         )
-    needed, free = 2 * backend.nbytes + LIBRARY_BYTES, free_memory()
+    needed, free = 2 * backend.weight_bytes + LIBRARY_BYTES, free_memory()
     if needed > free:
         raise ModelError(
             "unsupported",
@@ -146,7 +146,7 @@ def verify(backend: Backend, texts: Sequence[str] = TEXTS, is_cancelled: IsCance
             "Try again when less is running.",
         )
     files = sources.find_files(backend.spec)
-    library, theirs = reference_vectors(files, name, backend.nbytes, texts, ROLES, is_cancelled)
+    library, theirs = reference_vectors(files, name, backend.weight_bytes, texts, ROLES, is_cancelled)
     ours = [own_vectors(backend, texts, role, is_cancelled) for role in ROLES]
     differences = [
         item
@@ -164,7 +164,7 @@ def verify(backend: Backend, texts: Sequence[str] = TEXTS, is_cancelled: IsCance
     if result.is_equal:
         return result
     worst, steps = result.worst, dict[str, Float32]()
-    reference_vectors(files, name, backend.nbytes, [worst.text], [worst.role], is_cancelled, steps=steps)
+    reference_vectors(files, name, backend.weight_bytes, [worst.text], [worst.role], is_cancelled, steps=steps)
     return replace(result, first_step=first_step(backend, worst.text, worst.role, steps, SAME))
 
 

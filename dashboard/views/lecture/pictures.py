@@ -15,6 +15,13 @@ from dashboard.ui.wording import counted, shortened
 
 _KEY = "lecture_list"
 _MOST_OF_A_SENTENCE = 60  # characters
+READY_MADE = (  # a list to begin with, as stars note it
+    "inside?v=whole-path#whole_path",
+    "inside?v=one-word-attention#word_looks",
+    "meaning?v=word-senses#senses_map",
+    "meaning?v=known-failures#clinic_cosines",
+    "inside?v=mask-token#guess",
+)
 
 
 def draw() -> None:
@@ -38,11 +45,21 @@ def _list(stars: tuple[str, ...]) -> None:
     """The pictures, or how to begin."""
     if not stars:
         st.info(
-            "No picture yet. Most pictures of the dashboard have a star (:material/star:) above them, beside Share; on a phone "
-            "there is none. It puts the picture here, with its sentences and settings.",
+            "No picture yet. The star (:material/star:) above a picture, beside Share, puts it here with its sentences and "
+            "settings. A phone has no room for stars: put pictures in on a wider screen.",
             icon=":material/star:",
         )
-        _undo()
+        with st.container(horizontal=True):
+            st.button(
+                f"Begin with {len(READY_MADE)} pictures",
+                icon=":material/playlist_add:",
+                key="lecture_begin",
+                type="primary",
+                on_click=state.put,
+                args=("lecture", READY_MADE),
+                help="The whole path, what a word looks at, the senses of a word, what the model cannot see, and a hidden word",
+            )
+            _undo()
         return
     lacking = sum(lecture.shown(star) is None for star in stars)
     line = f"{counted(len(stars), 'picture')}, each with its sentences and settings."

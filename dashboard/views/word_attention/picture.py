@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 _KEY = "word_looks"
 _HTML = (
-    '<section class="drawing looks" aria-label="What the word looks at"><div class="stage" tabindex="0" role="application" '
+    '<section class="drawing looks" aria-label="What the word looks at, or what looks at it">'
+    '<div class="stage" tabindex="0" role="application" '
     'aria-label="Heads: left and right arrow keys choose a head, up and down a block"></div>'
     '<p class="hint" aria-live="polite"></p><div class="blocks" role="group" aria-label="Blocks"></div>'
     '<div class="pills" role="group" aria-label="Most decisive heads"></div></section>'

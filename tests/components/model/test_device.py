@@ -144,7 +144,17 @@ def test_an_error_of_the_device_is_told_from_one_of_the_program():
         assert found is not None
         assert found.kind == "device"
         assert str(problem) in str(found)
-    assert failure(RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)")).kind == "memory"
+    for problem in (
+        RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"),
+        torch.AcceleratorError("CUDA error: out of memory"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"
+        ),
+    ):
+        found = failure(problem)
+        assert found is not None
+        assert found.kind == "memory", problem
     for problem in (RuntimeError("The size of tensor a (3) must match b (4)"), ValueError("CUDA error"), MemoryError()):
         assert failure(problem) is None
 
@@ -165,6 +175,18 @@ def test_a_full_device_is_not_called_a_damaged_model(tiny_folder, monkeypatch):
         Backend.load(str(tiny_folder("bert")), device_name="cpu")
     assert raised.value.kind == "memory"
     assert "which takes" in raised.value.problem
+
+
+def test_a_full_device_is_not_lost(monkeypatch):
+    monkeypatch.setattr(device, "_lost", set())
+    full = torch.AcceleratorError("CUDA error: out of memory")
+    monkeypatch.setattr(torch, "ones", lambda *size, device: (_ for _ in ()).throw(full))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda asked: (_ for _ in ()).throw(full))
+    assert (
+        failure(torch.AcceleratorError("CUDA error: unspecified launch failure"), torch.device("cuda:0")).kind
+        == "device"
+    )
+    assert device.lost() == ()
 
 
 def test_a_lost_device_is_remembered_and_asked_nothing(monkeypatch):

@@ -13,6 +13,7 @@ import weakref
 
 import psutil
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from components.errors import ModelError
@@ -366,3 +367,16 @@ print(*sorted(loaded))
         [sys.executable, "-c", script, *folders], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
     assert found.stdout.split() == ["BertModel", "DebertaV2Model"], found.stderr[-2000:]
+
+
+def test_models_that_are_loaded_at_once_count_each_other(loads):
+    loader = model_loader(max_bytes=100)
+    room: list[tuple[int, int]] = []
+    loader.jobs.make_room = lambda size, limit: room.append((size, limit))
+    cpu = torch.device("cpu")
+    loader._make_room("a", cpu, 60)
+    loader._make_room("b", cpu, 30)
+    loads.then = lambda spec, progress, is_cancelled: loader._make_room(spec.key, cpu, 5)
+    assert loader.request(spec_of("embedded")).finished.wait(10)
+    loader._make_room("c", cpu, 1)
+    assert room == [(60, 100), (90, 100), (95, 100), (91, 100)]

@@ -362,3 +362,15 @@ def test_pictures_that_we_draw_ourselves_have_a_star(open_page: Open, view: str,
     assert len(kept.part.table)
     asked = [item.proto for item in app.get("bidi_component") if item.proto.component_name.endswith("keep_picture")]
     assert [f".st-key-{figure}" in proto.json for proto in asked] == [True]
+
+
+def test_an_empty_list_begins_with_ready_made_pictures(open_page: Open) -> None:
+    app = at_rest(open_page("lecture"))
+    app.button(key="lecture_begin").click().run()
+    assert app.session_state["lecture"] == pictures.READY_MADE
+    assert all(
+        lecture.read(star).view in star and table.VIEWS[lecture.read(star).view].is_framed
+        for star in pictures.READY_MADE
+    )
+    assert app.caption[0].value.startswith("5 pictures, each with its sentences")
+    assert "lecture_begin" not in {button.key for button in app.button}

@@ -98,14 +98,8 @@ class Looked:
 def intro() -> str:
     """What the picture shows, in the direction that is chosen."""
     if state.get("look_direction") == "to":
-        return (
-            "Each share is of the attention of the token that looks: a column does not add up to 100 %. Numbered is not the "
-            "bluest column: what a head gives to that distance in other sentences is subtracted."
-        )
-    return (
-        "Left: one head. Right: all heads, bluer for more attention. Numbered is not the bluest column: what a head gives to "
-        "that distance in other sentences is subtracted."
-    )
+        return "Each share is of the attention of the token that looks: a column does not add up to 100 %."
+    return "Left: one head. Right: a column for each head, bluer for more attention."
 
 
 def draw(backend: Backend) -> None:
@@ -119,7 +113,6 @@ def draw(backend: Backend) -> None:
                 texts = state.get("sentences")
                 row = controls.sentence_of(texts, "sentence", "Sentence", row, label_inside=True)
         tokens = st.container(key="looks_tokens")
-        controls.choice("look_direction", "The word", DIRECTIONS, show_label=False)
     sentence = sentences[row]
     if len(sentence) > MOST_TOKENS:
         raise InputError(
@@ -149,6 +142,10 @@ def draw(backend: Backend) -> None:
             st.caption("What its heads do in other sentences is not known yet: until then the largest share counts.")
     with above:
         _picture(backend, looked, row, pick)
+        controls.choice("look_direction", "The word", DIRECTIONS, show_label=False)
+        st.caption(
+            "Numbered is not the bluest column: what a head gives to that distance in other sentences is subtracted first."
+        )
     _other_answer(backend, looked)
 
 

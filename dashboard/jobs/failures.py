@@ -10,7 +10,7 @@ import numpy as np
 
 from components.analysis.similarity.baseline import sample_of_rows
 from components.arrays import Float32
-from components.jobs import part_of
+from components.jobs import Cancelled, Stoppable, part_of
 from components.model.trace import Pooling
 from components.retrieval.failures import causes, edits, failed_queries, hubness, repair, traits
 from components.retrieval.failures.edits import EditSearch, Embedding
@@ -183,7 +183,10 @@ def repairs_of(
     asked = searched.request.query_options(documents)
 
     def count(report_progress: ReportProgress, is_cancelled: IsCancelled) -> CorpusWords:
-        return CorpusWords(searched.corpus.documents.texts, backend.tokenization.vocabulary)
+        texts = Stoppable(searched.corpus.documents.texts, is_cancelled)
+        counted = CorpusWords(texts, backend.tokenization.vocabulary)
+        counted.prepare(is_cancelled)
+        return counted
 
     known = requests.prepared(
         ("words of a corpus", searched.index.folder.name, backend.spec.key),
@@ -198,14 +201,19 @@ def repairs_of(
         return [token.id for token in backend.tokenization.tokenize(asked.prompt + text).tokens]
 
     def rank(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[tuple[Repaired, int], ...]:
-        others = [each for each in repair.each_repair(query, known, abbreviations) if read(each.text) != read(query)]
-        if not others:
-            return ()
+        tried = repair.each_repair(query, known, abbreviations)
+        own = read(query) if tried else []
         embedded = Embedding(backend, asked, searched.layer, searched.pooling)
-        ranks, _ = edits.rank_queries(embedded, searched.engine, placed.row, no_rivals)(
-            [each.text for each in others], True
-        )
-        return tuple(zip(others, ranks.tolist(), strict=True))
+        ranks_of = edits.rank_queries(embedded, searched.engine, placed.row, no_rivals)
+        found = []
+        for number, each in enumerate(tried):
+            report_progress(number, len(tried))
+            if is_cancelled():
+                raise Cancelled
+            if read(each.text) != own:
+                ranks, _ = ranks_of([each.text], True)
+                found.append((each, int(ranks[0])))
+        return tuple(found)
 
     key = ("repairs", *searched.key, backend.revision, query, placed.row, tuple(no_rivals), *abbreviations.items())
     return requests.latest(key, "Repairing the query", rank, "repairs", "repairing the query", view="debugger")

@@ -16,6 +16,8 @@ from components.retrieval.failures.vocabulary import CorpusWords
 from components.words.unicode_words import folded, spans
 
 SPELLING, LOWER_CASE, ABBREVIATIONS = "spelling", "lower case", "abbreviations"
+MOST_ALONE = 50  # words of a query that are replaced each by itself, the first ones
+LONGEST = 1_000  # characters of a query of which each repair is made
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,13 @@ def repaired(
 def each_repair(query: str, known: CorpusWords, abbreviations: Mapping[str, str] | None = None) -> tuple[Repaired, ...]:
     """A query with each of its words replaced by itself, with all of them if there are several, and in lower case.
 
-    None of them is the query itself, and no two are the same.
+    None of them is the query itself, and no two are the same. Of more than MOST_ALONE words that can be replaced only the
+    first ones are by themselves; a query of more than LONGEST characters has none.
     """
+    if len(query) > LONGEST:
+        return ()
     found = _replaced(query, known, (ABBREVIATIONS, SPELLING), abbreviations or {})
-    tried = [*([one] for one in found), found]
+    tried = [*([one] for one in found[:MOST_ALONE]), found]
     texts = {_with(query, some): _words(query, some) for some in tried}
     texts.setdefault(_with(query, found).lower(), _words(query, found))
     return tuple(Repaired(text, replaced) for text, replaced in texts.items() if text != query)
@@ -65,9 +70,11 @@ def _replaced(
 
 
 def _with(query: str, replaced: Sequence[tuple[int, int, str]]) -> str:
-    for start, end, by in reversed(replaced):
-        query = query[:start] + by + query[end:]
-    return query
+    parts, done = [], 0
+    for start, end, by in replaced:
+        parts += [query[done:start], by]
+        done = end
+    return "".join([*parts, query[done:]])
 
 
 def _words(query: str, replaced: Sequence[tuple[int, int, str]]) -> tuple[tuple[str, str], ...]:
@@ -82,7 +89,7 @@ def every_way(abbreviations: Mapping[str, str] | None = None) -> dict[str, tuple
 
 def parsed_abbreviations(text: str) -> dict[str, str]:
     """A list of one's own, as in "kb=knowledge base, pw=password", with folded words. Raises InputError."""
-    pairs = [part.partition("=") for part in text.split(",") if text.strip()]
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     if not all(short.strip() and sign and meaning.strip() for short, sign, meaning in pairs):
         raise InputError(
             f"The abbreviations {text[:80]!r} are not valid.",

@@ -3,7 +3,7 @@
 A word counts as misspelt if neither the corpus (in any regular form: components.words.forms) nor the model's vocabulary has
 it, and a word of the corpus lies one edit away: a letter added, left out, replaced, or exchanged with its neighbour (Damerau
 1964, who found four of five misspellings to be one of these). Of several such words the most frequent one is taken, of
-equally frequent ones the first in the alphabet.
+equally frequent ones the first in the alphabet. Words of more than LONGEST letters are compared with none.
 
 What it does not show: that the word is misspelt. A name that the corpus lacks may lie one letter from a word that it has, and
 a misspelling may be a word itself ("form" for "from").
@@ -15,12 +15,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from components.jobs import IsCancelled, Stoppable
+from components.sizes import memory_of
 from components.words.forms import stems_of
 from components.words.function import is_function_word
 from components.words.unicode_words import folded, words
 
 SHORTEST = 5  # letters of a word that is compared with its neighbours: a shorter one has too many
 SHORTEST_NEIGHBOUR = 4
+LONGEST = 40  # what is left of a word without each of its letters takes memory by the square of its length
 _BEGINS_WORD, _CONTINUES = "▁Ġ", "##"  # signs of pieces: behind a space, and within a word
 
 
@@ -33,22 +36,24 @@ class CorpusWords:
         self._pieces = frozenset(
             folded(piece.lstrip(_BEGINS_WORD)) for piece in pieces if not piece.startswith(_CONTINUES)
         )
-        self._neighbours: dict[str, str | None] = {}
 
     @cached_property
     def _stems(self) -> frozenset[str]:
-        return frozenset(stem for word in self.counts for stem in stems_of(word))
+        return _stems(self.counts)
 
     @cached_property
-    def _by_deletion(self) -> dict[str, list[str]]:
-        """What is left of each word without one of its letters, and the word itself, to the words: one edit apart are only
-        words that have such a rest in common."""
-        found: dict[str, list[str]] = {}
-        for word in self.counts:
-            if len(word) >= SHORTEST_NEIGHBOUR and word.isalpha():
-                for rest in {word, *_without_a_letter(word)}:
-                    found.setdefault(rest, []).append(word)
-        return found
+    def _by_deletion(self) -> dict[str, str]:
+        return _by_deletion(self.counts)
+
+    def prepare(self, is_cancelled: IsCancelled) -> None:
+        """Make now what the first question would make, so that `nbytes` does not grow any more. Raises Cancelled."""
+        own = Stoppable(tuple(self.counts), is_cancelled)
+        self._stems, self._by_deletion = _stems(own), _by_deletion(own)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the words take by now, in bytes."""
+        return memory_of(self)
 
     def knows(self, word: str) -> bool:
         """Whether the corpus has a folded word in any regular form, or the model's vocabulary has it whole."""
@@ -56,16 +61,11 @@ class CorpusWords:
 
     def neighbour(self, word: str) -> str | None:
         """The corpus's word one edit from a folded word that is not known; None for a known or short one, and without any."""
-        if word not in self._neighbours:
-            self._neighbours[word] = self._sought(word)
-        return self._neighbours[word]
-
-    def _sought(self, word: str) -> str | None:
-        if len(word) < SHORTEST or not word.isalpha() or is_function_word(word) or self.knows(word):
+        if not SHORTEST <= len(word) <= LONGEST or not word.isalpha() or is_function_word(word) or self.knows(word):
             return None
         rests = {word, *_without_a_letter(word)}
-        near = {other for rest in rests for other in self._by_deletion.get(rest, ()) if are_one_edit_apart(word, other)}
-        near = {other for other in near if not is_function_word(other)}
+        others = {other for rest in rests for other in self._by_deletion.get(rest, "").split()}
+        near = {other for other in others if are_one_edit_apart(word, other) and not is_function_word(other)}
         return min(near, key=lambda other: (-self.counts[other], other), default=None)
 
     def unknown(self, query: str) -> tuple[str, ...]:
@@ -86,6 +86,21 @@ def are_one_edit_apart(first: str, second: str) -> bool:
         is_exchanged = one[:2] == other[:2][::-1] and one[2:] == other[2:]
         return one[1:] == other[1:] or is_exchanged
     return one[1:] == other if len(one) > len(other) else one == other[1:]
+
+
+def _stems(own: Iterable[str]) -> frozenset[str]:
+    return frozenset(stem for word in own for stem in stems_of(word))
+
+
+def _by_deletion(own: Iterable[str]) -> dict[str, str]:
+    """What is left of each word without one of its letters, and the word itself, to the words, with spaces between them: one
+    edit apart are only words that have such a rest in common."""
+    found: dict[str, str] = {}
+    for word in own:
+        if SHORTEST_NEIGHBOUR <= len(word) <= LONGEST and word.isalpha():
+            for rest in {word, *_without_a_letter(word)}:
+                found[rest] = f"{found[rest]} {word}" if rest in found else word
+    return found
 
 
 def _without_a_letter(word: str) -> Iterator[str]:

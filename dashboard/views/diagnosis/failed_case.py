@@ -14,6 +14,7 @@ from components.analysis.why.token_ledger import token_ledger
 from components.charts import matrices, theme
 from components.charts.retrieval import failures as charts
 from components.model.tokenization import MAX_CHARACTERS
+from components.numbers import counted
 from components.retrieval.failures import repair
 from components.retrieval.search import words
 from components.retrieval.search.exact import SAME
@@ -167,7 +168,12 @@ def _repairs(case: Case) -> None:
         nothing = "<p>Nothing to repair: no word is likely to be misspelt{}.</p>".format(
             ", and none is in your list" if abbreviations else ""
         )
+        if len(case.query) > repair.LONGEST:
+            nothing = f"<p>No other way is tried: the query is longer than {repair.LONGEST:,} characters.</p>"
         listed = f"<ul>{''.join(lines)}</ul>" if lines else nothing
+        left_out = max((len(each.words) for each, _ in found), default=0) - repair.MOST_ALONE
+        if left_out > 0:
+            listed += f"<p>Replaced only together with the others: {counted(left_out, 'further word')}.</p>"
         figures.markup(f'<div class="bi-repairs"><h6>Another way to write it</h6>{listed}</div>', "repairs")
 
 

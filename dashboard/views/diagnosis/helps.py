@@ -173,12 +173,19 @@ def _further(found: Diagnosed, rows: Sequence[Row]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row_try_remedies"):
         st.markdown("Try in Search:", width="content")
         for row in rows:
-            if row.options and st.button(row.title[:1].upper() + row.title[1:], key=f"try_{row.name}"):
+            if _has_search(found, row) and st.button(row.title[:1].upper() + row.title[1:], key=f"try_{row.name}"):
                 navigation.go_to("hits", **_in_search(found, row, failed))
     if state.get("corpus") and st.button(
         "Train on one half of these queries, and keep the other for measuring", key="train_half", icon=":material/tune:"
     ):
         navigation.go_to("training-data", training_data="corpus", held_out=50)
+
+
+def _has_search(found: Diagnosed, row: Row) -> bool:
+    """Whether Search can show a remedy: no other prompt than that of the model, which Search puts before every query."""
+    if row.name == "prompt" and found.request.query_options(found.indexes.documents.info.options).prompt:
+        return False
+    return bool(row.options)
 
 
 def _in_search(found: Diagnosed, row: Row, failed: NDArray[np.intp]) -> dict[str, Any]:

@@ -216,3 +216,17 @@ def test_neighbours_are_those_of_a_plain_search() -> None:
     assert known.neighbour("volcano") is None  # of the model's vocabulary
     assert known.neighbour("the") is None
     assert known.unknown("the volcano of qwzzxv qwzzxv") == ("qwzzxv",)
+
+
+def test_the_words_of_a_corpus_take_memory_by_their_number_and_all_of_it_before_the_first_question() -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz" * 100
+    known = CorpusWords([f"volcano {letters[:40]} {letters[1:42]} {letters}"])
+    known.prepare(lambda: False)
+    size = known.nbytes
+    assert 10_000 < size < 100_000  # each of the 2,600 letters left out would take 7 MB
+    assert known.neighbour("volcanno") == "volcano"
+    assert known.neighbour(letters[1:40]) == letters[:40]
+    assert known.neighbour(letters[2:42]) is None  # of 40 letters, one edit from a word of 41
+    assert known.nbytes == size
+    with pytest.raises(Cancelled):
+        CorpusWords(["volcano"]).prepare(lambda: True)

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from components.analysis.why.ledger import Ledger, typed_parts
 from components.model.tokenization import MAX_CHARACTERS, Tokenization
 from components.retrieval.corpora.corpus import Corpus
-from components.retrieval.failures import edits, failed_queries
+from components.retrieval.failures import edits, failed_queries, repair
 from components.retrieval.failures.causes import CAUSES, Causes
 from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.failures.failed_queries import Failures, Placing
@@ -512,6 +512,29 @@ def test_a_lead_that_comes_from_no_word_has_its_sources_named(differences: dict[
 )
 def test_a_tie_is_that_of_the_ranking(rank: int, lead: float, said: str) -> None:
     assert failed_case._reason(case_of(Placing(0, rank, 1, 0.5, 0.5 + lead)), None) == said
+
+
+@pytest.mark.parametrize(
+    ("query", "replaced", "said"),
+    [
+        ("kb " * 52, 52, "Replaced only together with the others: 2 further words."),
+        ("kb " * 51, 51, "Replaced only together with the others: 1 further word."),
+        ("kb " * 50, 50, ""),
+        ("k" * 1_001, 0, "No other way is tried: the query is longer than 1,000 characters."),
+        ("k" * 1_000, 0, "Nothing to repair: no word is likely to be misspelt."),
+    ],
+)
+def test_repairs_that_are_not_tried_are_told(
+    query: str, replaced: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = [(repair.Repaired("knowledge base", (("kb", "knowledge base"),) * replaced), 1)] if replaced else []
+    bodies: list[str] = []
+    monkeypatch.setattr(failures, "repairs_of", lambda *arguments: whole)
+    monkeypatch.setattr(failed_case.state, "get", lambda name: "")
+    monkeypatch.setattr(failed_case.figures, "markup", lambda body, key: bodies.append(body))
+    searched: Any = None
+    failed_case._repairs(failed_case.Case(searched, query, (0,), Placing(0, 2, 1, 0.1, 0.2)))
+    assert re.findall(r"<p>(.*?)</p>", bodies[0]) == ([said] if said else [])
 
 
 def test_the_causes_count_tokens_with_the_models_prompts(monkeypatch: pytest.MonkeyPatch) -> None:

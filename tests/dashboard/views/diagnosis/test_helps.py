@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 from components.charts.retrieval.diagnosis import RemedyBar, TraitBar, remedy_bars, trait_shares
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.failures import traits
 from components.retrieval.failures.traits import TraitShare
+from dashboard.views.diagnosis import helps
 
 
 def share(name: str, failed: int, found: int, adjusted: float, of: int = 50) -> TraitShare:
@@ -58,3 +61,18 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     said = [note.text for note in drawn.layout.annotations]
     assert "<b>A prompt</b> (left)" in said
     assert "83.6 %" in said
+
+
+def test_search_shows_no_other_prompt_where_it_puts_the_models_own_before_the_query() -> None:
+    def has_search(name: str, prompt: str, **options: Any) -> bool:
+        request = SimpleNamespace(query_options=lambda documents: SimpleNamespace(prompt=prompt))
+        found: Any = SimpleNamespace(
+            request=request, indexes=SimpleNamespace(documents=SimpleNamespace(info=SimpleNamespace(options=None)))
+        )
+        row: Any = SimpleNamespace(name=name, options=options)
+        return helps._has_search(found, row)
+
+    assert not has_search("prompt", "query: ", option=1)
+    assert has_search("prompt", "", option=1)
+    assert has_search("hybrid", "query: ", option=1)
+    assert not has_search("repair", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,14 @@ from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.second_stage import candidate_scores, candidates, either_ranks
 from components.retrieval.failures.remedies import diagnosis, kinds
 from components.retrieval.failures.remedies.kinds import CANDIDATES, Setting
-from components.retrieval.failures.repair import each_repair, every_way, parsed_abbreviations, repaired
+from components.retrieval.failures.repair import (
+    LONGEST,
+    MOST_ALONE,
+    each_repair,
+    every_way,
+    parsed_abbreviations,
+    repaired,
+)
 from components.retrieval.failures.vocabulary import CorpusWords
 from components.retrieval.search.rerank import max_sim_scores
 from components.words.unicode_words import words
@@ -214,3 +222,22 @@ def test_each_repair_of_a_query_is_another_text() -> None:
     assert each_repair("physics here", known) == ()
     with pytest.raises(InputError, match="abbreviations 'kb' are not valid"):
         parsed_abbreviations("kb")
+    assert parsed_abbreviations("kb=knowledge base, ") == {"kb": "knowledge base"}
+
+
+def test_a_long_query_has_few_repairs_and_is_written_once() -> None:
+    known, meanings = CorpusWords(["The physics institute may close."]), {"kb": "b"}
+    words_of_it = [f"kb{'' if number else 'x'} {number}" for number in range(60)]
+    query = " ".join(words_of_it)
+    found = each_repair(query, known, meanings)
+    assert [len(each.words) for each in found] == [1] * MOST_ALONE + [59]
+    assert found[0].text == query.replace("kb 1", "b 1", 1)
+    assert found[-1].text == query.replace("kb ", "b ")
+    whole = query.ljust(LONGEST)
+    assert len(each_repair(whole, known, meanings)) == len(found)
+    assert each_repair(f"{whole} ", known, meanings) == ()
+    count = 100_000
+    started = time.thread_time()
+    text = repaired("kb " * count, known, ("abbreviations",), meanings).text
+    assert time.thread_time() - started < 2  # a copy of the query for each word takes half a minute
+    assert text == "b " * count

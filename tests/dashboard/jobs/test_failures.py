@@ -1,0 +1,82 @@
+"""The repairs of a query: what is kept is measured when it is complete, a stop is noticed, and the query is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.jobs import Cancelled
+from components.retrieval.failures import edits
+from dashboard import caching
+from dashboard.jobs import failures, requests
+
+QUERY = "phyiscs institue"
+
+
+@pytest.fixture
+def works(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[..., Any]]:
+    """The work of each job by its place, done at once."""
+    found: dict[str, Callable[..., Any]] = {}
+
+    def done(key: Any, title: str, work: Callable[..., Any], where: str, *arguments: Any, **options: Any) -> Any:
+        found[where] = work
+        return work(lambda done, total: None, lambda: False)
+
+    monkeypatch.setattr(requests, "prepared", done)
+    monkeypatch.setattr(requests, "latest", done)
+    monkeypatch.setattr(caching, "evaluations", lambda: None)
+    return found
+
+
+def test_repairs_stop_when_they_are_asked_to(
+    works: dict[str, Callable[..., Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    ranked: list[str] = []
+
+    def tokenize(text: str) -> Any:
+        read.append(text)
+        return SimpleNamespace(tokens=[SimpleNamespace(id=ord(letter)) for letter in text])
+
+    def rank(texts: list[str], by_itself: bool) -> tuple[np.ndarray, np.ndarray]:
+        ranked.extend(texts)
+        return np.array([len(ranked)]), np.zeros(1)
+
+    monkeypatch.setattr(edits, "rank_queries", lambda *arguments: rank)
+    backend = SimpleNamespace(
+        tokenization=SimpleNamespace(vocabulary=(), tokenize=tokenize), spec=SimpleNamespace(key="m"), revision="r"
+    )
+    searched: Any = SimpleNamespace(
+        backend=backend,
+        corpus=SimpleNamespace(documents=SimpleNamespace(texts=("The physics institute", "may close."))),
+        index=SimpleNamespace(info=SimpleNamespace(options=None), folder=SimpleNamespace(name="f")),
+        request=SimpleNamespace(query_options=lambda documents: SimpleNamespace(prompt="")),
+        engine=None,
+        layer=1,
+        pooling="mean",
+        key=("f",),
+    )
+    placed: Any = SimpleNamespace(row=0)
+    found = failures.repairs_of(searched, QUERY, placed, (), {})
+    assert [(each.text, rank) for each, rank in found] == [
+        ("physics institue", 1),
+        ("phyiscs institute", 2),
+        ("physics institute", 3),
+    ]
+    assert read.count(QUERY) == 1
+    kept = works["corpus_words"](lambda done, total: None, lambda: False)
+    size = kept.nbytes
+    assert kept.neighbour("phyiscs") == "physics"
+    assert kept.nbytes == size > 0
+    for work in works.values():
+        with pytest.raises(Cancelled):
+            work(lambda done, total: None, lambda: True)
+    stops = iter([False, True])
+    ranked.clear()
+    with pytest.raises(Cancelled):
+        works["repairs"](lambda done, total: None, lambda: next(stops))
+    assert ranked == ["physics institue"]  # one, and no other after the stop

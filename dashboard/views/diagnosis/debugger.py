@@ -15,6 +15,7 @@ from dashboard.corpora import current, own_queries
 from dashboard.jobs import embedding, failures
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.failures import Searched
+from dashboard.jobs.requests import NotReady
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.failures.causes import Causes
     from components.retrieval.failures.failed_queries import Failures, Placing
 
 ORDERS = {"worst": "Worst first", "nearest": "Nearest misses first"}
@@ -99,15 +101,18 @@ def _failed(
         left, right = st.columns([5, 7], gap="medium")
         with left:
             place = st.container()
-            traits, causes = None, None
+            traits, causes, not_ready = None, None, None
             with frame.figure("traits"):
                 traits = failures.traits_of(searched)
-                if cause != "all":
-                    causes = failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
+            if cause != "all":
+                try:
+                    causes = _causes(searched, found)
+                except NotReady as problem:  # said below, where the trait was chosen
+                    not_ready = problem.with_traceback(None)
         trait = str(state.get("failed_trait"))
-        if trait not in TRAITS:
+        if trait not in TRAITS or traits is None:
             trait = ""
-        chosen = Chosen(searched, found, order, only, traits, trait, causes, cause)
+        chosen = Chosen(searched, found, order, only, traits, trait, causes, "all" if causes is None else cause)
         shares, placings = chosen.shares(), chosen.placings()
         with places[0 if typed else 1]:
             case = _typed(searched, typed) if typed else _listed(searched, found, placings or found.in_order(order))
@@ -122,8 +127,14 @@ def _failed(
         failed_case.further(case, words)
     figures.subheader("What the rivals of failed queries share")
     with frame.figure("failed_queries"):
-        both = failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
-        debugger_table.of_rivals(searched, found, both)
+        if not_ready is not None:
+            raise not_ready
+        debugger_table.of_rivals(searched, found, causes or _causes(searched, found))
+
+
+def _causes(searched: Searched, found: Failures) -> tuple[Causes, Causes]:
+    """The traits of the rivals of the failed queries, and of the others. Raises NotReady."""
+    return failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
 
 
 def _query_field() -> str:

@@ -47,9 +47,9 @@ class Chosen:
     order: str
     only: str = ""  # a column, = and its value; "" for all queries
     traits: Traits | None = None  # of all queries, once they are known
-    trait: str = ""  # the chosen one; "" for all
+    trait: str = ""  # the chosen one, where traits are known; "" for all
     causes: tuple[Causes, Causes] | None = None  # of the failed queries and of the others, once they are known
-    cause: str = "all"
+    cause: str = "all"  # the chosen one, where causes are known
 
     @cached_property
     def failed(self) -> np.ndarray:
@@ -79,24 +79,36 @@ class Chosen:
 
     def placings(self) -> list[Placing]:
         """The failed queries in the chosen order."""
-        corpus = self.searched.corpus
-        number = {query.strip(): place for place, query in enumerate(corpus.pairs.queries.texts)}
+        if not self.trait:
+            return self.of_all_traits
+        assert self.traits is not None
+        has = self.traits.of(self.trait)
+        return [item for item in self.of_all_traits if has[self._number(item)]]
+
+    @cached_property
+    def of_all_traits(self) -> list[Placing]:
+        """As `placings`, whatever trait is chosen."""
         kept = self.kept
-        if self.traits is not None and self.trait:
-            kept = kept & self.traits.of(self.trait)
-        listed = [item for item in self.found.in_order(self.order) if kept[number[_query(corpus, item).strip()]]]
-        if self.causes is not None and self.cause != "all":
+        listed = [item for item in self.found.in_order(self.order) if kept[self._number(item)]]
+        if self.cause != "all":
+            assert self.causes is not None
             of_cause = self.causes[0].of(self.cause)
             has = {item.row for item, held in zip(self.found.placings, of_cause, strict=True) if held}
             listed = [item for item in listed if item.row in has]
         return listed
 
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Each query, without spaces around it, to its number in `SearchedCorpus.pairs`."""
+        return {query: number for number, query in enumerate(self.searched.corpus.right_rows)}
+
+    def _number(self, item: Placing) -> int:
+        return self.numbers[_query(self.searched.corpus, item).strip()]
+
     def traits_of(self, query: str) -> tuple[str, ...]:
         """The traits of one of the queries; none of another text, and before they are known."""
-        queries = list(self.searched.corpus.right_rows)
-        if self.traits is None or query.strip() not in queries:
-            return ()
-        return self.traits.of_query(queries.index(query.strip()))
+        number = self.numbers.get(query.strip())
+        return () if self.traits is None or number is None else self.traits.of_query(number)
 
 
 def _query(corpus: SearchedCorpus, item: Placing) -> str:
@@ -171,7 +183,7 @@ def listed(chosen: Chosen, shares: Sequence[TraitShare], placings: Sequence[Plac
                 **_traits(shares, chosen.trait),
                 "head": counted(len(placings), "failed query", "failed queries"),
                 "of": said,
-                "all": f"all {len(chosen.found):,}" if chosen.trait else "",
+                "all": f"all {len(chosen.of_all_traits):,}" if chosen.trait else "",
                 "pickHint": "Why is its text not first?",
                 "answer": ".bi-case",
                 "rows": [

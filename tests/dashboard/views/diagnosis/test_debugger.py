@@ -20,7 +20,7 @@ from components.retrieval.failures import edits, failed_queries, repair
 from components.retrieval.failures.causes import CAUSES, Causes
 from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.failures.failed_queries import Failures, Placing
-from components.retrieval.failures.traits import ONLY_FAILURES, traits_of
+from components.retrieval.failures.traits import ONLY_FAILURES, Traits, traits_of
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
 from dashboard.corpora import current
@@ -184,6 +184,8 @@ def test_a_trait_and_a_column_choose_queries_and_each_repair_has_its_rank(open_p
     expected = [item for item in failures_there.in_order("worst") if (found.of(trait) & kept_rows)[item.row]]
     assert [row["index"] for row in data["rows"]] == [item.row for item in expected] == [3]
     assert data["rows"][0]["rival"].startswith(f"K-{expected[0].rival} · ")
+    assert data["all"] == f"all {(failed & kept_rows).sum()}"  # what the list has without the trait
+    assert (failed & kept_rows).sum() < failed.sum()
     # The first of them is open beside the list, with the ids of both texts.
     body = re.sub(r"<[^>]+>", "", case_html(app))
     assert f"Right text K-3 · rank {expected[0].rank} of {len(corpus)}" in body
@@ -209,6 +211,44 @@ def test_a_trait_and_a_column_choose_queries_and_each_repair_has_its_rank(open_p
     assert repairs()["“overalls a concert hall piano”"] == rank("overalls a concert hall piano")
     app.text_input(key="w_abbreviations").set_value("kn").run()
     assert "abbreviations 'kn' are not valid" in at_rest(app).error[0].value
+
+
+def test_a_chosen_trait_of_rivals_that_cannot_be_sought_is_said_once(
+    open_page: Open, small: Corpus, expected: Failures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("for the test")
+
+    def occurrences(_: object, where: str = "hubness") -> None:
+        requests.prepared(("fails", small.name), "Counting", fail, where, "counting", jobs=caching.evaluations())
+
+    monkeypatch.setattr(failures, "occurrences", occurrences)
+    app = at_rest(open_page("why", v="failed-search", corpus=kept(small), fc="no-shared-word"))
+    assert not app.exception
+    assert [button.key for button in app.button].count("again_hubness_of_all") == 1
+    data = json.loads(
+        next(item.proto.json for item in every(app.main) if '"pickHint"' in getattr(item.proto, "json", ""))
+    )
+    assert len(data["rows"]) == len(expected)  # all, and none is said to have the trait
+    assert "rival:" not in data["of"]
+
+
+def test_the_traits_of_many_queries_are_looked_up_in_one_table() -> None:
+    class Corpus:
+        made = 0
+
+        @property
+        def right_rows(self) -> dict[str, tuple[int, ...]]:
+            self.made += 1
+            return {"cat": (0,), "dog": (1,)}
+
+    corpus = Corpus()
+    searched: Any = SimpleNamespace(corpus=corpus)
+    nothing: Any = None
+    found = Traits(("short", "typed"), np.array([[True, False], [True, True]]))
+    chosen = debugger_table.Chosen(searched, nothing, "worst", traits=found)
+    assert [chosen.traits_of(query) for query in ("cat", " dog ", "cow")] == [("short", "typed"), ("typed",), ()]
+    assert corpus.made == 1
 
 
 def test_a_typed_query_takes_its_right_text_from_the_hits(page: AppTest, small: Corpus) -> None:

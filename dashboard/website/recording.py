@@ -63,7 +63,10 @@ class Recorder:
         self._app: AppTest | None = None
 
     def drawn(self, settings: Mapping[str, Any]) -> Drawn:
-        """What the view shows with these settings, by name, once nothing is under way."""
+        """What the view shows with these settings, by name, once nothing is under way.
+
+        Raises InputError for a view that shows an error, or whose work does not end, with what it says.
+        """
         wanted = {**self._common, **settings}
         if self._app is None:
             self._app = self._opened(wanted)
@@ -78,12 +81,15 @@ class Recorder:
                 break
             for job in jobs:
                 job.finished.wait(JOB_SECONDS)
+        else:
+            titles = ", ".join(job.title for job in jobs)
+            raise _not_drawn(self._view, f"after {MOST_RUNS} times of drawing it, work was still under way: {titles}")
         if app.exception:
             raise RuntimeError(f"the page failed: {app.exception[0].message}")
         for name, value in wanted.items():
             if app.session_state[name] != value:
                 raise RuntimeError(f"the page {self._view} did not take {name}={value!r}")
-        reader = _Reader(self._until)
+        reader = _Reader(self._view, self._until)
         reader.drawn.markup = reader.children(app.main)
         return reader.drawn
 
@@ -100,15 +106,23 @@ class Recorder:
 def refused(drawn: Drawn, part: str, name: str) -> None:
     """Raises InputError for a page that did not draw what it is about, with what it says instead."""
     if drawn.first(part) is None:
-        said = to_text(re.sub(r"<[^>]*>", " ", drawn.markup))[:300] or "It says nothing."
-        raise InputError(f"The page “{name}” cannot be drawn.", said, "Choose other sentences, or another model.")
+        raise _not_drawn(name, to_text(re.sub(r"<[^>]*>", " ", drawn.markup)))
+
+
+def _not_drawn(name: str, said: str) -> InputError:
+    return InputError(
+        f"The page “{name}” cannot be drawn.",
+        said[:300] or "It says nothing.",
+        "Choose other sentences, or another model.",
+    )
 
 
 class _Reader:
     """Reads a page's elements into HTML."""
 
-    def __init__(self, until: str) -> None:
+    def __init__(self, view: str, until: str) -> None:
         self.drawn = Drawn()
+        self._view = view
         self._until, self._is_over = until, False
 
     def children(self, node: Any) -> str:
@@ -135,7 +149,9 @@ class _Reader:
             return f'<div class="caption">{_lines(said)}</div>'
         if kind in ("header", "subheader"):
             return f"<h2>{html.escape(to_text(said))}</h2>"
-        if kind in ("info", "warning", "error", "success"):
+        if kind == "error":  # a failed job, or what could not be computed, is nothing that a site shows
+            raise _not_drawn(self._view, to_text(node.value))
+        if kind in ("info", "warning", "success"):
             return f'<div class="box">{_lines(node.value)}</div>'
         if kind in ("table", "arrow_data_frame"):
             return f'<div class="wide">{node.value.to_html(index=False, escape=True, border=0)}</div>'

@@ -59,10 +59,17 @@ class Written:
     pages: list[str] = field(default_factory=list)  # their files
     bytes: int = 0
     left_out: dict[str, str] = field(default_factory=dict)  # the name of a page, or a part of one, and why
+    notes: list[str] = field(default_factory=list)  # what else is to be said, in sentences
 
     def to_json(self) -> dict[str, Any]:
         """For `--json`."""
-        return {"folder": str(self.folder), "pages": self.pages, "bytes": self.bytes, "left_out": self.left_out}
+        return {
+            "folder": str(self.folder),
+            "pages": self.pages,
+            "bytes": self.bytes,
+            "left_out": self.left_out,
+            "notes": self.notes,
+        }
 
 
 @dataclass
@@ -109,12 +116,6 @@ def write(out: FilePath, given: Given, progress: ReportProgress = lambda done, t
             written.left_out[site_page.name] = problem.expected
         done += len(states)
         progress(done, total)
-    if not pages:
-        raise InputError(
-            f"{given.backend.spec.title} shows nothing of what a site has.",
-            "A site has at least one view.",
-            "Choose another model.",
-        )
     start = _start(given, pages, written)
     folder.begin()
     folder.write(f"{PARTS}/plotly.js", script_of("plotly", get_plotlyjs().encode()))
@@ -127,9 +128,14 @@ def write(out: FilePath, given: Given, progress: ReportProgress = lambda done, t
     for page in pages:
         if page is not whole:
             _write_data(folder, page)
-    if whole is not None:
-        _write_path(folder, given, whole, start, {page.file for page in pages}, written)
+    if whole is not None and _write_path(folder, given, whole, start, {page.file for page in pages}, written):
         _write_data(folder, whole)
+    elif whole is not None:
+        pages.remove(whole)
+        written.left_out[whole.name] = f"its numbers have no room in {in_words(MOST_BYTES)}"
+        start = _start(given, pages, written)
+        every = [start, *pages]
+        folder.write(f"{PARTS}/parts.js", _parts(every))
     _write_data(folder, start)
     for page in every:
         folder.write(f"{page.file}.html", _page_html(page, every, given))
@@ -143,6 +149,11 @@ def write(out: FilePath, given: Given, progress: ReportProgress = lambda done, t
         }
     )
     written.bytes = folder.size
+    if written.bytes >= MOST_BYTES:
+        written.notes.append(
+            f"The site has {in_words(written.bytes)}, and a site should have less than {in_words(MOST_BYTES)}: "
+            "fewer or shorter sentences make it smaller."
+        )
     progress(total, total)
     return written
 
@@ -208,7 +219,16 @@ def _common(given: Given) -> dict[str, Any]:
 
 
 def _start(given: Given, pages: Sequence[_Page], written: Written) -> _Page:
-    """The first page: the path, the sentences, two stored pictures of the included model, and a card for each view."""
+    """The first page: the path, the sentences, two stored pictures of the included model, and a card for each view.
+
+    Raises InputError where there is no view.
+    """
+    if not pages:
+        raise InputError(
+            f"{given.backend.spec.title} shows nothing of what a site has.",
+            "A site has at least one view.",
+            "Choose another model.",
+        )
     drawn = Drawn()
     markup: list[str] = []
     whole = next((page for page in pages if page.file == VIEW), None)
@@ -286,8 +306,11 @@ def _write_data(folder: Folder, page: _Page) -> None:
     folder.write(f"{PARTS}/{page.file}.js", script_of(page.file, packed(content)))
 
 
-def _write_path(folder: Folder, given: Given, page: _Page, start: _Page, files: set[str], written: Written) -> None:
-    """The arrays of the whole path, a file for each block. Where there is no room, some are left out, and the page says so."""
+def _write_path(folder: Folder, given: Given, page: _Page, start: _Page, files: set[str], written: Written) -> bool:
+    """The arrays of the whole path, a file for each block. Where there is no room, some are left out, and the page says so.
+
+    False, and nothing is written, where there is no room for what the view begins with.
+    """
     drawn = page.drawn[0][1]
     facts = json_of(drawn.figures[0]["bytes"])
     facts.pop("arrays")
@@ -297,13 +320,14 @@ def _write_path(folder: Folder, given: Given, page: _Page, start: _Page, files: 
         raise RuntimeError("the path that the page drew is another one")
     fitting: list[str] = []
     modes = MODES if facts["canLookLeft"] else MODES[:1]
-    for mode in modes:
-        for name in (mode, *(f"{mode}.{block}" for block in range(facts["blocks"]))):
-            script = script_of(f"path-{name}", _chunk(path, name))
-            if folder.size + len(script) > MOST_BYTES - REST_BYTES:
-                break
-            folder.write(f"{PARTS}/path-{name}.js", script)
-            fitting.append(name)
+    for name in (name for mode in modes for name in (mode, *(f"{mode}.{block}" for block in range(facts["blocks"])))):
+        script = script_of(f"path-{name}", _chunk(path, name))
+        if folder.size + len(script) > MOST_BYTES - REST_BYTES:
+            break
+        folder.write(f"{PARTS}/path-{name}.js", script)
+        fitting.append(name)
+    if not fitting:
+        return False
     first = [name for name in fitting if name == "all" or name == f"all.{facts['place'][2]}"]
     opened = [block for block in range(facts["blocks"]) if f"all.{block}" in fitting]
     if len(opened) < facts["blocks"]:
@@ -342,6 +366,7 @@ def _write_path(folder: Folder, given: Given, page: _Page, start: _Page, files: 
         "first": [f"path-{name}" for name in ("all", f"all.{block}") if name in fitting],
         "later": later,
     }
+    return True
 
 
 def _chunk(path: Path, name: str) -> bytes:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
+from components.command_line.commands.operating import site
 from components.errors import InputError
-from dashboard.website.files import MARK, Folder, in_parts, packed, script_of
+from dashboard import caching
+from dashboard.declared.stops import VIEW
+from dashboard.ui.whole_path.packed import Path as WholePath
+from dashboard.ui.whole_path.packed import facts_of
+from dashboard.ui.whole_path.packed import packed as packed_path
+from dashboard.website import recording, writing
+from dashboard.website.files import MARK, PARTS, Folder, in_parts, packed, script_of
 from dashboard.website.pages import MOST_SENTENCES, PAGES, Given, why_left_out
+from dashboard.website.recording import Drawn, Recorder
 from tests.components.command_line.in_process import run
 
 
@@ -82,3 +94,92 @@ def test_packed_data_are_read_back_as_the_page_reads_them() -> None:
     assert [b"".join(state) for state in parts] == states
     assert [state[1:] for state in parts] == [[b"cells", b"\x07"], [b"cells", b"\n"]]
     assert script_of("block", data).count("\n") == 1
+
+
+def drawn_from(script: str, monkeypatch: pytest.MonkeyPatch) -> recording.Drawn:
+    """What is recorded of a page with this script."""
+    monkeypatch.setattr(Recorder, "_opened", lambda *_: AppTest.from_string(script))
+    return Recorder("hits", {}).drawn({})
+
+
+def test_an_error_on_a_page_is_no_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "import streamlit as st\nst.markdown('Six hits.')\n"
+    assert "Six hits." in drawn_from(said, monkeypatch).markup
+    assert "Nothing is near" in drawn_from(f"{said}st.info('Nothing is near.')", monkeypatch).markup
+    with pytest.raises(InputError, match=r"“hits” cannot be drawn\. It failed: no memory\."):
+        drawn_from(f"{said}st.error('**It failed:** no memory.')", monkeypatch)
+
+
+def test_a_page_whose_work_does_not_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    finished = threading.Event()
+    finished.set()
+    runs_left = [1]
+    job = SimpleNamespace(title="Reading the corpus", finished=finished)
+
+    def under_way() -> tuple[SimpleNamespace, ...]:
+        runs_left[0] -= 1
+        return (job,) if runs_left[0] >= 0 else ()
+
+    monkeypatch.setattr(recording, "MOST_RUNS", 3)
+    monkeypatch.setattr(caching, "queue", lambda: SimpleNamespace(under_way=under_way))
+    said = "import streamlit as st\nst.markdown('Half of it.')"
+    assert "Half of it." in drawn_from(said, monkeypatch).markup  # it ended after one run
+    runs_left[0] = 3
+    with pytest.raises(InputError, match="work was still under way: Reading the corpus"):
+        drawn_from(said, monkeypatch)
+
+
+def test_a_path_without_room_is_left_out_and_a_larger_site_says_so(
+    embedded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = facts_of(WholePath(embedded, ["Money in the bank."], None))
+    facts |= {"place": ["look", 0, 0, 0, False], "decisive": None, "stops": ["look"]}
+    figures = {
+        VIEW: [{"part": "path", "bytes": packed_path(facts, {})}],
+        "block": [{"part": "plot", "data": [], "layout": {}}],
+        "home": [],
+    }
+
+    class Stored:
+        """Views whose figures are at hand."""
+
+        def __init__(self, view: str, *_: object) -> None:
+            self.view = view
+
+        def drawn(self, _: object) -> Drawn:
+            code = {"html": "", "css": "", "js": "export default function () {}"}
+            return Drawn(figures=figures[self.view], parts={VIEW: {"path": code}}.get(self.view, {}))
+
+    monkeypatch.setattr(writing, "Recorder", Stored)
+    monkeypatch.setattr(writing, "PAGES", [page for page in PAGES if page.view in figures])
+    monkeypatch.setattr(writing, "MOST_BYTES", 1_000_000)
+    written = writing.write(tmp_path / "site", Given(embedded, ["Money in the bank."]))
+    assert written.pages == ["index.html", "block.html"]
+    assert written.left_out == {"The whole path": "its numbers have no room in 1.00 MB"}
+    texts = {path.name: path.read_text() for path in written.folder.rglob("*.*") if path.is_file()}
+    assert not [name for name in texts if name.startswith("path")]
+    assert "Not in this site: The whole path: its numbers have no room in 1.00 MB" in texts["index.html"]
+    linked = set(re.findall(r'(?:href|src)="([^":]+\.(?:html|js))"', texts["index.html"] + texts["block.html"]))
+    assert {name for name in linked if not (written.folder / name).is_file()} == set()
+    assert f"{PARTS}/parts.js" in linked
+    assert '"path": {' not in texts["parts.js"]
+    assert written.bytes == sum(len(text.encode()) for name, text in texts.items() if name != MARK) > 1_000_000
+    (note,) = written.to_json()["notes"]
+    assert note.endswith("a site should have less than 1.00 MB: fewer or shorter sentences make it smaller.")
+
+
+def test_the_model_is_that_of_the_folder_in_which_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, str]] = []
+
+    def answer(question: dict[str, str]) -> dict[str, object]:
+        asked.append(question)
+        return {"pages": ["index.html"], "bytes": 12, "left_out": {}, "notes": ["It is large."]}
+
+    monkeypatch.setattr(site, "_asked", answer)
+    (tmp_path / "model").mkdir()
+    monkeypatch.chdir(tmp_path)
+    done = run("site", "out", "--model", "./model")
+    assert (done.returncode, "It is large." in done.stderr) == (0, True), done.stderr
+    assert [(of["model"], of["out"]) for of in asked] == [(str(tmp_path / "model"), str(tmp_path / "out"))]

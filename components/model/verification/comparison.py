@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from components.arrays import Float32, Float64
-from components.errors import InputError, ModelError
+from components.errors import InputError, ModelError, UserError
 from components.jobs import IsCancelled
 from components.model import loader
 from components.model.device import free_memory
@@ -64,7 +64,7 @@ class Verification:
     differences: tuple[Difference, ...] = ()
     not_applied: tuple[str, ...] = ()
     why_not: str = ""
-    first_step: str = ""  # where the two computations part, of a model that differs
+    first_step: str = ""  # where the two computations part, of a model that differs, or why that is not known
     sizes: tuple[int, int] = (
         0,
         0,
@@ -164,8 +164,12 @@ def verify(backend: Backend, texts: Sequence[str] = TEXTS, is_cancelled: IsCance
     if result.is_equal:
         return result
     worst, steps = result.worst, dict[str, Float32]()
-    reference_vectors(files, name, backend.weight_bytes, [worst.text], [worst.role], is_cancelled, steps=steps)
-    return replace(result, first_step=first_step(backend, worst.text, worst.role, steps, SAME))
+    try:
+        reference_vectors(files, name, backend.weight_bytes, [worst.text], [worst.role], is_cancelled, steps=steps)
+        said = first_step(backend, worst.text, worst.role, steps, SAME)
+    except UserError as problem:  # the vectors differ all the same
+        said = f"Where the two computations part is not known: {problem.problem}"
+    return replace(result, first_step=said)
 
 
 def own_vectors(

@@ -25,7 +25,7 @@ def first_step(backend: Backend, text: str, role: str, theirs: Mapping[str, Floa
     """Where the computations part, in a sentence or two; "" for a model whose steps are not these.
 
     `theirs` is what the library's modules hand on (see components.model.verification.process), and vectors that differ by
-    less than `same` of their length are equal.
+    less than `same` of their length are equal. Raises UserError for a text or a model of which no pass is kept.
     """
     tokens = next((values for key, values in theirs.items() if key.startswith(TOKENS)), None)
     ids = theirs.get(f"{PIECES} 0")
@@ -53,10 +53,12 @@ def first_step(backend: Backend, text: str, role: str, theirs: Mapping[str, Floa
     pooled = next((values for key, values in theirs.items() if key.startswith(TEXT)), None)
     plain = {"mean": found.mean(axis=0), "cls": found[0], "max": found.max(axis=0), "last": found[-1]}
     named = [name for name, values in plain.items() if pooled is not None and _apart(pooled, values) <= same]
-    if pooled is None or not named:
+    mode = backend.own_pooling
+    if (
+        not named or mode not in plain
+    ):  # a pooling of the model's own, such as one without a prompt's tokens, is not among these
         return f"{before}; the pooling or what follows it differs first. Look at modules.json and its folders."
-    mode = backend.own_pooling if backend.own_pooling in plain else ""
-    if mode and mode not in named:
+    if mode not in named:
         there, here = (MODE_NAMES[MODES[cast("Pooling", name)]] for name in (named[0], mode))
         return f"{before}; the pooling differs first: there the {there}, here the {here}."
     return (

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -38,14 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    parse_model(options.model)
+    spec = parse_model(options.model)
     sentences = None
     if options.sentences is not None:
         from components.retrieval.corpora.corpus import read_corpus
 
         corpus = read_corpus(options.sentences, options.sentences.name, limits=shared.limits_of(options))
         sentences = list(corpus.texts)
-    answer = _asked({"out": str(options.out.absolute()), "model": options.model, "sentences": sentences})
+    # The key of a folder is its whole path: the process that is asked runs in another folder.
+    answer = _asked({"out": str(options.out.absolute()), "model": spec.key, "sentences": sentences})
     if "problem" in answer:
         raise InputError(*answer["problem"])
     if options.json != "-":
@@ -54,6 +54,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         )
     for name, reason in answer["left_out"].items():
         shared.note(f"Not in the site: {name} ({reason}).")
+    for sentence in answer["notes"]:
+        shared.note(sentence)
     return answer
 
 
@@ -62,10 +64,8 @@ def _asked(question: dict[str, Any]) -> dict[str, Any]:
     process = subprocess.Popen(
         [sys.executable, "-m", WRITER],
         cwd=ASSETS.parent,
-        env={
-            **os.environ,
-            operator_settings.WARM_UP.variable: "0",
-        },  # nothing is computed that no view of the site shows
+        # Nothing is computed that no view of the site shows.
+        env={**operator_settings.environment(), operator_settings.WARM_UP.variable: "0"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -16,6 +16,7 @@ from components.errors import InputError, ModelError
 from components.model.backend import Backend
 from components.model.verification import comparison, process
 from components.model.verification.comparison import TEXTS, Difference, Verification, compared, verify
+from tests.support import decoder_models
 from tests.support.reference import compare_in_this_process
 from tests.support.tiny import dense_module, pooling_module, publish, save_tiny
 
@@ -99,6 +100,54 @@ def test_another_pooling_is_named(folder):
     config.write_text(json.dumps(pooling_module()[1]))
     result = verify(ours)
     assert "there the mean of all tokens, here the vector of the first token." in result.first_step
+
+
+@pytest.mark.parametrize(
+    ("modules", "prompts"),
+    [
+        ([pooling_module("weightedmean_tokens")], {}),
+        ([pooling_module(include_prompt=False)], {"prompts": {"query": "the river bank "}}),
+    ],
+)
+def test_a_pooling_of_the_models_own_is_not_called_equal_unseen(folder, modules, prompts):
+    """The library pools by a plain mean, as one of the poolings that are computed here; the model's own is none of them."""
+    publish(folder, *modules)
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    ours = backend(folder)
+    assert ours.own_pooling == "own"
+    (config,) = folder.glob("*_Pooling/config.json")
+    config.write_text(json.dumps(pooling_module()[1]))
+    result = verify(ours)
+    assert result.is_equal is False
+    assert "; the pooling or what follows it differs first." in result.first_step
+
+
+@pytest.mark.parametrize("case", ["no such pass", "second process", "long text"])
+def test_a_model_differs_also_where_the_step_is_not_known(folder, tmp_path, monkeypatch, case):
+    if case == "no such pass":
+        folder = decoder_models.save_qwen3(tmp_path / "decoder")
+    else:
+        publish(folder, pooling_module("cls_token"))
+    ours = backend(folder)
+    (config,) = folder.glob("*_Pooling/config.json")
+    config.write_text(json.dumps(pooling_module("cls_token" if case == "no such pass" else "mean_tokens")[1]))
+    texts = [TEXTS[0]]
+    if case == "long text":
+        texts = ["the river bank " * 2_000]
+    elif case == "second process":
+        computed = comparison.reference_vectors
+
+        def fails_the_second_time(*given, **named):
+            if "steps" in named:
+                raise ModelError("unsupported", "The library took too long.", "", "")
+            return computed(*given, **named)
+
+        monkeypatch.setattr(comparison, "reference_vectors", fails_the_second_time)
+    result = verify(ours, texts)
+    assert result.is_equal is False
+    assert result.largest_difference > 0.01
+    assert result.first_step.startswith("Where the two computations part is not known: ")
+    assert result.first_step in result.report()
 
 
 def test_other_sizes_differ_and_padding_does_not():

@@ -236,8 +236,8 @@ def test_a_long_query_has_few_repairs_and_is_written_once() -> None:
     whole = query.ljust(LONGEST)
     assert len(each_repair(whole, known, meanings)) == len(found)
     assert each_repair(f"{whole} ", known, meanings) == ()
-    count = 100_000
+    count = 300_000
     started = time.thread_time()
     text = repaired("kb " * count, known, ("abbreviations",), meanings).text
-    assert time.thread_time() - started < 2  # a copy of the query for each word takes half a minute
+    assert time.thread_time() - started < 5  # a copy of the query for each word takes several times as long
     assert text == "b " * count

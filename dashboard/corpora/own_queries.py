@@ -13,6 +13,8 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
+from itertools import count as numbers
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -44,6 +46,8 @@ PASTED = "pasted rows.csv"
 MOST_PASTED = 50_000  # characters
 FEWEST = 2  # rows: a search fails if another text comes before the right one
 QUERY, TEXT = "query", "text"  # the columns of what was pasted
+OWN_QUERY = "own query"  # the column of own queries where another one is called QUERY
+_JOINED = " with own queries.jsonl"  # the end of the name of a corpus that own queries have joined
 MOST_NAMED = 3  # rows that are named because they cannot be used
 LEAST_BEGINNING = 12  # characters that name a text
 # The first that a row has. Each begins where white space or hyphens begin: else every one of many would look at all others.
@@ -84,8 +88,8 @@ def all_ways(corpus: Corpus, where: str, go_to: GoTo) -> None:
             uploads.CORPUS, "A table with queries and their right texts or ids", key=f"{where}_file"
         )
         if file is not None:
-            _uploaded(file, where, go_to, corpus)
-    _paste(where, go_to, corpus)
+            messages.guarded(lambda: _uploaded(file, where, go_to, corpus), "reading your queries")
+    messages.guarded(lambda: _paste(where, go_to, corpus), "reading your rows")
     judged = marks.judgements(corpus).marks
     marked = [(query, row) for query, own in judged.items() for row, is_right in own.items() if is_right]
     if marked:
@@ -102,12 +106,16 @@ def _paste(where: str, go_to: GoTo, corpus: Corpus | None = None) -> None:
         placeholder=_EXAMPLE,
         max_chars=MOST_PASTED,
     )
-    found: list[tuple[str, int]] = []
+    found: list[tuple[str, int]] | None = []  # None: the rows are wrong
     if corpus is not None and typed.strip():
-        found = _read_out(corpus, pasted_rows(typed))
+        try:
+            found = _read_out(corpus, pasted_rows(typed))
+        except InputError as problem:
+            found = None
+            messages.explain(problem, "reading your rows")
     if corpus is None or not access.uploads_allowed():  # else the uploader says it
         st.caption(uploads.how_long_kept())
-    if st.button("Find the failed queries", key=f"{where}_rows_use", type="primary"):
+    if st.button("Find the failed queries", key=f"{where}_rows_use", type="primary") and found is not None:
         if corpus is not None and found:
             _join(corpus, found, go_to)
         _open_table(as_table(typed), PASTED, TEXT, QUERY, go_to)
@@ -154,21 +162,39 @@ def rows_named(corpus: Corpus, names: Sequence[str]) -> list[int | None]:
 
 
 def with_queries(corpus: Corpus, asked: Sequence[tuple[str, int]]) -> tuple[bytes, str]:
-    """A corpus as JSON lines with a further column, whose name is returned: queries with the rows of their right texts.
+    """A corpus as JSON lines with its column of own queries, whose name is returned; `asked`: queries with the rows of their
+    right texts.
 
-    A text with several queries is repeated; equal texts are one text wherever ranks are counted.
+    They join the own queries that the corpus has already; one that it has gets the texts asked for now, and no others. A text
+    with several queries is repeated; equal texts are one text wherever ranks are counted.
     """
-    column = next(
-        name for name in (QUERY, "own query", "own query 2") if name not in {*corpus.columns, _text_of(corpus)}
-    )
+    column, texts = _own_column(corpus), corpus.texts
+    right: dict[str, set[str]] = {}
+    for query, row in asked:
+        right.setdefault(query.strip(), set()).add(texts[row])
+    earlier = [(query, row) for row, query in enumerate(corpus.columns.get(column, ())) if query.strip()]
+    kept = [(query, row) for query, row in earlier if texts[row] in right.get(query.strip(), {texts[row]})]
+    known = {(query.strip(), texts[row]) for query, row in kept}
     of_row: dict[int, list[str]] = {}
-    for query, row in dict.fromkeys(asked):
+    for query, row in (
+        *kept,
+        *(pair for pair in dict.fromkeys(asked) if (pair[0].strip(), texts[pair[1]]) not in known),
+    ):
         of_row.setdefault(row, []).append(query)
     lines = []
-    for row, text in enumerate(corpus.texts):
-        others = {name: values[row] for name, values in corpus.columns.items()}
-        lines += [{_text_of(corpus): text, **others, column: query} for query in of_row.get(row, [""])]
+    for row, text in enumerate(texts):
+        others = {name: values[row] for name, values in corpus.columns.items() if name != column}
+        lines += [{_text_of(corpus): text, column: query, **others} for query in of_row.get(row, [""])]
     return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode(errors="replace"), column
+
+
+def _own_column(corpus: Corpus) -> str:
+    """The column with a corpus's own queries: its first one if some have joined it, else one that it does not have yet."""
+    first = next(iter(corpus.columns), "")
+    if corpus.name.endswith(_JOINED) and first.startswith((QUERY, OWN_QUERY)):
+        return first
+    names = chain((QUERY, OWN_QUERY), (f"{OWN_QUERY} {number}" for number in numbers(2)))
+    return next(name for name in names if name not in {*corpus.columns, _text_of(corpus)})
 
 
 def _text_of(corpus: Corpus) -> str:
@@ -178,9 +204,7 @@ def _text_of(corpus: Corpus) -> str:
 def _join(corpus: Corpus, asked: Sequence[tuple[str, int]], go_to: GoTo) -> None:
     """Let queries join a corpus, and show those that fail."""
     content, column = with_queries(corpus, asked)
-    name = f"{corpus.name.removesuffix('.jsonl')} with own queries.jsonl".replace(
-        "with own queries with own", "with own"
-    )
+    name = corpus.name if corpus.name.endswith(_JOINED) else f"{corpus.name.removesuffix('.jsonl')}{_JOINED}"
     _open_table(content, name, _text_of(corpus), column, go_to)
 
 
@@ -291,8 +315,8 @@ def _corpus_of(file: UploadedFile, key: str, column: str | None) -> Corpus | Non
 def _offer_documents(file: UploadedFile, key: str, where: str, go_to: GoTo) -> None:
     """Documents without queries, as in BEIR's corpus.jsonl: they can be searched, but no query of theirs can fail."""
     st.caption(
-        f"**{messages.escape(uploads.file_names(key))}** holds documents with titles and no queries. Evaluate reads it with "
-        "its queries and judgements."
+        f"**{messages.escape(uploads.file_names(key))}** holds documents with titles and no queries. Diagnose's “Graded "
+        "relevance” reads it with its queries and judgements."
     )
     if not st.button("Search these documents", key=f"{where}_documents_use", type="primary"):
         return

@@ -67,7 +67,8 @@ def test_what_is_no_table_is_said(typed: str, said: str) -> None:
     [
         ("query,text\na b,c d\n", ("text", "query")),
         ("compressed,sentence,topic\na b,c d,x y\n", ("sentence", "compressed")),
-        ("question,answer\nWho is it?,It is him\n", ("", "")),
+        ("question,answer\nWho is it?,It is him\n", ("answer", "question")),
+        ("first,second\nWho is it?,It is him\n", ("", "")),
         ("query,answer\nWho is it?,It is him\n", ("answer", "query")),
         ("id,text\n1,c d\n", ("text", "")),
     ],
@@ -102,6 +103,34 @@ def test_rows_name_texts_of_a_corpus_and_their_queries_join_it() -> None:
     assert pairs_of_corpus(joined, column).documents.texts == corpus.texts[:2]
 
 
+def test_further_queries_join_those_that_a_corpus_has_and_a_repeated_one_is_put_right() -> None:
+    corpus = Corpus("help.jsonl", ("Damaged goods.", "Ending a plan.", "Lost parcels."), {"own query": ("a", "b", "")})
+    name = "help with own queries.jsonl"
+    asked = [("broken", 0), ("crushed", 0), ("cancel", 2)]
+    content, column = own_queries.with_queries(corpus, asked)
+    joined = reading.read_corpus(content, name, "text")
+    assert own_queries.with_queries(joined, [*asked[:2], ("cancel", 3)]) == (
+        content,
+        column,
+    )  # nothing new: the same corpus
+    for query, row in [("cancel", 2), ("where is it", 3), ("damaged", 2), ("again", 0)]:  # one at a time
+        content, column = own_queries.with_queries(joined, [(query, row)])
+        joined = reading.read_corpus(content, name, "text")
+    assert column == "query"
+    assert joined.columns["own query"] == ("a", "a", "a", "b", "b", "")  # the file's own column
+    found = zip(joined.columns["query"], joined.texts, strict=True)
+    assert sorted(pair for pair in found if pair[0]) == [
+        ("again", "Damaged goods."),
+        ("broken", "Damaged goods."),
+        ("cancel", "Ending a plan."),
+        ("crushed", "Damaged goods."),
+        ("damaged", "Ending a plan."),
+        ("where is it", "Lost parcels."),
+    ]
+    with_all = Corpus("a.jsonl", ("x",), {"query": ("",), "own query": ("",), "own query 2": ("",)})
+    assert own_queries.with_queries(with_all, [("y", 0)])[1] == "own query 3"
+
+
 def test_pasted_ids_and_marks_join_the_corpus_on_diagnose(open_page: Open) -> None:
     corpus = Corpus("help.csv", ("Damaged goods.", "Ending a plan.", "Lost parcels."), {"id": ("K-1", "K-2", "K-3")})
     key = current.key_of(corpus)
@@ -115,6 +144,12 @@ def test_pasted_ids_and_marks_join_the_corpus_on_diagnose(open_page: Open) -> No
     assert joined is not None
     assert (joined.columns["query"], joined.columns["id"]) == (("", "cancel", ""), ("K-1", "K-2", "K-3"))
     where = f"own_queries_{app.session_state['corpus']}"[:24]
+    app.session_state["_judgements"] = {joined.content_hash: judged}
+    app.text_area(key=f"{where}_rows").set_value("no row").run()
+    assert "Row 1 is no query with a text" in app.error[0].value
+    assert {button.key for button in app.button} >= {f"{where}_rows_use", f"{where}_marks"}
+    app.button(key=f"{where}_rows_use").click().run()
+    assert len(app.error) == 1
     app.text_area(key=f"{where}_rows").set_value("where is it > K-3\nit broke > K-1\nhello > K-9").run()
     assert "3 rows, 2 with a right text of" in texts(app)
     assert "Row 3 names “K-9”, which the corpus lacks." in "".join(item.value for item in app.caption)
@@ -122,8 +157,8 @@ def test_pasted_ids_and_marks_join_the_corpus_on_diagnose(open_page: Open) -> No
     assert not app.exception
     joined = caching.corpora().find(app.session_state["corpus"])
     assert joined is not None
-    assert (joined.name, app.session_state["query_column"]) == ("help.csv with own queries.jsonl", "own query")
-    assert joined.columns["own query"] == ("it broke", "", "where is it")
+    assert (joined.name, app.session_state["query_column"]) == ("help.csv with own queries.jsonl", "query")
+    assert joined.columns["query"] == ("it broke", "cancel", "where is it")
     source = current.source_of(app.session_state["corpus"])  # it can be read again, also after a restart
     assert source is not None
     assert source.read(lambda: False).columns == joined.columns
@@ -187,14 +222,14 @@ def test_a_dropped_table_leads_to_them_at_once_where_its_columns_say_it(open_pag
 
 def test_a_table_whose_columns_say_nothing_is_asked_about(open_page: Open) -> None:
     app = open_page("home")
-    content = b"number,question,answer\n1,Who came in?,It was him\n2,Who left then?,It was her\n"
+    content = b"number,first,second\n1,Who came in?,It was him\n2,Who left then?,It was her\n"
     app.file_uploader(key="start_file").set_value(("mine.csv", content, "text/csv"))
     app = at_rest(app.run())
     assert [title.value for title in app.title] == ["See what BERT makes of your words"]
-    app.selectbox(key="start_text").set_value("answer")
-    app.selectbox(key="start_query").set_value("question")
+    app.selectbox(key="start_text").set_value("second")
+    app.selectbox(key="start_query").set_value("first")
     app = at_rest(app.button(key="start_file_use").click().run())
-    assert app.session_state["query_column"] == "question"
+    assert app.session_state["query_column"] == "first"
     corpus = caching.corpora().find(app.session_state["corpus"])
     assert corpus is not None
     assert corpus.texts == ("It was him", "It was her")

@@ -116,7 +116,7 @@ def _told(reading: Reading) -> None:
     if reading.preview:
         rows = [
             {
-                "row": str(row.row),
+                "row": row.row,
                 "as it stands in the file": row.given,
                 "read as": "  ·  ".join(f"{ours}: {text}" for ours, text in row.read.items())
                 or f"left out: {row.reason}",

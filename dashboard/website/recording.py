@@ -106,7 +106,7 @@ class Recorder:
 def refused(drawn: Drawn, part: str, name: str) -> None:
     """Raises InputError for a page that did not draw what it is about, with what it says instead."""
     if drawn.first(part) is None:
-        raise _not_drawn(name, to_text(re.sub(r"<[^>]*>", " ", drawn.markup)))
+        raise _not_drawn(name, to_text(re.sub(r"<[^<>]*>", " ", drawn.markup)))
 
 
 def _not_drawn(name: str, said: str) -> InputError:
@@ -200,7 +200,7 @@ class _Reader:
     def _text(self, said: str) -> str:
         is_finding = said.startswith(":material/insights:")
         if is_finding and not self.drawn.finding:
-            self.drawn.finding = " ".join(html.unescape(re.sub(r"<[^>]*>", "", to_html(said))).split())
+            self.drawn.finding = " ".join(html.unescape(re.sub(r"<[^<>]*>", "", to_html(said))).split())
         return f'<div class="finding">{_lines(said)}</div>' if is_finding else f"<div>{_lines(said)}</div>"
 
     def _plot(self, proto: Any, key: str) -> str:

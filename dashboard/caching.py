@@ -468,6 +468,13 @@ pair_sets: Callable[[], CachePart[Pairs]] = partial(_of_kind, "pairs")  # querie
 searched_corpora: Callable[[], CachePart[SearchedCorpus]] = partial(
     _of_kind, "searched corpora"
 )  # by corpus and column
+id_columns: Callable[[], CachePart[str]] = partial(_of_kind, "id columns")  # their names, by corpus
+# By corpus and column: the values of other columns by which queries can be chosen.
+query_parts: Callable[[], CachePart[dict[str, str]]] = partial(_of_kind, "query parts")
+# By corpus: ids to rows, texts to rows, and these texts in order.
+text_names: Callable[[], CachePart[tuple[dict[str, int], dict[str, int], list[str]]]] = partial(
+    _of_kind, "names of texts"
+)
 graded_files: Callable[[], CachePart[FieldedSet]] = partial(_of_kind, "graded files")  # by upload or path
 graded_sets: Callable[[], CachePart[GradedSet]] = partial(_of_kind, "graded sets")  # by files and the chosen fields
 scored_pairs: Callable[[], CachePart[ScoredPairs]] = partial(_of_kind, "scored pairs")  # by upload

@@ -26,7 +26,6 @@ from components.retrieval.corpora.column_names import is_question
 from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.corpora.readers.separated_rows import DialectChoice
-from components.retrieval.index.build import columns_hash
 from components.snippets import code
 from dashboard import access, caching, state
 from dashboard.corpora import uploads
@@ -240,11 +239,17 @@ def topics(corpus: Corpus, most: int | None = None) -> Sequence[str] | None:
 def own_ids(corpus: Corpus) -> Sequence[str]:
     """What the corpus calls its sentences: a column of short texts whose name says so, different for different sentences;
     empty where there is none."""
+    name = caching.id_columns().get(key_of(corpus), lambda: _id_column(corpus))
+    return corpus.columns[name] if name else ()
+
+
+def _id_column(corpus: Corpus) -> str:
+    """The name of the column of `own_ids`; empty where there is none."""
     for name, values in corpus.columns.items():
         is_named = name.strip().lower() in ID_COLUMNS and all(0 < len(value.strip()) <= MOST_OF_ID for value in values)
         if is_named and len(set(zip(values, corpus.texts, strict=True))) == len(set(values)):
-            return values
-    return ()
+            return name
+    return ""
 
 
 def own_rows(corpus: Corpus, query: str) -> tuple[int, ...]:
@@ -261,5 +266,5 @@ def own_rows(corpus: Corpus, query: str) -> tuple[int, ...]:
 
 def key_of(corpus: Corpus) -> str:
     """The key of a corpus in sessions and addresses, made of its texts, columns and name."""
-    digest = hashlib.sha256(f"{corpus.content_hash} {columns_hash(corpus)} {corpus.name}".encode())
+    digest = hashlib.sha256(f"{corpus.content_hash} {corpus.columns_hash} {corpus.name}".encode())
     return digest.hexdigest()[:KEY_LENGTH]

@@ -140,13 +140,7 @@ def _read_out(corpus: Corpus, rows: Sequence[Row]) -> list[tuple[str, int]]:
 
 def rows_named(corpus: Corpus, names: Sequence[str]) -> list[int | None]:
     """The row of the text that each name names: an own id, the whole text, or a beginning that no other text has; else None."""
-    ids: dict[str, int] = {}
-    for row, own in enumerate(current.own_ids(corpus)):
-        ids.setdefault(own.strip().casefold(), row)
-    texts: dict[str, int] = {}
-    for row, text in enumerate(corpus.texts):
-        texts.setdefault(" ".join(text.split()).casefold(), row)
-    in_order = sorted(texts)
+    ids, texts, in_order = caching.text_names().get(current.key_of(corpus), lambda: _names_of(corpus))
 
     def row_of(name: str) -> int | None:
         folded = " ".join(name.split()).casefold()
@@ -159,6 +153,17 @@ def rows_named(corpus: Corpus, names: Sequence[str]) -> list[int | None]:
         return texts[fitting[0]] if len(fitting) == 1 else None
 
     return [row_of(name) for name in names]
+
+
+def _names_of(corpus: Corpus) -> tuple[dict[str, int], dict[str, int], list[str]]:
+    """The own ids and the texts of a corpus as they are compared, each with its first row, and these texts in order."""
+    ids: dict[str, int] = {}
+    for row, own in enumerate(current.own_ids(corpus)):
+        ids.setdefault(own.strip().casefold(), row)
+    texts: dict[str, int] = {}
+    for row, text in enumerate(corpus.texts):
+        texts.setdefault(" ".join(text.split()).casefold(), row)
+    return ids, texts, sorted(texts)
 
 
 def with_queries(corpus: Corpus, asked: Sequence[tuple[str, int]]) -> tuple[bytes, str]:

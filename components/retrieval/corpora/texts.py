@@ -72,6 +72,17 @@ class Texts:
         return hash_of(self.texts)
 
     @cached_property
+    def columns_hash(self) -> str:
+        """SHA-256 of the names and contents of the other columns; empty if there are none."""
+        if not self.columns:
+            return ""
+        digest = hashlib.sha256()
+        for name, values in sorted(self.columns.items()):
+            for part in (name, *values):
+                digest.update(len(part).to_bytes(8, "little") + part.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+    @cached_property
     def nbytes(self) -> int:
         """Bytes of memory of the texts and the other columns, about."""
         return sum(map(memory_of_texts, (self.texts, *self.columns.values())))

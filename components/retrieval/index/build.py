@@ -10,7 +10,6 @@ an index.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -47,17 +46,6 @@ def needed_bytes(sentences: int, dim: int, options: EmbedOptions, dtype: DType) 
     return sentences * bytes_per_vector * len(options.layers) * len(options.poolings)
 
 
-def columns_hash(corpus: Texts) -> str:
-    """SHA-256 of the names and contents of the other columns; empty if there are none."""
-    if not corpus.columns:
-        return ""
-    digest = hashlib.sha256()
-    for name, values in sorted(corpus.columns.items()):
-        for part in (name, *values):
-            digest.update(len(part).to_bytes(8, "little") + part.encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
-
-
 def planned(backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) -> IndexInfo:
     """What the manifest of an index will say, without the counts of tokens. Raises InputError for another number format.
 
@@ -76,7 +64,7 @@ def planned(backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) 
         corpus=corpus.name,
         corpus_hash=corpus.content_hash,
         columns=tuple(corpus.columns),
-        columns_hash=columns_hash(corpus),
+        columns_hash=corpus.columns_hash,
     )
 
 

@@ -15,7 +15,6 @@ from dashboard.corpora import current, own_queries
 from dashboard.jobs import embedding, failures
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.failures import Searched
-from dashboard.jobs.requests import NotReady
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
@@ -96,19 +95,19 @@ def _failed(
     `places` are those of the right text of a typed query, and of the choice of a failed query.
     """
     cause = str(state.get("failure_cause")).replace("-", " ")
-    with st.container(key="failed_search"):
+    search, below = st.container(key="failed_search"), st.container()
+    with search:
         above = st.container()
         left, right = st.columns([5, 7], gap="medium")
         with left:
             place = st.container()
-            traits, causes, not_ready = None, None, None
+            traits = None
             with frame.figure("traits"):
                 traits = failures.traits_of(searched)
-            if cause != "all":
-                try:
-                    causes = _causes(searched, found)
-                except NotReady as problem:  # said below, where the trait was chosen
-                    not_ready = problem.with_traceback(None)
+    causes = None
+    if cause != "all":  # the list is made by them
+        causes = _of_rivals(searched, found, below)
+    with search:
         trait = str(state.get("failed_trait"))
         if trait not in TRAITS or traits is None:
             trait = ""
@@ -125,16 +124,19 @@ def _failed(
             words = failed_case.begin(replace(case, traits=chosen.traits_of(case.query)))
         debugger_table.all_of_them(chosen, placings)
         failed_case.further(case, words)
-    figures.subheader("What the rivals of failed queries share")
-    with frame.figure("failed_queries"):
-        if not_ready is not None:
-            raise not_ready
-        debugger_table.of_rivals(searched, found, causes or _causes(searched, found))
+    if cause == "all":
+        _of_rivals(searched, found, below)
 
 
-def _causes(searched: Searched, found: Failures) -> tuple[Causes, Causes]:
-    """The traits of the rivals of the failed queries, and of the others. Raises NotReady."""
-    return failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
+def _of_rivals(searched: Searched, found: Failures, place: DeltaGenerator) -> tuple[Causes, Causes] | None:
+    """Draw the traits of the rivals of the failed queries and of the others, which are returned; None until they are known."""
+    both = None
+    with place:
+        figures.subheader("What the rivals of failed queries share")
+        with frame.figure("failed_queries"):
+            both = failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
+            debugger_table.of_rivals(searched, found, both)
+    return both
 
 
 def _query_field() -> str:

@@ -17,7 +17,7 @@ import streamlit as st
 from components.retrieval.failures.causes import CAUSES, telling
 from components.retrieval.failures.traits import TRAITS, Traits, compared
 from components.snippets import why as snippets
-from dashboard import state
+from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import failures
 from dashboard.ui import browser, controls, figures
@@ -117,12 +117,19 @@ def _query(corpus: SearchedCorpus, item: Placing) -> str:
 
 def parts_of(corpus: Corpus, column: str | None) -> dict[str, str]:
     """Parts of the queries by the value of a column, each with its name: "team=billing" is "team: billing"."""
+    key = (current.key_of(corpus), column)
+    return caching.query_parts().get(key, lambda: _parts_of(corpus, column))
+
+
+def _parts_of(corpus: Corpus, column: str | None) -> dict[str, str]:
     found: dict[str, str] = {}
     own = current.own_ids(corpus)
     for name, values in corpus.columns.items():
-        different = sorted({value.strip() for value in values if 0 < len(value.strip()) <= MOST_CHARACTERS})
-        if name != column and values is not own and "=" not in name and 1 < len(different) <= MOST_VALUES:
-            found |= {f"{name}={value}": f"{name}: {value[:40]}" for value in different}
+        if name == column or values is own or "=" in name:
+            continue
+        different = {value.strip() for value in set(values) if 0 < len(value.strip()) <= MOST_CHARACTERS}
+        if 1 < len(different) <= MOST_VALUES:
+            found |= {f"{name}={value}": f"{name}: {value[:40]}" for value in sorted(different)}
     return found if len(found) <= MOST_PARTS else {}
 
 

@@ -23,7 +23,7 @@ from components.retrieval.failures.failed_queries import Failures, Placing
 from components.retrieval.failures.traits import ONLY_FAILURES, Traits, traits_of
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
-from dashboard.corpora import current
+from dashboard.corpora import current, own_queries
 from dashboard.jobs import embedding, failures, requests
 from dashboard.views.diagnosis import debugger_table, failed_case, rivals
 from tests.support import tiny
@@ -231,6 +231,27 @@ def test_a_chosen_trait_of_rivals_that_cannot_be_sought_is_said_once(
     )
     assert len(data["rows"]) == len(expected)  # all, and none is said to have the trait
     assert "rival:" not in data["of"]
+
+
+def test_a_corpus_is_walked_once_for_its_ids_its_parts_and_the_names_of_its_texts() -> None:
+    class Walked(tuple[str, ...]):
+        walks = 0
+
+        def __iter__(self) -> Iterator[str]:
+            Walked.walks += 1
+            return super().__iter__()
+
+    ids, teams = Walked(("K-1", "K-2", "K-3")), Walked(("sales", "billing", "sales"))
+    corpus = Corpus("walked", Walked(("One text.", "Another.", "A third.")), {"id": ids, "team": teams})
+
+    def looked_up() -> tuple[object, ...]:
+        parts = debugger_table.parts_of(corpus, None)
+        return current.own_ids(corpus), parts, own_queries.rows_named(corpus, ["k-3", "another.", "no"])
+
+    first = looked_up()
+    walks = Walked.walks
+    assert first == looked_up() == (ids, {"team=billing": "team: billing", "team=sales": "team: sales"}, [2, 1, None])
+    assert Walked.walks == walks
 
 
 def test_the_traits_of_many_queries_are_looked_up_in_one_table() -> None:

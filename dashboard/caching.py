@@ -471,6 +471,8 @@ searched_corpora: Callable[[], CachePart[SearchedCorpus]] = partial(
 id_columns: Callable[[], CachePart[str]] = partial(_of_kind, "id columns")  # their names, by corpus
 # By corpus and column: the values of other columns by which queries can be chosen.
 query_parts: Callable[[], CachePart[dict[str, str]]] = partial(_of_kind, "query parts")
+# By corpus and queries that joined it: the corpus with them, their column, and its upload ("" where it is not kept).
+joined_corpora: Callable[[], CachePart[tuple[Corpus, str, str]]] = partial(_of_kind, "joined corpora")
 # By corpus: ids to rows, texts to rows, and these texts in order.
 text_names: Callable[[], CachePart[tuple[dict[str, int], dict[str, int], list[str]]]] = partial(
     _of_kind, "names of texts"

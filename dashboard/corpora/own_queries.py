@@ -7,6 +7,7 @@ the queries join that corpus.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import re
@@ -49,6 +50,7 @@ QUERY, TEXT = "query", "text"  # the columns of what was pasted
 OWN_QUERY = "own query"  # the column of own queries where another one is called QUERY
 _JOINED = " with own queries.jsonl"  # the end of the name of a corpus that own queries have joined
 MOST_NAMED = 3  # rows that are named because they cannot be used
+_TO_JOIN = "_queries_to_join"  # session key: the corpus, and what `with_queries` is asked
 LEAST_BEGINNING = 12  # characters that name a text
 # The first that a row has. Each begins where white space or hyphens begin: else every one of many would look at all others.
 _BETWEEN = tuple(re.compile(rf"(?<!\s)\s*{sign}\s*") for sign in (r"\t", "→", r"(?:=|(?<!-)-+)?>"))
@@ -95,7 +97,10 @@ def all_ways(corpus: Corpus, where: str, go_to: GoTo) -> None:
     if marked:
         count = counted(len({query for query, _ in marked}), "query that you marked", "queries that you marked")
         if st.button(f"Use {count} in Search", key=f"{where}_marks", icon=":material/check:"):
-            _join(corpus, marked, go_to)
+            st.session_state[_TO_JOIN] = (current.key_of(corpus), tuple(marked))
+    key, asked = st.session_state.get(_TO_JOIN, ("", ()))
+    if key == current.key_of(corpus):
+        _join(corpus, asked, go_to)
 
 
 def _paste(where: str, go_to: GoTo, corpus: Corpus | None = None) -> None:
@@ -117,8 +122,9 @@ def _paste(where: str, go_to: GoTo, corpus: Corpus | None = None) -> None:
         st.caption(uploads.how_long_kept())
     if st.button("Find the failed queries", key=f"{where}_rows_use", type="primary") and found is not None:
         if corpus is not None and found:
-            _join(corpus, found, go_to)
-        _open_table(as_table(typed), PASTED, TEXT, QUERY, go_to)
+            st.session_state[_TO_JOIN] = (current.key_of(corpus), tuple(found))
+        else:
+            _open_table(as_table(typed), go_to)
 
 
 def _read_out(corpus: Corpus, rows: Sequence[Row]) -> list[tuple[str, int]]:
@@ -207,16 +213,41 @@ def _text_of(corpus: Corpus) -> str:
 
 
 def _join(corpus: Corpus, asked: Sequence[tuple[str, int]], go_to: GoTo) -> None:
-    """Let queries join a corpus, and show those that fail."""
+    """Let queries join a corpus, and show those that fail; while the corpus is read with them, its progress is drawn."""
+    joined = None
+    with frame.figure("join_queries"):
+        key = (current.key_of(corpus), hashlib.sha256(repr(asked).encode()).hexdigest())
+        joined = uploads.read_once(caching.joined_corpora(), key, partial(_joined, corpus, asked, caching.person()))
+    if joined is None:
+        return
+    st.session_state.pop(_TO_JOIN, None)
+    read, column, upload = joined
+    if current.key_of(read) == current.key_of(corpus):  # opened again, it would join once more: its file is still here
+        st.caption(f"The corpus has these queries already, in the column “{messages.escape(column)}”.")
+    else:
+        _open(read, column, read.name, upload if uploads.are_kept(upload) else "", _text_of(corpus), go_to)
+
+
+def _joined(
+    corpus: Corpus, asked: Sequence[tuple[str, int]], person: str, is_cancelled: IsCancelled
+) -> tuple[Corpus, str, str]:
+    """A corpus with the queries that join it, their column, and its upload, which is kept for the person."""
     content, column = with_queries(corpus, asked)
     name = corpus.name if corpus.name.endswith(_JOINED) else f"{corpus.name.removesuffix('.jsonl')}{_JOINED}"
-    _open_table(content, name, _text_of(corpus), column, go_to)
+    joined = reading.read_corpus(content, name, _text_of(corpus), is_cancelled=is_cancelled)
+    return joined, column, _kept(content, name, person)
 
 
-def _open_table(content: bytes, name: str, text: str, query: str, go_to: GoTo) -> None:
-    digest = caching.kept_files().keep(content, caching.person())
-    corpus = reading.read_corpus(content, name, text)
-    _open(corpus, query, name, "" if digest is None else f"{name} {digest}", text, go_to)
+def _open_table(content: bytes, go_to: GoTo) -> None:
+    """Open pasted rows."""
+    corpus = reading.read_corpus(content, PASTED, TEXT)
+    _open(corpus, QUERY, PASTED, _kept(content, PASTED, caching.person()), TEXT, go_to)
+
+
+def _kept(content: bytes, name: str, person: str) -> str:
+    """The key of the upload under which the content is kept from now on; "" where it is too large for that."""
+    digest = caching.kept_files().keep(content, person)
+    return "" if digest is None else f"{name} {digest}"
 
 
 def pasted_rows(typed: str) -> list[Row]:
@@ -303,6 +334,7 @@ def _uploaded(file: UploadedFile, where: str, go_to: GoTo, of: Corpus | None = N
         asked = [(typed, row) for typed, row in named_rows if row is not None and typed.strip()]
         if len(asked) == len(corpus):
             _join(of, asked, go_to)
+            return
     _open(corpus, query, corpus.name, key, named, go_to)
 
 

@@ -105,8 +105,11 @@ def _failed(
             with frame.figure("traits"):
                 traits = failures.traits_of(searched)
     causes = None
+    with below:
+        figures.subheader("What the rivals of failed queries share")
     if cause != "all":  # the list is made by them
-        causes = _of_rivals(searched, found, below)
+        with below, frame.figure("failed_queries"):
+            causes = _of_rivals(searched, found)
     with search:
         trait = str(state.get("failed_trait"))
         if trait not in TRAITS or traits is None:
@@ -125,17 +128,14 @@ def _failed(
         debugger_table.all_of_them(chosen, placings)
         failed_case.further(case, words)
     if cause == "all":
-        _of_rivals(searched, found, below)
+        with below, frame.figure("failed_queries"):
+            _of_rivals(searched, found)
 
 
-def _of_rivals(searched: Searched, found: Failures, place: DeltaGenerator) -> tuple[Causes, Causes] | None:
-    """Draw the traits of the rivals of the failed queries and of the others, which are returned; None until they are known."""
-    both = None
-    with place:
-        figures.subheader("What the rivals of failed queries share")
-        with frame.figure("failed_queries"):
-            both = failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
-            debugger_table.of_rivals(searched, found, both)
+def _of_rivals(searched: Searched, found: Failures) -> tuple[Causes, Causes]:
+    """Draw the traits of the rivals of the failed queries and of the others, which are returned. Raises NotReady."""
+    both = failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
+    debugger_table.of_rivals(searched, found, both)
     return both
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import threading
 
 import pytest
 
@@ -131,14 +132,19 @@ def test_further_queries_join_those_that_a_corpus_has_and_a_repeated_one_is_put_
     assert own_queries.with_queries(with_all, [("y", 0)])[1] == "own query 3"
 
 
-def test_pasted_ids_and_marks_join_the_corpus_on_diagnose(open_page: Open) -> None:
+def test_pasted_ids_and_marks_join_the_corpus_on_diagnose(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = Corpus("help.csv", ("Damaged goods.", "Ending a plan.", "Lost parcels."), {"id": ("K-1", "K-2", "K-3")})
     key = current.key_of(corpus)
     caching.corpora().put(key, corpus)
     judged = Judgements().mark("cancel", 1, True).mark("cancel", 0, False)
     app = at_rest(open_page("failed-search", session={"_judgements": {corpus.content_hash: judged}}, corpus=key))
     where = f"own_queries_{key}"[:24]
+    may_go_on, joined_by = threading.Event(), own_queries.with_queries
+    monkeypatch.setattr(own_queries, "with_queries", lambda *given: may_go_on.wait(2) and joined_by(*given))
     app.button(key=f"{where}_marks").click().run()
+    assert "Stop" in [button.label for button in app.button]  # the corpus is read by a job
+    assert app.session_state["corpus"] == key
+    may_go_on.set()
     app = at_rest(app)
     joined = caching.corpora().find(app.session_state["corpus"])
     assert joined is not None
@@ -178,6 +184,11 @@ def test_a_table_of_queries_and_ids_joins_the_corpus_that_has_these_ids(open_pag
     joined = caching.corpora().find(app.session_state["corpus"])
     assert joined is not None
     assert (joined.texts, joined.columns["query"]) == (corpus.texts, ("it is broken", "", "where is my parcel"))
+    key = app.session_state["corpus"]
+    app.file_uploader(key=f"own_queries_{key}"[:24] + "_file").set_value(("queries.csv", content, "text/csv"))
+    app = at_rest(app.run())
+    assert app.session_state["corpus"] == key
+    assert "has these queries already, in the column “query”" in "".join(item.value for item in app.caption)
 
 
 def test_pasted_rows_lead_to_the_failed_queries(open_page: Open) -> None:

@@ -7,7 +7,7 @@ const NARROW = "(max-width: 900px)"; // as in style.css: there the panel lies ov
 const RESULT_WAIT = 300_000, LOOK = 150, CALM = 10; // milliseconds; looks at a page that stays as it is
 const FIRST_LINE = 52; // pixels at the top of the page that the button of the sidebar lies over
 const LEAST = 40; // pixels: lower elements are no results
-const NO_RESULT = ".st-key-page_header, .st-key-lesson_panel, .stExpander";
+const NO_RESULT = ".st-key-page_header, .st-key-path_line, .st-key-lesson_panel, .stExpander";
 let shown = { step: null, answered: false };
 let follows = 0; // the number of the wait for a result that goes on; a new one ends the one before
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,7 +26,6 @@ CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memo
 _TOO_LITTLE = ("out of memory", "ALLOC_FAILED", "can't allocate memory")
 _FAILED = ("CUDA error", "CUDA driver", "HIP error", "MPS backend", "cuDNN error", "CUDNN_STATUS", "CUBLAS_STATUS")
 _lost: set[str] = set()  # accelerators on which this process cannot compute any more
-_looking = threading.Lock()
 
 
 def on_device(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
@@ -148,15 +146,14 @@ def is_lost(device: torch.device) -> bool:
     """Whether an accelerator computes nothing any more, not even one number; found out by trying, after it failed."""
     import torch
 
-    with _looking:
-        if str(device) not in _lost and device.type != "cpu":
-            try:
-                if float(torch.ones(1, device=device).add(1).sum()) != 2:
-                    _lost.add(str(device))
-            except RuntimeError as problem:
-                if not _is_short(problem):
-                    _lost.add(str(device))
-        return str(device) in _lost
+    if str(device) not in _lost and device.type != "cpu":
+        try:
+            if float(torch.ones(1, device=device).add(1).sum()) != 2:
+                _lost.add(str(device))
+        except RuntimeError as problem:
+            if not _is_short(problem):
+                _lost.add(str(device))
+    return str(device) in _lost
 
 
 def lost() -> tuple[str, ...]:

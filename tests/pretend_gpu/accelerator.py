@@ -42,7 +42,9 @@ def _library() -> ctypes.CDLL:
     if found is None or found.origin is None:
         raise RuntimeError("torch is not installed")
     torch_folder = Path(found.origin).parent
-    mark = hashlib.sha256(SOURCE.read_bytes() + (torch_folder / "version.py").read_bytes()).hexdigest()[:16]
+    version = (torch_folder / "version.py").read_bytes()
+    # The library names the folder of torch: another environment has one of its own.
+    mark = hashlib.sha256(SOURCE.read_bytes() + version + bytes(torch_folder)).hexdigest()[:16]
     built = Path(tempfile.gettempdir()) / f"pretend-cuda-{os.getuid()}-{mark}.so"
     if not built.exists():
         part = built.with_suffix(f".{os.getpid()}.so")

@@ -14,6 +14,8 @@ from components.jobs import ReportProgress
 from components.sizes import parse_bytes
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from components.model.backend import Backend
     from components.model.catalog import ModelSpec
     from components.model.embedding.options import EmbedOptions
@@ -395,6 +397,17 @@ def corpus_facts(corpus: Corpus) -> dict[str, Any]:
         "has_header": report.is_named,
         "could_be_read_by": [choice.as_options for choice in report.otherwise],
     }
+
+
+def texts_of(path: Path, options: argparse.Namespace) -> Sequence[str]:
+    """The texts of a file, as the options of a command read it, which is written too. Raises InputError."""
+    from components.retrieval.corpora.corpus import read_corpus
+
+    corpus = read_corpus(
+        path, path.name, options.text_column, options.encoding, limits_of(options), dialect=dialect_of(options)
+    )
+    write_corpus(corpus, "--text-column NAME")
+    return corpus.texts
 
 
 def write_corpus(corpus: Corpus, option: str = "", write: Callable[[str], None] | None = None) -> None:

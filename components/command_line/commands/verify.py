@@ -38,18 +38,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
     texts: Sequence[str] = comparison.TEXTS
     if options.texts is not None:
-        from components.retrieval.corpora.corpus import read_corpus
-
-        corpus = read_corpus(
-            options.texts,
-            options.texts.name,
-            options.text_column,
-            options.encoding,
-            shared.limits_of(options),
-            dialect=shared.dialect_of(options),
-        )
-        shared.write_corpus(corpus, "--text-column NAME")
-        texts = corpus.texts
+        texts = shared.texts_of(options.texts, options)
     comparison.check(texts)
     with shared.progress_bar("Downloading the model", unit="B") as report_progress:
         backend = Backend.load(options.model, device_name=None, progress=report_progress)

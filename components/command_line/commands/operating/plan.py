@@ -91,22 +91,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 def _sample(options: argparse.Namespace) -> Sequence[str]:
     from pathlib import Path
 
-    from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.corpora.demo import demo_sentences
 
     path: str | None = options.sample
     if path is None:
         return demo_sentences()
-    corpus = read_corpus(
-        Path(path),
-        Path(path).name,
-        options.text_column,
-        options.encoding,
-        shared.limits_of(options),
-        dialect=shared.dialect_of(options),
-    )
-    shared.write_corpus(corpus, "--text-column NAME")
-    texts = corpus.texts
+    texts = shared.texts_of(Path(path), options)
     if not len(texts):
         raise InputError(f"{path} has no sentences.", "A rate is measured on some.", "Choose another file.")
     return list(islice(texts, MEASURED))

@@ -269,7 +269,7 @@ def _curve_figure(
             "the same with a nearest by chance",
             "separation of the senses (silhouette)",
         ],
-        "Nearest has the same sense",
+        "Same sense nearest",
         y_title="",
         mark_extremes=False,
     )

@@ -145,7 +145,7 @@ def picture(sets: Sequence[Measured]) -> None:
         for depth in (0, *shown)
     ]
     figures.figure(
-        charts.quality_and_time(points, f"{len(look.first):,} {first.name}: quality and time"),
+        charts.quality_and_time(points, "Quality and time"),
         key="second_look",
         code=NoCode("There is no code for it: the times are those of the machine on which they were measured."),
         alt="Share of queries whose right text comes first, by the time that MaxSim adds to a query",

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 
-PULL, PUSH, PLAIN = theme.GREEN, theme.VERMILION, theme.GREY
+PULL, PUSH, PLAIN = theme.BLUE, theme.ORANGE, theme.GREY  # as the ties of the first rows (row_cards.py)
 _HEIGHT = 330
 _WIDE = (0.0, 9.0)
 _HIGH = (0.0, 6.0)
@@ -110,9 +110,9 @@ def _two_labels(picture: _Picture, hardest_only: bool) -> None:
     picture.circle(2.6, 3.0, 2.1, theme.GREY)
     picture.text(1.0, 0.5, "margin")
     picture.point(2.6, 3.0, "first text", theme.BLUE)
-    picture.point(6.9, 4.7, "label 1: belongs", theme.GREEN)
+    picture.point(6.9, 4.7, "label 1: belongs", PULL)
     picture.arrow((6.5, 4.55), (3.1, 3.2), PULL)
-    picture.point(3.9, 2.0, "label 0", theme.VERMILION, below=True)
+    picture.point(3.9, 2.0, "label 0", PUSH, below=True)
     picture.arrow((4.2, 1.9), (5.6, 1.45), PUSH)
     picture.point(7.3, 1.6, "label 0: far enough", PLAIN, below=True, faint=True)
     if hardest_only:
@@ -149,9 +149,9 @@ def _softmax(picture: _Picture) -> None:
 
 def _triplet(picture: _Picture) -> None:
     picture.point(2.4, 3.0, "anchor", theme.BLUE)
-    picture.point(6.4, 4.8, "positive", theme.GREEN)
+    picture.point(6.4, 4.8, "positive", PULL)
     picture.arrow((6.0, 4.6), (2.95, 3.25), PULL)
-    picture.point(4.2, 1.9, "negative", theme.VERMILION, below=True)
+    picture.point(4.2, 1.9, "negative", PUSH, below=True)
     picture.arrow((4.5, 1.75), (6.6, 0.9), PUSH)
     picture.pulls_and_pushes()
 

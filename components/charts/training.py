@@ -15,6 +15,8 @@ MOST_POINTS = 2_000  # of a curve: more are thinned, since no screen shows them
 CUT_OFF = "#D6246E"
 _INTERVAL = "#5A6270"  # of a bar: seen on the bar and beside it, on a light and on a dark page
 _LOSS_HEIGHT, _ROOM, _LETTER = 400, 74, 8.6  # pixels: of the loss, beside the end of a line for a number, of a letter
+# Of the texts of a row: what is searched with, what belongs to it, what is pushed apart.
+_SIDES = (theme.BLUE, theme.GREEN, theme.ORANGE, *theme.PALETTE[3:])
 _HEIGHT, _LOW = 330, 230  # pixels; the low one leaves room for a row of the data below it
 
 
@@ -242,7 +244,7 @@ def length_histogram(
             y=counts,
             width=width,
             name=theme.plain(name),
-            marker={"color": theme.PALETTE[index], "line": {"width": 0}},
+            marker={"color": _SIDES[index % len(_SIDES)], "line": {"width": 0}},
             opacity=0.75,
             customdata=np.stack([low, high], axis=1),
             hovertemplate=f"{theme.plain(name)}: %{{y:,}} {counted} of %{{customdata[0]}} to %{{customdata[1]}} tokens"
@@ -274,42 +276,72 @@ def before_after_bars(
     after: np.ndarray,
     title: str,
     *,
-    y_title: str,
+    quantity: str,
     unit: str = "",
     before_name: str = "before",
     untouched: np.ndarray | None = None,
     untouched_name: str = "untouched",
+    guessing: float | None = None,
 ) -> go.Figure:
-    """Measures of two models beside each other, each [measure, 3] as value, lower and upper end of its interval.
+    """Measures of two models as bars below each other, each [measure, 3] as value, lower and upper end of its interval.
 
     `untouched` are those of a third model, which is neither of the two. Arrays [measure, 1] have values without intervals.
+    Values stand at the right, where no interval crosses them. At `guessing`, what chance gives, stands a dashed line.
     """
     has_intervals = before.shape[1] == 3
     figure = go.Figure()
     bars = [(before_name, before, theme.GREY), ("after", after, theme.BLUE)]
     if untouched is not None:
         bars.append((untouched_name, untouched, theme.GREEN))
-    for name, values, colour in bars:
+    wide = 0.8 / len(bars)
+    for place, (name, values, colour) in enumerate(bars):
+        rows = np.arange(len(names)) + wide * (place - (len(bars) - 1) / 2)
         figure.add_bar(
-            x=[theme.plain(measure) for measure in names],
-            y=np.asarray(values[:, 0], np.float64),
-            name=name,
+            y=rows,
+            x=np.asarray(values[:, 0], np.float64),
+            orientation="h",
+            width=0.92 * wide,
+            name=theme.plain(name),
             marker_color=colour,
             # Orange is seen on both bars, on a light and on a dark page.
-            error_y=theme.interval(*values.T, color=theme.ORANGE, thickness=2.5, width=6) if has_intervals else None,
-            texttemplate=f"%{{y:.{1 if unit else 3}f}}",
-            textposition="inside",
-            insidetextanchor="start",
-            textangle=0 if untouched is None else -90,  # three bars are narrow on a phone
-            customdata=values[:, 1:],
-            hovertemplate=f"%{{x}} {name}: %{{y:.3f}}{unit}"
-            + ("<br>95 % interval %{customdata[0]:.3f} to %{customdata[1]:.3f}" if has_intervals else "")
+            error_x=theme.interval(*values.T, color=theme.ORANGE, thickness=2.5, width=5) if has_intervals else None,
+            customdata=[[theme.plain(measure), *ends] for measure, ends in zip(names, values[:, 1:], strict=True)],
+            hovertemplate=f"%{{customdata[0]}} {theme.plain(name)}: %{{x:.3f}}{unit}"
+            + ("<br>95 % interval %{customdata[1]:.3f} to %{customdata[2]:.3f}" if has_intervals else "")
             + "<extra></extra>",
         )
-    figure.update_yaxes(title=y_title, rangemode="tozero", zeroline=False)
-    figure.update_layout(barmode="group", bargap=0.35)
+        for row, value in zip(rows, values[:, 0], strict=True):
+            figure.add_annotation(
+                x=1,
+                xref="paper",
+                y=row,
+                text=theme.number(float(value), 1 if unit else 3),
+                xanchor="left",
+                xshift=6,
+                showarrow=False,
+                font_size=theme.FONT_SIZE,
+            )
+    if guessing is not None:
+        figure.add_vline(
+            x=guessing,
+            line={"color": theme.GREY, "dash": "dash", "width": 1.5},
+            annotation={"text": "guessing", "font_size": theme.FONT_SIZE, "yanchor": "bottom"},
+            annotation_position="top",
+        )
+    figure.update_xaxes(title=quantity, rangemode="tozero", zeroline=False)
+    figure.update_yaxes(
+        tickvals=np.arange(len(names)),
+        ticktext=[theme.plain(measure) for measure in names],
+        range=[len(names) - 0.45, -0.55],
+        showgrid=False,
+        zeroline=False,
+    )
     theme.legend_below(figure, shown=True)
-    return theme.finish(figure, title, _HEIGHT)
+    theme.finish(figure, title, 150 + len(names) * (24 * len(bars) + 12))
+    figure.layout.margin.r = 56
+    if guessing is not None:
+        figure.layout.margin.t += 16
+    return figure
 
 
 def model_bars(

@@ -37,6 +37,7 @@ def button(lesson: Lesson, *, key: str) -> None:
         mime="text/html",
         key=key,
         icon=":material/print:",
+        type="tertiary",
         on_click="ignore",
         help="The whole lesson as a page to print, with the answers at the end",
     )

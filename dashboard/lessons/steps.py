@@ -57,6 +57,15 @@ def is_answered(lesson: Lesson, number: int) -> bool:
     return answer_to(lesson, number) is not None or (lesson.key, number) in st.session_state.get(_WITHOUT_GUESS, set())
 
 
+def is_asking() -> bool:
+    """Whether the question of the open step waits for an answer, which no picture may give away meanwhile."""
+    opened = current()
+    if opened is None:
+        return False
+    lesson, number = opened
+    return lesson.steps[number - 1].question is not None and not is_answered(lesson, number)
+
+
 def skip_guess(lesson: Lesson, number: int) -> None:
     """Show a step's answer without a guess; nothing is counted."""
     st.session_state.setdefault(_WITHOUT_GUESS, set()).add((lesson.key, number))

@@ -23,6 +23,7 @@ from components.numbers import counted, percent
 from components.snippets import attention as snippets
 from dashboard import state
 from dashboard.jobs.stored.included_words import kept_habits
+from dashboard.lessons import steps
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention import findings
 from dashboard.views.attention.head_choice import (
@@ -156,7 +157,7 @@ def _draw(model_input: AttentionInput, linked: np.ndarray, order: str) -> list[s
         "telling": [
             {"at": look.block * n_heads + look.head, "text": _pill(model_input, look)}
             for look in model_input.looks[:TELLING]
-            if look.excess >= DECIDED
+            if look.excess >= DECIDED and not steps.is_asking()
         ],
         "label": f"{n_blocks} by {n_heads} heads, each a small attention matrix; arrow keys move, Enter opens",
         "height": HEIGHT if controls.scale() == 1 else ON_PROJECTOR,

@@ -20,7 +20,9 @@ COLUMNS = 2  # of the longer lessons
 def render() -> None:
     with st.container(key="view_header"):
         st.title("What can be learnt here?", anchor=False)
-        st.caption("A lesson asks for a guess before each picture, and then the model computes the answer.")
+        st.caption(
+            "A lesson goes from picture to picture. Where it asks, you guess first, and then the model computes the answer."
+        )
     messages.notices("lessons")
     lessons = list(ready_made.lessons().values())
     if lessons:
@@ -61,7 +63,7 @@ def _start(lesson: Lesson, now: int, is_first: bool = False) -> None:
         f"Go on with step {now}" if now else "Start",
         key=f"start_{lesson.key}",
         icon=":material/play_arrow:",
-        type="primary" if is_first or now else "tertiary",
+        type="primary" if is_first or now else "secondary",
     ):
         steps.show(lesson, now or 1)
 

@@ -625,7 +625,7 @@ def _recorded(run: RunFolder, is_cross_encoder: bool) -> None:
             values["before"],
             values["after"],
             "During the run, on its held-out rows",
-            y_title="measure",
+            quantity="measure",
             before_name=_before(settings),
             untouched=values.get("undamaged"),
             untouched_name="undamaged",

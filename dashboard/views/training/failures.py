@@ -88,7 +88,13 @@ def finding(found: Failures, kind: str) -> str:
             if moved
             else f"at **{_percent(after.value)}**"
         )
-        + " of cases (guessing: 50 %)."
+        + (
+            " of cases (guessing: 50 %)."
+            if after.low > GUESSING
+            else " of cases, fewer than by guessing (50 %)."
+            if after.high < GUESSING
+            else " of cases: no more than guessing (50 %) within its interval."
+        )
     )
     others = [number for number in range(len(found.kinds)) if number != place]
     better = sum(found.tuned[other].low > found.base[other].high for other in others)
@@ -140,11 +146,12 @@ def draw(
             values["before"],
             values["after"],
             "The same meaning is nearer than a pair that differs in one thing",
-            y_title="% of cases",
+            quantity="% of cases",
             unit=" %",
             before_name=names["before"],
             untouched=values.get("untouched"),
             untouched_name=names["untouched"],
+            guessing=100 * GUESSING,
         ),
         key="after_failures",
         code=code,

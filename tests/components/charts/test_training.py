@@ -114,14 +114,23 @@ def test_the_histogram_counts_every_text_once_and_marks_the_cut_off() -> None:
 
 def test_before_and_after_have_their_intervals() -> None:
     before, after = np.array([[50.0, 40.0, 65.0]]), np.array([[70.0, 60.0, 75.0]])
-    figure = training.before_after_bars(["Recall@1"], before, after, "Change", y_title="per cent", unit=" %")
+    figure = training.before_after_bars(["Recall@1"], before, after, "Change", quantity="per cent", unit=" %")
     assert [trace.name for trace in figure.data] == ["before", "after"]
-    assert [float(trace.y[0]) for trace in figure.data] == [50, 70]
-    assert (figure.data[0].error_y.array[0], figure.data[0].error_y.arrayminus[0]) == (15, 10)
+    assert [float(trace.x[0]) for trace in figure.data] == [50, 70]
+    assert (figure.data[0].error_x.array[0], figure.data[0].error_x.arrayminus[0]) == (15, 10)
+    assert [item.text for item in figure.layout.annotations] == ["50.0", "70.0"]  # at the right, crossed by no interval
     third = training.before_after_bars(
-        ["Recall@1"], before, after, "Change", y_title="per cent", untouched=after + 20, untouched_name="undamaged"
+        ["Recall@1"],
+        before,
+        after,
+        "Change",
+        quantity="per cent",
+        untouched=after + 20,
+        untouched_name="undamaged",
+        guessing=50,
     )
-    assert [(trace.name, float(trace.y[0])) for trace in third.data][2:] == [("undamaged", 90)]
+    assert [shape.x0 for shape in third.layout.shapes] == [50]
+    assert [(trace.name, float(trace.x[0])) for trace in third.data][2:] == [("undamaged", 90)]
     assert len({trace.marker.color for trace in third.data}) == 3
 
 

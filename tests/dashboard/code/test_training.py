@@ -114,4 +114,4 @@ def test_known_failures_before_and_after(
     drawn = figure(app, "after_failures")["data"]
     assert len(drawn) == len(values) == (3 if damage else 2)
     for shares, trace in zip(values, drawn, strict=True):
-        same([100 * share.value for share in shares.values()], trace["y"], 1e-3)
+        same([100 * share.value for share in shares.values()], trace["x"], 1e-3)

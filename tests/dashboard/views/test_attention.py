@@ -126,6 +126,12 @@ def test_all_views_of_heads_open_with_the_most_telling_head(open_page: Open) -> 
     assert "of 72 heads rest on \\[CLS\\] or \\[SEP\\]" in texts(app)
 
 
+def test_while_a_lesson_asks_no_chip_gives_the_answer(open_page: Open) -> None:
+    app = open_page("attention", v="all-heads", lesson="ten-minutes.3")
+    assert app.button(key="lesson_answer")
+    assert overview(app)[0]["telling"] == []
+
+
 def test_a_head_that_was_chosen_stays_and_is_said_as_it_is(open_page: Open) -> None:
     app = open_page("attention", v="all-heads", b="0", h="2")
     assert tiles(app)[0]["selected"] == [0, 2]

@@ -149,7 +149,7 @@ def _legend(drawn: tuple[Tie, ...], objective: str) -> str:
     if PULLED in kinds:
         parts.append('<span class="pulled">pulled together</span>')
     if PUSHED in kinds:
-        of_first = " (drawn for the first row)" if objective in IN_BATCH else ""
+        of_first = " (from other rows: drawn for the first one only)" if objective in IN_BATCH else ""
         parts.append(f'<span class="pushed">pushed apart{of_first}</span>')
     return f'<p class="key"><b>The first rows</b>{"".join(parts)}</p>'
 

@@ -273,13 +273,21 @@ def know_visitor(key: str) -> bool:
 
 
 def tools(
-    key: str, *, can_link: bool, is_dark: bool, carried: Sequence[tuple[str, str]], long_text: str | None = None
+    key: str,
+    *,
+    can_link: bool,
+    is_dark: bool,
+    carried: Sequence[tuple[str, str]],
+    long_text: str | None = None,
+    screen_factor: float | None = None,
+    on_screen: Callable[[], None] = lambda: None,
 ) -> None:
     """The buttons that copy the page's address, and that change between light and dark; terms.js marks the glossary's terms.
 
     The colours change by a reload of the page, with the `carried` keys and texts added to its address. The browser keeps
     `long_text`, the sentences if they are too long for an address, until the editor takes them (see editor.js). Where they
-    follow the system's and change with these, the page is drawn anew: what the server draws has colours of its own.
+    follow the system's and change with these, the page is drawn anew: what the server draws has colours of its own. On a
+    projector (`screen_factor` is not None) they send "screen", how much larger its window is, where that is another number.
     """
     link_hint = "Copies an address that restores the model and the settings of this page"
     if not can_link:
@@ -297,7 +305,9 @@ def tools(
                 "longText": long_text,
             },
             "glossary": caching.glossary(),
+            "screen": screen_factor,
         },
         on_recoloured_change=lambda: None,
+        on_screen_change=on_screen,
         width="content",
     )

@@ -76,7 +76,7 @@ def draw_guesses(model_input: AttentionInput, reading: Reading, hide: Callable[[
     draw_component(
         {
             "said": f"Guesses for the hidden word: {', '.join(own.pieces[:FIRST])}",
-            "height": HEIGHT if controls.scale() == 1 else ON_PROJECTOR,
+            "height": HEIGHT if controls.scale() == 1 else round(ON_PROJECTOR * controls.screen_factor()),
             "masks": _masks(reading, sentence),
             "panels": [
                 panel_of(

@@ -78,6 +78,7 @@ class Shown:
     figure: bytes  # plotly's JSON, packed; empty where there is none, or it is too large to be kept
     facts: tuple[str, ...]
     picture: bytes = b""  # WebP, of what is not drawn by plotly; empty until the browser has sent it
+    small: bytes = b""  # the same of every picture, for the list of them
     beside: Mapping[str, tuple[Part, bytes]] = field(
         default_factory=dict
     )  # by title: figures that it stands with, packed
@@ -85,7 +86,12 @@ class Shown:
     @property
     def size(self) -> int:
         """The bytes that are kept of its figures and picture."""
-        return len(self.figure) + len(self.picture) + sum(len(packed) for _, packed in self.beside.values())
+        return (
+            len(self.figure)
+            + len(self.picture)
+            + len(self.small)
+            + sum(len(packed) for _, packed in self.beside.values())
+        )
 
 
 def listed() -> tuple[str, ...]:
@@ -172,17 +178,17 @@ def star(page: str, figure: str, part: Part, numbers: Callable[[], pd.DataFrame]
             on_click=_toggle,
             args=(page, figure),
         )
-    if is_in and place:
+    if is_in:
         _ask_for_picture(noted, figure, part, place)
 
 
 def _ask_for_picture(noted: str, figure: str, part: Part, place: str) -> None:
-    """Let the browser send what it shows, anew where the finding has changed."""
+    """Let the browser send what it shows, anew where the finding has changed; of plotly's figures (no `place`) small only."""
     drawn = hashlib.sha256(f"{noted} {part.message}".encode(errors="surrogatepass")).hexdigest()
     key = f"kept_{figure}"
     browser.web_component("keep_picture", "<i></i>", "snapshot")(
         key=key,
-        data={"place": place, "of": drawn},
+        data={"place": place, "plots": [f".st-key-beside_{figure}", f".st-key-{figure}"], "of": drawn},
         on_picture_change=partial(_take_picture, noted, drawn, key),
         height=0,
         width="content",
@@ -195,10 +201,9 @@ def _take_picture(noted: str, drawn: str, key: str) -> None:
     known: dict[str, Shown] = st.session_state.get(_SHOWN, {})
     if not isinstance(sent, dict) or sent.get("of") != drawn or noted not in known:
         return
-    picture = webp_of(sent.get("url"))
-    rest = sum(other.size for star, other in known.items() if star != noted)
-    if rest + len(known[noted].figure) + len(picture) <= _MOST_BYTES:
-        _remember(noted, replace(known[noted], picture=picture))
+    now = replace(known[noted], picture=webp_of(sent.get("url")), small=webp_of(sent.get("small")))
+    if now.size + sum(other.size for star, other in known.items() if star != noted) <= _MOST_BYTES:
+        _remember(noted, now)
 
 
 def webp_of(url: object) -> bytes:

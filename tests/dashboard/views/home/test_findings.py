@@ -18,10 +18,7 @@ SENSES, BLINDNESS = stored().senses, stored().blindness
 
 
 def test_the_stored_pictures() -> None:
-    assert (
-        findings.of_senses(SENSES)
-        == "“bank” in 20 sentences: mixed before the first block, apart at layer 4."
-    )
+    assert findings.of_senses(SENSES) == "“bank” in 20 sentences: mixed before the first block, apart at layer 4."
     assert (
         findings.of_blindness(BLINDNESS)
         == "To this model the opposite is nearer than the paraphrase: 0.88 against 0.48."

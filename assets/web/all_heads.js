@@ -109,11 +109,14 @@ function drawLines(box, opened, weights, own, from, point, whom) {
     const touch = svgElement("rect", { x: 0, y: y(place) - step / 2, width: left, height: step, fill: "transparent" });
     touch.addEventListener("mouseenter", () => point(place));
     touch.addEventListener("click", () => point(place));
+    byKey(touch, `from ${place}`, `What “${token.piece}” looks at`, () => point(place));
+    touch.addEventListener("focus", () => touch.matches(":focus-visible") && point(place));
     svg.append(touch);
     if (whom) {
       const name = svgElement("rect", { x: right, y: y(place) - step / 2, width: width - right, height: step, fill: "transparent", class: "whom" });
       name.append(svgElement("title", {}, `Who looks at “${token.piece}”?`));
       name.addEventListener("click", () => whom(place));
+      byKey(name, `whom ${place}`, `Who looks at “${token.piece}”? Opens the view of one word`, () => whom(place));
       svg.append(name);
     }
     const weight = from === null ? 0 : weights[from * count + place];
@@ -122,7 +125,31 @@ function drawLines(box, opened, weights, own, from, point, whom) {
   if (from === null && opened.link)
     svg.append(label(middle, (y(seer) + y(seen)) / 2 - 6 * u, opened.share, { "font-size": 15 * u, "font-weight": 700, "text-anchor": "middle", class: "halo" }));
   svg.addEventListener("mouseleave", () => point(null));
+  svg.setAttribute("role", "group"); // of buttons, in place of an image
+  (svg.querySelector(`[data-at="${box.last}"]`) ?? svg.querySelector("[data-at]"))?.setAttribute("tabindex", 0);
   box.replaceChildren(svg);
+}
+
+// A place in the lines as a button for the keyboard: one is reached by Tab, the others by the arrow keys (`movedInLines`).
+function byKey(place, at, said, act) {
+  place.dataset.at = at;
+  for (const [name, value] of [["role", "button"], ["tabindex", -1], ["aria-label", said]]) place.setAttribute(name, value);
+  place.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    act();
+  });
+}
+
+function movedInLines(event, box) {
+  const [side, row] = (event.target.dataset?.at ?? "").split(" "), step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const next = { ArrowLeft: "from", ArrowRight: "whom" }[event.key] ?? (step && side);
+  const found = row !== undefined && next && box.querySelector(`[data-at="${next} ${+row + (step ?? 0)}"]`);
+  if (!found) return;
+  event.preventDefault();
+  box.last = found.dataset.at;
+  box.querySelectorAll("[data-at]").forEach((one) => one.setAttribute("tabindex", one === found ? 0 : -1));
+  found.focus();
 }
 
 function drawMatrix(box, opened, weights, own) {
@@ -218,8 +245,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const point = (place) => {
     if (place === from) return;
     from = place;
-    drawLines(plot, opened, weights, own, from, point, whom);
+    drawKeepingFocus(root, "at", () => drawLines(plot, opened, weights, own, from, point, whom));
   };
+  plot.onkeydown = (event) => movedInLines(event, plot);
   const drawOne = () => {
     from = null;
     for (const button of one.querySelectorAll("[data-shape]")) button.setAttribute("aria-pressed", String(button.dataset.shape === shape));

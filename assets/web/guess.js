@@ -12,10 +12,12 @@ function fitted(text, width, size, least, weight, root) {
   return [shown, now];
 }
 
-function heading(x, y, strong, soft, size) {
+// A heading; `mark` says what the colour of one bar means, in this colour.
+function heading(x, y, strong, soft, size, mark, isKnown) {
   const line = label(x, y, "", { "font-size": size * rem() });
   line.append(svgElement("tspan", { "font-weight": 700 }, strong));
   if (soft) line.append(svgElement("tspan", { class: "quiet" }, ` ${soft}`));
+  if (mark) line.append(svgElement("tspan", { class: isKnown ? "mark" : "mark first", "font-weight": 600, dx: 12 * rem() }, `■ ${mark}`));
   return line;
 }
 
@@ -27,7 +29,7 @@ function drawBars(svg, panel, panels, x, y, width, height, size, root) {
   const all = panels.flatMap((other) => other.rows); // bars of two masks have the same width for 100 %
   const names = Math.min(width * 0.42, Math.max(...all.map((row) => widthOf(row.piece, size, row.own ? 700 : 400, root))) + 12 * u);
   const numbers = Math.max(...all.map((row) => widthOf(row.said, size - 1, row.own ? 700 : 400, root))) + 12 * u;
-  const room = Math.max(20, width - names - numbers), end = "100 %", title = widthOf(`${panel.title} ${panel.soft}`, size, 700, root);
+  const room = Math.max(20, width - names - numbers), end = "100 %", title = widthOf(`${panel.title} ${panel.soft} ■ ${panel.mark}`, size, 700, root) + 12 * u;
   if (title + widthOf(end, 12, 400, root) + 12 * u < names + room) // beside the heading
     svg.append(label(x + names + room, y - 10 * u, end, { "text-anchor": "end", class: "num quiet", "font-size": 12 * u }));
   rows.forEach((row, place) => {
@@ -56,7 +58,7 @@ function stepOf(lens, width, narrow) {
   return Math.max(1, Math.ceil((least * (lens.layers.length - 1)) / Math.max(1, width - least)));
 }
 
-const afterBlocks = (lens, every) => (every === 1 ? lens.soft : lens.some.replace("#", every));
+const atLayers = (lens, every) => (every === 1 ? lens.soft : lens.some.replace("#", every));
 
 // The chips of the layers, and the curve below them.
 function drawLayers(svg, lens, x, y, width, height, narrow, root) {
@@ -186,28 +188,28 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (narrow) {
       let top = 0;
       for (const panel of panels) {
-        svg.append(heading(0, top + 14 * u, panel.title, panel.soft, 14));
+        svg.append(heading(0, top + 14 * u, panel.title, panel.soft, 14, panel.mark, panel.known));
         drawBars(svg, panel, panels, 0, top + 24 * u, width, bars, size, root);
         top += bars + 38 * u;
       }
       if (lens) {
-        const left = lens.rank ? 46 * u : 0, soft = afterBlocks(lens, stepOf(lens, width - left, true));
+        const left = lens.rank ? 46 * u : 0, soft = atLayers(lens, stepOf(lens, width - left, true));
         svg.append(heading(0, top + 10 * u, lens.title, soft, 14));
         const below = drawNote(svg, lens, stepOf(lens, width - left, true), 0, top + 28 * u, width, root);
         drawLayers(svg, lens, left, top + 44 * u + below, width - left, height - top - 46 * u - below, true, root);
       }
     } else if (lens) {
       const left = Math.min(320 * u, width * 0.3), x = left + 76 * u;
-      svg.append(heading(0, 14 * u, panels[0].title, panels[0].soft, 14));
+      svg.append(heading(0, 14 * u, panels[0].title, panels[0].soft, 14, panels[0].mark, panels[0].known));
       drawBars(svg, panels[0], panels, 0, 24 * u, left, height - 28 * u, size, root);
-      svg.append(heading(x + 2, 14 * u, lens.title, afterBlocks(lens, stepOf(lens, width - x, false)), 14));
+      svg.append(heading(x + 2, 14 * u, lens.title, atLayers(lens, stepOf(lens, width - x, false)), 14));
       const below = drawNote(svg, lens, stepOf(lens, width - x, false), x + 2, 31 * u, width - x, root);
       drawLayers(svg, lens, x, 46 * u + below, width - x, height - 48 * u - below, false, root);
     } else {
       const gap = 48 * u, each = (width - gap * (panels.length - 1)) / panels.length;
       panels.forEach((panel, place) => {
-        const x = place * (each + gap), [title] = fitted(panel.title, each - 8, 15, 13, 700, root);
-        svg.append(heading(x, 14 * u, title, panel.soft, 15));
+        const x = place * (each + gap), [title] = fitted(panel.title, each - 160 * u, 15, 13, 700, root);
+        svg.append(heading(x, 14 * u, title, panel.soft, 15, panel.mark, panel.known));
         drawBars(svg, panel, panels, x, 26 * u, Math.min(each, 460 * u), height - 30 * u, size, root);
       });
     }

@@ -79,8 +79,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const title = make("b", "", picture.title);
     const head = make("span", "head");
     head.append(title, make("small", "", [picture.place, picture.model].filter(Boolean).join(" · ")));
-    open.append(head);
-    if (picture.says) open.append(make("span", "says", picture.says));
+    const words = make("span", "words");
+    words.append(head);
+    if (picture.says) words.append(make("span", "says", picture.says));
+    const small = picture.small ? Object.assign(new Image(), { alt: "", src: `data:image/webp;base64,${picture.small}` }) : make("i", "", "not opened yet");
+    open.append(small, words);
     const pencil = button("pencil", "✎", `Title of picture ${number + 1}: ${picture.title}`, () => {
       const field = make("input", "naming");
       Object.assign(field, { type: "text", value: picture.title, maxLength: data.most });

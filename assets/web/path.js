@@ -113,9 +113,11 @@ class WholePath {
     places.set(this.facts.id, [this.lastPlace, { ...this.state, partner: null, cell: null, hovered: null }]);
   }
 
+  // One stop on or back; false where there is no further one.
   step(by) {
-    const { stops } = this.facts;
-    this.set({ stop: stops[clamp(this.stopAt() + by, 0, stops.length - 1)] });
+    const stop = this.facts?.stops[this.stopAt() + by];
+    if (stop) this.set({ stop });
+    return Boolean(stop);
   }
 
   play(isOn) {
@@ -270,8 +272,9 @@ class WholePath {
       this.moving.at = this.stopAt();
     } else {
       // On a projector what stands above the drawing is larger, and so is the drawing.
-      const isLarge = parseFloat(getComputedStyle(document.documentElement).fontSize) > 19, room = clamp(innerHeight - (isLarge ? 560 : 432), isLarge ? 490 : 468, 1000);
-      scale = clamp(Math.min(width / (isLarge ? 1050 : 1200), room / (isLarge ? 520 : 600)), 0.85, 1.8);
+      const type = parseFloat(getComputedStyle(document.documentElement).fontSize) / 21.6, isLarge = type > 0.9, isBare = "bare" in document.documentElement.dataset;
+      const room = isLarge ? clamp(innerHeight - (isBare ? 385 : 560) * type, 490 * type, 1000 * type) : clamp(innerHeight - 432, 468, 1000);
+      scale = clamp(Math.min(width / (isLarge ? 1050 : 1200), room / (isLarge ? 520 : 600)), 0.85, 2.4);
       const most = Math.floor((room - 132 * scale) / LEAST_ROW);
       this.arrangeRows(Math.min(count, MOST_ROWS, most));
       height = clamp(132 * scale + this.rows.length * 42 * scale, Math.min(room, 500 * scale), room);
@@ -520,6 +523,11 @@ class WholePath {
     this.find("input").oninput = (event) => this.set({ stop: this.facts.stops[Number(event.target.value) - 1] });
     this.find("details").ontoggle = () => this.find("details").open && this.table();
     this.root.onkeydown = (event) => this.key(event);
+    let resized = 0; // also where the window changes and the drawing's width does not, as when controls are hidden
+    window.addEventListener("resize", () => {
+      cancelAnimationFrame(resized);
+      resized = requestAnimationFrame(() => this.root.isConnected && this.facts && this.resize());
+    });
     // A change of the theme's variables runs this transition, which is how the canvas learns of it.
     this.find(".probe").ontransitionend = () => {
       if (!this.facts) return;
@@ -542,10 +550,9 @@ class WholePath {
       l: () => facts.canLookLeft && this.set({ left: !state.left }),
     }[event.key];
     const isOwn = /^( |Enter)$/.test(event.key) && event.target.tagName === "BUTTON"; // a button's own keys
-    if (!act || isOwn || (event.target.type === "range" && /^Arrow(Left|Right)|Home|End/.test(event.key))) return;
-    event.preventDefault();
+    if (!act || isOwn) return;
     this.hideHint();
-    act();
+    if (act() !== false) event.preventDefault(); // at the ends a projector goes on (walk.js)
   }
 
   // The picture with its question and finding; null while stops are played.
@@ -584,6 +591,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const path = (root.bertInternalsPath ??= new WholePath(root));
   root.bertInternalsPicture = () => path.picture();
   path.receive(data, setTriggerValue);
+  tellStops({ root, step: (by) => path.step(by) });
   // This function runs again whenever the data change, and only its last cleanup is called: one observer at a time.
   root.bertInternalsObserver?.disconnect();
   root.bertInternalsObserver = new ResizeObserver(() => {
@@ -592,5 +600,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
     path.resize();
   });
   root.bertInternalsObserver.observe(root);
-  return () => root.bertInternalsObserver.disconnect();
+  return () => {
+    root.bertInternalsObserver.disconnect();
+    if (window.bertInternalsStops?.root === root) tellStops(undefined);
+  };
+}
+
+// For the arrow keys on a projector (walk.js).
+function tellStops(stops) {
+  window.bertInternalsStops = stops;
+  window.dispatchEvent(new Event("bertInternalsStops"));
 }

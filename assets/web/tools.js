@@ -2,6 +2,7 @@
 // They are on every page, so rules for the whole page are set here too.
 let isDarkOnServer = false; // for which colours the page was drawn
 let recoloured = () => {}; // lets the server draw it anew
+let tellScreen = () => {}; // tells the server how large a projector is
 export default function ({ data, parentElement, setTriggerValue }) {
   if (!window.bertInternalsRules) {
     window.bertInternalsRules = true;
@@ -11,7 +12,18 @@ export default function ({ data, parentElement, setTriggerValue }) {
     drawnInNewColours();
     listOfPagesCloses();
     markTerms(data.glossary);
+    let resized = 0;
+    window.addEventListener("resize", () => {
+      clearTimeout(resized);
+      resized = setTimeout(() => tellScreen(), 400);
+    });
   }
+  // The type of a projector grows with its window (main.py), and figures with it.
+  tellScreen = () => {
+    const factor = Math.round((parseFloat(getComputedStyle(document.documentElement).fontSize) / (1.35 * 16)) * 100) / 100;
+    if (data.screen !== null && factor >= 1 && factor <= 2 && Math.abs(factor - data.screen) > 0.02) setTriggerValue("screen", factor);
+  };
+  tellScreen();
   isDarkOnServer = data.theme.isDark;
   sameColoursAboveThePage();
   recoloured = () => setTriggerValue("recoloured", true);

@@ -1,5 +1,6 @@
-// Buttons to the next and the previous picture, which the arrow keys press, and in a lecture the keys for pages, which a
-// presenter's remote control sends: these lead always. Arrow keys stay with what uses them itself, as fields, lists, choices, and what
+// Buttons to the next and the previous picture, which the arrow keys press, and the keys for pages in a lecture, where a
+// presenter's remote control sends them: these lead always. A picture with stops of its own (path.js) takes the arrow keys until
+// its last stop, or its first; the keys for pages leave it at once. Arrow keys stay with what uses them itself, as fields, lists, choices, and what
 // we draw, until Escape gives them back; a hint says so. One more button hides all but the question, the finding and the picture, and brings the rest back: a lecture begins with these alone.
 // Reports "step": 1, -1, or "end".
 const OWNERS =
@@ -26,9 +27,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     lay();
   });
   const lay = () => {
-    const bare = isBare ?? isLecture;
+    const bare = isBare ?? isLecture, was = "bare" in page.dataset;
     if (bare) page.dataset.bare = "";
     else delete page.dataset.bare;
+    if (bare !== was) window.dispatchEvent(new Event("resize")); // what fills the window has other room
     fold.textContent = bare ? "Controls" : "Picture only";
     fold.title = bare ? "Show the controls" : "Hide all but the question, the finding and the picture";
     fold.setAttribute("aria-label", fold.title);
@@ -51,7 +53,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   );
   if (focused >= 0) bar.querySelectorAll("button")[focused]?.focus();
   find(data.figure, data.place);
-  const ownerOf = (event) => event.composedPath().find((one) => one.matches?.(OWNERS));
+  const stops = () => (window.bertInternalsStops?.root.isConnected ? window.bertInternalsStops : undefined);
+  const ownerOf = (event) => event.composedPath().find((one) => one.matches?.(OWNERS) && !(one.type === "range" && stops()?.root.contains(one)));
   const go = (event, step) => {
     event.preventDefault();
     if (!event.repeat && !data.ends[step > 0 ? 1 : 0]) setTriggerValue("step", step);
@@ -59,17 +62,20 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const isPlain = (event) => !(event.altKey || event.ctrlKey || event.metaKey || event.shiftKey);
   const turned = (event) => {
     const step = { PageDown: 1, PageUp: -1 }[event.key];
-    if (!step || !isPlain(event)) return;
+    if (!step || !isPlain(event) || !(isLecture || stops())) return;
     event.stopImmediatePropagation(); // before a slider or a list under the keyboard takes it
     go(event, step);
   };
   const pressed = (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], owner = ownerOf(event);
     if (event.key === "Escape" && owner && !event.defaultPrevented && !isOpen(owner)) event.composedPath()[0].blur?.();
-    else if (step && isPlain(event) && !event.repeat && !event.defaultPrevented && !owner) go(event, step);
+    else if (step && isPlain(event) && !event.repeat && !event.defaultPrevented && !owner) {
+      if (stops()?.step(step)) event.preventDefault();
+      else go(event, step);
+    }
   };
   const tell = (owner) => {
-    const said = owner ? "Esc: arrow keys lead again" : "";
+    const said = owner ? "Esc: arrow keys lead again" : stops() ? "← → stops · Page ↑ ↓ leave" : "";
     if (hint.textContent !== said) hint.textContent = said;
   };
   tell(document.activeElement?.closest(OWNERS));
@@ -78,9 +84,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const listening = (bar.bertInternalsKeys = new AbortController());
   const { signal } = listening;
   window.addEventListener("keydown", pressed, { signal });
-  if (isLecture) window.addEventListener("keydown", turned, { signal, capture: true });
+  window.addEventListener("keydown", turned, { signal, capture: true });
   window.addEventListener("focusin", (event) => tell(ownerOf(event)), { signal });
   window.addEventListener("focusout", () => tell(null), { signal });
+  window.addEventListener("bertInternalsStops", () => tell(null), { signal }); // they come or go
   return () => {
     listening.abort();
     delete page.dataset.bare;
@@ -105,12 +112,12 @@ function keepOnly(figure) {
   if (!figure) return;
   const own = CSS.escape(figure), find = (selector) => document.querySelector(selector);
   const look = () => {
-    const drawn = find(`.st-key-${own}`);
+    const picture = find(`.st-key-beside_${own}`) ? `.st-key-beside_${own}` : `.st-key-${own}`, drawn = find(picture);
     if (!drawn?.offsetHeight) return (only.textContent = "");
     const isBefore = (line) => line.compareDocumentPosition(drawn) & Node.DOCUMENT_POSITION_FOLLOWING;
     const line = find(`.st-key-line_${own}`) ?? [...document.querySelectorAll("[class*='st-key-line_']")].filter(isBefore).at(-1);
     const of = line && [...line.classList].find((name) => name.startsWith("st-key-line_"));
-    const kept = [`.st-key-${own}`, ".stSlider", ".st-key-view_title", ".st-key-walk_bar", ...(of ? [`.${CSS.escape(of)}`] : [])].join(", ");
+    const kept = [picture, ".stSlider", ".st-key-view_title", ".st-key-walk_bar", ...(of ? [`.${CSS.escape(of)}`] : [])].join(", ");
     const boxes = ["stElementContainer", "stLayoutWrapper", "stColumn"].map((name) => `[data-testid="${name}"]`).join(", ");
     const rule = `[data-bare] .stMainBlockContainer :is(${boxes}):not(:is(${kept}), :is(${kept}) *, :has(${kept})) { ${HIDDEN} }`;
     if (only.textContent !== rule) only.textContent = rule;

@@ -114,6 +114,10 @@ def models_by_part(models: Sequence[str], parts: Sequence[Mapping[str, int]], ti
 MANY_TOKENS = 64
 
 
+_ABOVE = {"font": {"color": theme.BLUE}}  # where the name of a chosen bar stands
+_WITHIN = {"yshift": -24, "yanchor": "top", "font": {"color": "#FFFFFF"}}  # below its number
+
+
 def part_norm_bars(
     names: Sequence[str],
     tokens: Sequence[str],
@@ -147,15 +151,24 @@ def part_norm_bars(
             "name": name,
             "hovertemplate": f"%{{x}}<br>{name}: %{{y:.3f}}<extra></extra>",
         }
+        # The number of a high chosen bar, and of one that ends just below a line, stands in it: above, the line would cross it.
+        most = max(mark[0] if mark else 0.0, float(np.nanmax(values, initial=0)))
+        is_chosen = chosen is not None and name == chosen[0]
+        is_within = (row >= 0.25 * most) & (
+            is_chosen | (mark is not None and (mark[0] - 0.1 * most < row) & (row < mark[0]))
+        )
         colour = colours.get(name, theme.PURPLE)
         if chosen is not None:
-            colour = theme.BLUE if name == chosen[0] else theme.GREY
-            for place in np.flatnonzero(np.isfinite(row)) if name == chosen[0] else ():
+            colour = theme.BLUE if is_chosen else theme.GREY
+            for place in np.flatnonzero(np.isfinite(row)) if is_chosen else ():
                 written = {
                     "text": chosen[1],
                     "showarrow": False,
-                    "yshift": 12 if numbered is None else 36,
-                    "font": {"color": theme.BLUE},
+                    **(
+                        _WITHIN
+                        if numbered is not None and is_within[place]
+                        else _ABOVE | {"yshift": 12 if numbered is None else 36}
+                    ),
                 }
                 figure.add_annotation(x=labels[place], y=float(row[place]), **written)
         if len(tokens) > MANY_TOKENS:  # bars would be thinner than a pixel
@@ -168,7 +181,9 @@ def part_norm_bars(
                 text = [
                     f"{theme.number(value, numbered)}{unit}" if np.isfinite(value) else "" for value in row.tolist()
                 ]
-                bar.update(text=text, textposition="outside", textangle=0, cliponaxis=False)
+                places = ["inside" if within else "outside" for within in is_within]
+                bar.update(text=text, textposition=places, insidetextanchor="end", textangle=0, cliponaxis=False)
+                bar.insidetextfont.color = "#FFFFFF"
     if mark is not None:
         figure.add_hline(y=mark[0], line={"color": theme.GREY, "width": 1.5, "dash": "dash"})
         at = {"x": 0, "xref": "paper", "xanchor": "left", "y": mark[0], "yanchor": "bottom"}

@@ -35,6 +35,7 @@ PALE_TO_BLUE = ((0.0, "#E4EDF6"), (0.5, "#8FB6DA"), (1.0, "#1F5F9E"))
 DIVERGING = ((0.0, BLUE), (0.5, "#D5D8DC"), (1.0, "#C96A00"))
 # Of parts of a sum beside words shaded in blue: blue adds, orange takes away.
 ADDING = ((0.0, "#C96A00"), (0.5, "#D5D8DC"), (1.0, BLUE))
+PROJECTED = 1.35  # how much larger than on a page type is on a projector of 1440 × 900 pixels
 FONT_SIZE = 14
 # What opens a legend under a title, in the same text; the title alone is what stands before it.
 BELOW_TITLE = f'<br><span style="font-size:{FONT_SIZE}px;font-weight:400">'
@@ -165,7 +166,8 @@ def enlarge(figure: go.Figure, scale: float) -> go.Figure:
     if scale == 1.0:  # as most figures are
         return figure
     layout = figure.layout
-    layout.height = round(layout.height * (1 + (scale - 1) / 2))
+    least = min(scale, PROJECTED)  # a larger window has as much more room for the figure as for its type
+    layout.height = round(layout.height * (1 + (least - 1) / 2) * scale / least)
     layout.margin.t = round(layout.margin.t * scale)
     layout.margin.r = round(layout.margin.r * scale)  # where curves have labels at their ends
     _set_type_sizes(figure, scale)

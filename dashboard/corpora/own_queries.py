@@ -27,7 +27,7 @@ from components.retrieval.corpora.column_names import is_question
 from components.retrieval.corpora.columns import ID_COLUMN, TEXT_COLUMN, TITLE_COLUMN, is_collection
 from components.retrieval.corpora.corpus import PAIR_COLUMN
 from dashboard import access, caching, state
-from dashboard.corpora import current, marks, uploads
+from dashboard.corpora import current, dialect_menu, marks, uploads
 from dashboard.ui import controls, messages
 from dashboard.ui.waiting import frame
 
@@ -54,6 +54,7 @@ _TO_JOIN = "_queries_to_join"  # session key: the corpus, and what `with_queries
 LEAST_BEGINNING = 12  # characters that name a text
 # The first that a row has. Each begins where white space or hyphens begin: else every one of many would look at all others.
 _BETWEEN = tuple(re.compile(rf"(?<!\s)\s*{sign}\s*") for sign in (r"\t", "→", r"(?:=|(?<!-)-+)?>"))
+AS_FOUND = dialect_menu.Written()
 _EXAMPLE = "my parcel is broken > How to report a damaged delivery\ncancel my plan > Ending a subscription"
 
 
@@ -294,9 +295,10 @@ def _uploaded(file: UploadedFile, where: str, go_to: GoTo, of: Corpus | None = N
     Where it names texts of the corpus `of` by its own ids, its queries join that corpus.
     """
     key = uploads.key_of(file)
+    written = dialect_menu.of_upload(uploads.CORPUS, file)
     columns: tuple[ColumnPreview, ...] | None = None
     with frame.figure("start_columns"):
-        columns = uploads.read_once(caching.column_previews(), (key, None), partial(_preview, file))
+        columns = uploads.read_once(caching.column_previews(), (key, *_way(written)), partial(_preview, file, written))
     if columns is None:
         return
     has_titles = is_collection(column.name for column in columns)  # of documents, which stand before their texts
@@ -310,7 +312,7 @@ def _uploaded(file: UploadedFile, where: str, go_to: GoTo, of: Corpus | None = N
         others = [name for name in names if name != ids[0]]
         text, query = ids[0], query if query in others else others[0] if len(others) == 1 else ""
     if has_titles and len(names) < FEWEST:
-        _offer_documents(file, key, where, go_to)
+        _offer_documents(file, key, written, where, go_to)
         return
     if len(names) < FEWEST:
         raise InputError(
@@ -326,30 +328,42 @@ def _uploaded(file: UploadedFile, where: str, go_to: GoTo, of: Corpus | None = N
         if not st.button("Find the failed queries", key=f"{where}_file_use", type="primary"):
             return
     named = None if has_titles and text == TEXT_COLUMN else text
-    corpus = _corpus_of(file, key, named)
+    corpus = _corpus_of(file, key, named, written)
     if corpus is None:
         return
+    if is_clear and corpus.report.otherwise:
+        other = " or ".join(choice.in_words for choice in corpus.report.otherwise)
+        st.caption(f"How the file is written is a guess: if {other}, choose it behind “{dialect_menu.TITLE}”.")
+        if not st.button("Find the failed queries", key=f"{where}_file_use", type="primary"):
+            return
     if of is not None and current.own_ids(of):
         named_rows = zip(corpus.columns[query], rows_named(of, corpus.texts), strict=True)
         asked = [(typed, row) for typed, row in named_rows if row is not None and typed.strip()]
         if len(asked) == len(corpus):
             _join(of, asked, go_to)
             return
-    _open(corpus, query, corpus.name, key, named, go_to)
+    _open(corpus, query, corpus.name, key, named, go_to, written)
 
 
-def _corpus_of(file: UploadedFile, key: str, column: str | None) -> Corpus | None:
+def _way(written: dialect_menu.Written) -> tuple[str | None, ...]:
+    """How a file is read, as part of the key of what is read so."""
+    return (written.encoding, *filter(None, (written.dialect.as_text,)))
+
+
+def _corpus_of(file: UploadedFile, key: str, column: str | None, written: dialect_menu.Written) -> Corpus | None:
     """The corpus in a file, kept as the session's upload; None as long as it is read, or where it cannot be."""
     corpus: Corpus | None = None
     with frame.figure("start_corpus"):
-        corpus = uploads.read_once(caching.read_corpora(), (key, None, column), partial(_read, file, column))
+        encoding, *dialect = _way(written)
+        kept_as = (key, encoding, column, *dialect)
+        corpus = uploads.read_once(caching.read_corpora(), kept_as, partial(_read, file, column, written))
     if corpus is not None:
         uploads.keep(file)
-        st.session_state[f"_{uploads.CORPUS}"] = (key, None, column)
+        st.session_state[f"_{uploads.CORPUS}"] = kept_as
     return corpus
 
 
-def _offer_documents(file: UploadedFile, key: str, where: str, go_to: GoTo) -> None:
+def _offer_documents(file: UploadedFile, key: str, written: dialect_menu.Written, where: str, go_to: GoTo) -> None:
     """Documents without queries, as in BEIR's corpus.jsonl: they can be searched, but no query of theirs can fail."""
     st.caption(
         f"**{messages.escape(uploads.file_names(key))}** holds documents with titles and no queries. Diagnose's “Graded "
@@ -357,18 +371,20 @@ def _offer_documents(file: UploadedFile, key: str, where: str, go_to: GoTo) -> N
     )
     if not st.button("Search these documents", key=f"{where}_documents_use", type="primary"):
         return
-    corpus = _corpus_of(file, key, None)
+    corpus = _corpus_of(file, key, None, written)
     if corpus is not None:
-        current.choose(corpus, current.Source(corpus.name, key, sentences=len(corpus)))
+        current.choose(corpus, _source(corpus, corpus.name, key, None, written))
         go_to(SEARCH_VIEW)
 
 
-def _preview(file: UploadedFile, is_cancelled: IsCancelled) -> tuple[ColumnPreview, ...]:
-    return reading.columns_of(file.getvalue(), file.name, None, is_cancelled)
+def _preview(file: UploadedFile, written: dialect_menu.Written, is_cancelled: IsCancelled) -> tuple[ColumnPreview, ...]:
+    return reading.columns_of(file.getvalue(), file.name, written.encoding, is_cancelled, written.dialect)
 
 
-def _read(file: UploadedFile, column: str | None, is_cancelled: IsCancelled) -> Corpus:
-    return reading.read_corpus(file.getvalue(), file.name, column, is_cancelled=is_cancelled)
+def _read(file: UploadedFile, column: str | None, written: dialect_menu.Written, is_cancelled: IsCancelled) -> Corpus:
+    return reading.read_corpus(
+        file.getvalue(), file.name, column, written.encoding, is_cancelled=is_cancelled, dialect=written.dialect
+    )
 
 
 def guessed(columns: Sequence[ColumnPreview]) -> tuple[str, str]:
@@ -387,9 +403,30 @@ def _column(label: str, key: str, names: Sequence[str], default: str) -> str:
     return str(controls.checked(st.selectbox, label, options=names, key=key, default=chosen))
 
 
-def _open(corpus: Corpus, query: str, name: str, upload: str, column: str | None, go_to: GoTo) -> None:
+def _source(
+    corpus: Corpus, name: str, upload: str, column: str | None, written: dialect_menu.Written
+) -> current.Source:
+    return current.Source(
+        name,
+        upload,
+        encoding=written.encoding,
+        column=column,
+        sentences=len(corpus),
+        dialect=written.dialect.as_text,
+    )
+
+
+def _open(
+    corpus: Corpus,
+    query: str,
+    name: str,
+    upload: str,
+    column: str | None,
+    go_to: GoTo,
+    written: dialect_menu.Written = AS_FOUND,
+) -> None:
     """Make this the session's corpus, read by this column, and show its failed queries."""
-    current.choose(corpus, current.Source(name, upload, column=column, sentences=len(corpus)) if upload else None)
+    current.choose(corpus, _source(corpus, name, upload, column, written) if upload else None)
     state.put("typed_query", "")
     state.put("failure_cause", "all")
     state.put("failed_trait", "")

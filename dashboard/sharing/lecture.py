@@ -12,7 +12,7 @@ import hashlib
 import html
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 _SHOWN = "_lecture_shown"  # session key: what each picture showed when it was drawn last, by its star
 PLACE = "_lecture_place"  # session key: the number of the picture that is shown, from 0, while a lecture is given
@@ -77,11 +78,20 @@ class Shown:
     figure: bytes  # plotly's JSON, packed; empty where there is none, or it is too large to be kept
     facts: tuple[str, ...]
     picture: bytes = b""  # WebP, of what is not drawn by plotly; empty until the browser has sent it
+    small: bytes = b""  # the same of every picture, for the list of them
+    beside: Mapping[str, tuple[Part, bytes]] = field(
+        default_factory=dict
+    )  # by title: figures that it stands with, packed
 
     @property
     def size(self) -> int:
-        """The bytes that are kept of its figure and picture."""
-        return len(self.figure) + len(self.picture)
+        """The bytes that are kept of its figures and picture."""
+        return (
+            len(self.figure)
+            + len(self.picture)
+            + len(self.small)
+            + sum(len(packed) for _, packed in self.beside.values())
+        )
 
 
 def listed() -> tuple[str, ...]:
@@ -93,6 +103,12 @@ def _entries() -> tuple[str, ...]:
     """The stars in their order; behind one that has a title of a person's own stands that."""
     entries: tuple[str, ...] = state.peek("lecture")
     return entries
+
+
+def shows(figure: str) -> bool:
+    """Whether a lecture is given, and its picture is this figure."""
+    place, stars = st.session_state.get(PLACE), listed()
+    return place is not None and place < len(stars) and read(stars[place]).figure == figure
 
 
 def title_of(noted: str) -> str:
@@ -162,17 +178,17 @@ def star(page: str, figure: str, part: Part, numbers: Callable[[], pd.DataFrame]
             on_click=_toggle,
             args=(page, figure),
         )
-    if is_in and place:
+    if is_in:
         _ask_for_picture(noted, figure, part, place)
 
 
 def _ask_for_picture(noted: str, figure: str, part: Part, place: str) -> None:
-    """Let the browser send what it shows, anew where the finding has changed."""
+    """Let the browser send what it shows, anew where the finding has changed; of plotly's figures (no `place`) small only."""
     drawn = hashlib.sha256(f"{noted} {part.message}".encode(errors="surrogatepass")).hexdigest()
     key = f"kept_{figure}"
     browser.web_component("keep_picture", "<i></i>", "snapshot")(
         key=key,
-        data={"place": place, "of": drawn},
+        data={"place": place, "plots": [f".st-key-beside_{figure}", f".st-key-{figure}"], "of": drawn},
         on_picture_change=partial(_take_picture, noted, drawn, key),
         height=0,
         width="content",
@@ -185,10 +201,9 @@ def _take_picture(noted: str, drawn: str, key: str) -> None:
     known: dict[str, Shown] = st.session_state.get(_SHOWN, {})
     if not isinstance(sent, dict) or sent.get("of") != drawn or noted not in known:
         return
-    picture = webp_of(sent.get("url"))
-    rest = sum(other.size for star, other in known.items() if star != noted)
-    if rest + len(known[noted].figure) + len(picture) <= _MOST_BYTES:
-        _remember(noted, replace(known[noted], picture=picture))
+    now = replace(known[noted], picture=webp_of(sent.get("url")), small=webp_of(sent.get("small")))
+    if now.size + sum(other.size for star, other in known.items() if star != noted) <= _MOST_BYTES:
+        _remember(noted, now)
 
 
 def webp_of(url: object) -> bytes:
@@ -226,14 +241,29 @@ def _keep(page: str, noted: str, part: Part, numbers: Callable[[], pd.DataFrame]
     wanted = {*listed(), *map(untitled, st.session_state.get(_BEFORE, ()))} - {noted}
     for gone in known.keys() - wanted:
         del known[gone]
+    kept, packed = _packed(part, numbers, sum(other.size for star, other in known.items() if star != noted))
+    title = table.VIEWS[state.view_of(page)].question or part.title
+    facts = tuple(f"{fact.name}: {', '.join(fact.values)}" for fact in report.facts_of(page))
+    _remember(noted, Shown(title, kept, packed, facts))
+
+
+def _packed(part: Part, numbers: Callable[[], pd.DataFrame], others: int) -> tuple[Part, bytes]:
+    """A part with the first of its numbers, and its figure packed; empty if there is no room beside the bytes of `others`."""
     numbered = numbers()
     rows = numbered.head(min(MOST_ROWS, max(1, _MOST_CELLS // max(1, len(numbered.columns)))))
     packed = b"" if part.figure is None else zlib.compress(part.figure.to_json().encode())
-    if len(packed) + sum(other.size for star, other in known.items() if star != noted) > _MOST_BYTES:
-        packed = b""
-    title = table.VIEWS[state.view_of(page)].question or part.title
-    facts = tuple(f"{fact.name}: {', '.join(fact.values)}" for fact in report.facts_of(page))
-    _remember(noted, Shown(title, replace(part, figure=None, table=rows), packed, facts))
+    return replace(part, figure=None, table=rows), packed if len(packed) + others <= _MOST_BYTES else b""
+
+
+def add_beside(page: str, figure: str, part: Part, numbers: Callable[[], pd.DataFrame]) -> None:
+    """Add to a picture of the lecture a figure that stands beside it and has no star of its own."""
+    if not listed():
+        return
+    noted, title = star_of(page, figure), stand_alone.title_of(part.figure)
+    found = shown(noted) if noted in listed() else None
+    if found is not None and title not in found.beside:
+        kept = _packed(part, numbers, sum(other.size for other in st.session_state[_SHOWN].values()))
+        _remember(noted, replace(found, beside={**found.beside, title: kept}))
 
 
 def add_texts(page: str, figure: str, *, read: str = "", not_shown: str = "", markup: str = "") -> None:
@@ -307,14 +337,18 @@ def to_bytes(pictures: Sequence[tuple[str, Shown | None]]) -> bytes:
             continue
         facts = "<br>".join(map(html.escape, found.facts))
         parts.append(Part(title=f"{number}. {title}", markup=f'<p class="facts">{facts}</p>'))
-        figure = plotly.io.from_json(zlib.decompress(found.figure)) if found.figure else None
         drawn = base64.b64encode(found.picture).decode()
         image = f'<img class="drawn" alt="{html.escape(found.part.title)}" src="data:image/webp;base64,{drawn}">'
         markup = f"{image if found.picture else ''}{found.part.markup}"
-        parts.append(replace(found.part, figure=figure, markup=markup, title=""))
+        parts.append(replace(found.part, figure=_unpacked(found.figure), markup=markup, title=""))
+        parts += [replace(part, figure=_unpacked(packed)) for part, packed in found.beside.values()]
     day = date.today()
     footer = f"BERT Internals {VERSION}, {day.day} {day:%B %Y}."
     return stand_alone.page("My lecture", parts, footer, has_keys=True).encode()
+
+
+def _unpacked(figure: bytes) -> go.Figure | None:
+    return plotly.io.from_json(zlib.decompress(figure)) if figure else None
 
 
 def saver(stars: tuple[str, ...]) -> Callable[[], bytes]:

@@ -20,7 +20,6 @@ from dashboard import caching
 from dashboard.ready_made import ASSETS
 from dashboard.sharing import report
 
-TINTS = 6
 FOLDED_FROM, FOLDED_FIRST, FOLDED_LAST = 64, 32, 16  # tokens of a long row, and those shown at its two ends
 STEP_MS = 900  # between two steps of what is played
 _EDITOR = "<label><span></span><textarea spellcheck='false'></textarea><small></small></label>"
@@ -123,9 +122,8 @@ def chips(
     """Draw tokens as chips. After a click, `on_click(row index, position)` runs before the page is drawn again.
 
     `under` gives the lines of small type under each token's piece, such as its id. Tokens with `special_ids` are drawn as
-    special tokens even if a person typed them (such as [MASK]). Words next to each other differ in colour, or, `by_text`,
-    the two texts of a pair do. With `fold`, a row of more than FOLDED_FROM tokens shows its first and last ones, and a
-    button that opens the others.
+    special tokens even if a person typed them (such as [MASK]). `by_text`, the two texts of a pair differ in colour. With
+    `fold`, a row of more than FOLDED_FROM tokens shows its first and last ones, and a button that opens the others.
     """
 
     drawn = {row.index: len(row.sentence) for row in rows}
@@ -162,8 +160,7 @@ def _row(
     for token in drawn:
         word = None if token.word is None else (token.in_pair, token.word)
         if word is None or word != previous_word:
-            number = int(token.in_pair) if by_text else sum(item["tint"] != "x" for item in words)
-            tint = "x" if word is None else str(number % TINTS)
+            tint = str(int(token.in_pair)) if by_text and word is not None else "x"
             over = None if row.lost is None else _typed(row.sentence, token, row.lost)
             words.append({"tint": tint, "tokens": [], "over": over})
         previous_word = word
@@ -273,13 +270,21 @@ def know_visitor(key: str) -> bool:
 
 
 def tools(
-    key: str, *, can_link: bool, is_dark: bool, carried: Sequence[tuple[str, str]], long_text: str | None = None
+    key: str,
+    *,
+    can_link: bool,
+    is_dark: bool,
+    carried: Sequence[tuple[str, str]],
+    long_text: str | None = None,
+    screen_factor: float | None = None,
+    on_screen: Callable[[], None] = lambda: None,
 ) -> None:
     """The buttons that copy the page's address, and that change between light and dark; terms.js marks the glossary's terms.
 
     The colours change by a reload of the page, with the `carried` keys and texts added to its address. The browser keeps
     `long_text`, the sentences if they are too long for an address, until the editor takes them (see editor.js). Where they
-    follow the system's and change with these, the page is drawn anew: what the server draws has colours of its own.
+    follow the system's and change with these, the page is drawn anew: what the server draws has colours of its own. On a
+    projector (`screen_factor` is not None) they send "screen", how much larger its window is, where that is another number.
     """
     link_hint = "Copies an address that restores the model and the settings of this page"
     if not can_link:
@@ -297,7 +302,9 @@ def tools(
                 "longText": long_text,
             },
             "glossary": caching.glossary(),
+            "screen": screen_factor,
         },
         on_recoloured_change=lambda: None,
+        on_screen_change=on_screen,
         width="content",
     )

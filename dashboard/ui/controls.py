@@ -13,6 +13,7 @@ from components.analysis.first_look.words import Interest, chosen_everywhere
 from components.analysis.first_look.words import interest as words_of_interest
 from components.analysis.matched_words import word_vectors
 from components.analysis.tokens import position_at
+from components.charts import theme
 from components.charts.stand_alone.page import Part
 from components.model.trace import Pooling, TokenizedSentence
 from components.snippets.code import Input
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from components.analysis.first_look.words import Word
     from components.model.backend import Backend
     from components.model.trace import Trace
+
+_SCREEN = "_screen_factor"  # session key: how much larger than usual the window of the projector is
 
 
 def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
@@ -50,7 +53,18 @@ def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
 
 def scale() -> float:
     """The size factor of type and figures: 1, or more in projector mode."""
-    return 1.35 if state.get("projector") else 1.0
+    return theme.PROJECTED * screen_factor() if state.get("projector") else 1.0
+
+
+def screen_factor() -> float:
+    """How much larger than 1440 × 900 pixels the projector's window is, 1 to 2, as the browser has said; 1 elsewhere."""
+    return float(st.session_state.get(_SCREEN, 1.0)) if state.get("projector") else 1.0
+
+
+def take_screen_factor(sent: object) -> None:
+    """Keep what the browser says of the projector's window."""
+    if type(sent) in (int, float) and 1 <= sent <= 2:
+        st.session_state[_SCREEN] = sent
 
 
 def current_trace(backend: Backend) -> Trace:

@@ -9,8 +9,8 @@ import csv
 import re
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"  # how a spreadsheet recognises a formula; the last four are wide forms
 MOST_ABOVE = 150  # characters of a finding above its figure: two lines on a laptop, four on a phone
+LECTURE_HEIGHT, LARGEST = 580, 1.7  # of a figure of a lecture: pixels of a window of 900, and times its own height
 MOST_ABOVE_HALF = 60  # above a figure that has half the page
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.) +(?=[A-Z“*\[(])")
 LIGHT_PAPER, DARK_PAPER = "#FFFFFF", "#12161C"  # the page's own backgrounds, as in .streamlit/config.toml
@@ -68,11 +69,21 @@ def figure(
     title = stand_alone.title_of(chart)
     report.add(key, part, table)
     begin_of, rest = parted(message, most_above)
+    taken, star_in = st.session_state.get(_TOGETHER) or (key, None)
     with line_in or nullcontext(), _line(begin_of, read, not_shown, key):
-        lecture.star(st.session_state[_PAGE], key, _with_finding(part, key), table)
+        if taken == key:
+            with star_in or nullcontext():
+                lecture.star(st.session_state[_PAGE], key, _with_finding(part, key), table)
+        else:
+            lecture.add_beside(st.session_state[_PAGE], taken, part, table)
         _share(key, table, code, title, draw_files=partial(figure_files.draw, part, key=key))
     # Not transparent: a picture saved in dark mode would have light type without a background.
-    sized(chart).layout.paper_bgcolor = DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER
+    sized(chart)
+    if lecture.shows(taken):  # alone on the projector: it has the room of the controls
+        chart.layout.height = round(
+            max(chart.layout.height, min(LARGEST * chart.layout.height, LECTURE_HEIGHT * controls.screen_factor()))
+        )
+    chart.layout.paper_bgcolor = DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER
     st.plotly_chart(
         chart,
         key=key,
@@ -122,6 +133,20 @@ def finding(
         if table is not None:
             lecture.star(st.session_state[_PAGE], picture, part, table, f".st-key-{picture}")
     st.session_state[_FINDING] = part
+
+
+@contextmanager
+def together(first: str) -> Iterator[None]:
+    """Figures that a lecture takes as one picture, by one star in the line of the finding that stands above them all.
+
+    `first` is the key of the figure that is drawn first; the picture has its name.
+    """
+    st.session_state[_TOGETHER] = (first, st.session_state[_LINE])
+    try:
+        with st.container(key=f"beside_{first}"):
+            yield
+    finally:
+        st.session_state[_TOGETHER] = None
 
 
 def _with_finding(part: stand_alone.Part, key: str) -> stand_alone.Part:
@@ -195,6 +220,7 @@ _DRAWN = "_figures_drawn"  # session key: the code of each figure that the page 
 _PAGE = "_figures_page"  # session key: the page that draws them
 _FINDING = "_figures_finding"  # session key: the finding of several figures that was drawn last, with how they are read
 _UNREAD = "_figures_unread"  # session key: the keys of the figures that nothing says how to read, until `reading` does
+_TOGETHER = "_figures_together"  # session key: the first of the figures that have one star, and the line of that star
 _LINE = "_figures_line"  # session key: the line above the figure that was drawn last, which has room for “?”
 
 
@@ -202,7 +228,7 @@ def begin(page: str) -> None:
     """Forget the figures of the view before; a page calls it before it draws its own."""
     st.session_state[_DRAWN] = {}
     st.session_state[_PAGE] = page
-    st.session_state[_LINE] = st.session_state[_FINDING] = None
+    st.session_state[_LINE] = st.session_state[_FINDING] = st.session_state[_TOGETHER] = None
     st.session_state[_UNREAD] = []
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.declared import table
-from dashboard.ui import browser, messages, sentence_bar, wording
+from dashboard.ui import browser, controls, messages, sentence_bar, wording
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +48,8 @@ def draw(page: str, draw_corpus: Callable[[], None], draw_session: Callable[[], 
             is_dark=st.context.theme.type == "dark",
             carried=carried if can_carry else [item for item in carried if item[0] not in state.OF_SENTENCES],
             long_text=None if can_carry else "\n".join(state.get("sentences")),
+            screen_factor=controls.screen_factor() if state.get("projector") else None,
+            on_screen=lambda: controls.take_screen_factor(browser.sent_by("page_tools", "screen")),
         )
         draw_session()
         is_on = state.get("projector")
@@ -55,7 +57,9 @@ def draw(page: str, draw_corpus: Callable[[], None], draw_session: Callable[[], 
             "Leave" if is_on else "Projector",
             key="leave_projector" if is_on else "projector_on",
             icon=":material/close_fullscreen:" if is_on else ":material/present_to_all:",
-            help="Leave projector mode" if is_on else "Projector mode: larger type and no sidebar",
+            help="Leave projector mode"
+            if is_on
+            else "Projector mode: larger type and no sidebar; the arrow keys go from view to view",
             on_click=state.put,
             args=("projector", not is_on),
         )

@@ -85,6 +85,14 @@ def test_all_heads_are_worked_by_keyboard(use: Stage) -> None:
     expect(heads.locator("h3")).to_have_text("Block 1, head 1")
     page.keyboard.press("ArrowLeft")  # the focus has stayed
     expect(heads.locator(".hint")).to_contain_text("Block 1, head 0")
+    heads.locator(
+        ".plot [tabindex='0']"
+    ).focus()  # the lines of the open head: one stop of the Tab key, and then arrows
+    for key, at in (("ArrowDown", "from 1"), ("ArrowDown", "from 2"), ("ArrowRight", "whom 2"), ("ArrowUp", "whom 1")):
+        page.keyboard.press(key)
+        expect(heads.locator(".plot [data-at]:focus")).to_have_attribute("data-at", at)
+    page.keyboard.press("Enter")
+    expect(page.locator(".looks svg")).to_contain_text("who looks: block 1, head 1")
 
 
 @pytest.mark.parametrize(

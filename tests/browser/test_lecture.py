@@ -175,6 +175,30 @@ def test_page_keys_lead_from_a_control_and_escape_gives_the_arrow_keys_back(visi
     expect(page.get_by_role("heading", name=BLOCK)).to_be_visible()
 
 
+def test_arrow_keys_go_through_the_stops_of_the_whole_path_and_page_keys_leave_it(visit: Visit) -> None:
+    page = visit("/inside?v=whole-path&proj=1&stop=pool")
+    path, hint = page.locator(".path"), page.locator(".walk .hint")
+    stop = "(root) => root.bertInternalsPath.state.stop"
+    expect(hint).to_contain_text("Page")
+    page.keyboard.press("ArrowLeft")
+    assert path.evaluate(stop) == "blocks"
+    path.get_by_label("Stop", exact=True).focus()  # also where the keyboard is on a part of the path
+    for expected in ("pool", "compare"):
+        page.keyboard.press("ArrowRight")
+        assert path.evaluate(stop) == expected
+    page.keyboard.press("ArrowRight")  # there is no further stop
+    following = table.views_of("inside")[1]
+    expect(page.get_by_role("heading", name=following.question)).to_be_visible()
+    expect(hint).to_be_hidden()
+    settle(page)
+    page.keyboard.press("ArrowLeft")
+    expect(path).to_be_visible()
+    settle(page)
+    path.locator(".stage canvas").focus()
+    page.keyboard.press("PageDown")
+    expect(page.get_by_role("heading", name=following.question)).to_be_visible()
+
+
 def test_the_bar_covers_nothing_and_a_key_draws_no_frame_around_the_page(visit: Visit) -> None:
     page = visit(LECTURE)
     page.get_by_role("button", name="Begin on the projector").click()

@@ -90,7 +90,7 @@ def test_clear_is_not_lost_while_a_sentence_is_read(visit: Visit) -> None:
 
 def test_the_blocks_play_and_a_picture_opens_its_view(visit: Visit) -> None:
     page = visit("/")
-    last = page.locator(".senses svg text", has_text="after block 3")
+    last = page.locator(".senses svg text", has_text="layer 4")
     expect(last).to_be_visible()
     page.get_by_role("button", name="Play the blocks").click()
     expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()

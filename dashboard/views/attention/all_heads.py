@@ -160,7 +160,7 @@ def _draw(model_input: AttentionInput, linked: np.ndarray, order: str) -> list[s
             if look.excess >= DECIDED and not steps.is_asking()
         ],
         "label": f"{n_blocks} by {n_heads} heads, each a small attention matrix; arrow keys move, Enter opens",
-        "height": HEIGHT if controls.scale() == 1 else ON_PROJECTOR,
+        "height": HEIGHT if controls.scale() == 1 else round(ON_PROJECTOR * controls.screen_factor()),
         "opened": opened,
     }
     written = json.dumps(layout).encode()

@@ -477,34 +477,37 @@ def tokens(backend: Backend) -> None:
     # Of the pictures together a quarter of the cells: all numbers would be as small as the longest.
     numbers_from = float(np.nanquantile(np.concatenate([shown[index].ravel() for index in drawn]), 0.75))
     tell_cells(factor, max(max(item.matrix.shape) for item in similarities))
-    for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
-        item, other = similarities[index], others[index]
-        with column:
-            cosine_picture(
-                shown[index],
-                coarse_labels(trace.sentences[query], item.positions, factor),
-                coarse_labels(trace.sentences[other], item.column_positions, factor),
-                f"Sentence {query + 1} with {'itself' if other == query else f'sentence {other + 1}'}, layer {layer}",
-                rows=f"sentence {query + 1}",
-                columns=f"sentence {other + 1}",
-                limits=limits,
-                pale=True,
-                show_values=numbered,
-                numbers_from=numbers_from,
-                colour_bar=False,
-                key=f"tokens_{index}",
-                code=snippets.tokens(
-                    controls.current_input(backend),
-                    layer,
-                    query,
-                    other,
-                    include_special=special,
-                    percentiles=as_percentiles,
-                ),
-                value="percentile" if as_percentiles else "cosine",
-                # On a projector a little lower, so that it is whole below the finding.
-                plot_height=25 * len(item.positions) if controls.scale() > 1 and len(item.positions) <= 10 else None,
-            )
+    with figures.together(f"tokens_{drawn[0]}"):
+        for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
+            item, other = similarities[index], others[index]
+            with column:
+                cosine_picture(
+                    shown[index],
+                    coarse_labels(trace.sentences[query], item.positions, factor),
+                    coarse_labels(trace.sentences[other], item.column_positions, factor),
+                    f"Sentence {query + 1} with {'itself' if other == query else f'sentence {other + 1}'}, layer {layer}",
+                    rows=f"sentence {query + 1}",
+                    columns=f"sentence {other + 1}",
+                    limits=limits,
+                    pale=True,
+                    show_values=numbered,
+                    numbers_from=numbers_from,
+                    colour_bar=False,
+                    key=f"tokens_{index}",
+                    code=snippets.tokens(
+                        controls.current_input(backend),
+                        layer,
+                        query,
+                        other,
+                        include_special=special,
+                        percentiles=as_percentiles,
+                    ),
+                    value="percentile" if as_percentiles else "cosine",
+                    # On a projector a little lower, so that it is whole below the finding.
+                    plot_height=25 * len(item.positions)
+                    if controls.scale() > 1 and len(item.positions) <= 10
+                    else None,
+                )
     st.caption(
         f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."
         if baseline.is_measured

@@ -83,32 +83,33 @@ def pairs(backend: Backend) -> None:
         read=READ,
         not_shown=NOT_SHOWN,
     )
-    for row, column in enumerate(st.columns(len(kept))):
-        sentence = trace.sentences[row]
-        positions = block_change.positions_of(trace, row, special)
-        labels = coarse_labels(sentence, positions, factor)
-        with column:
-            cosine_picture(
-                picture(layer, row),
-                labels,
-                labels,
-                f"{first + 1} + {kept[row] + 1}, layer {layer}",
-                rows="token",
-                columns="token",
-                limits=limits,
-                colour_bar=False,
-                second_text=second_text(sentence, positions) if factor == 1 else None,
-                narrow=len(kept) > 2,
-                plot_height=(PROJECTED if controls.scale() > 1 else HEIGHT) if len(kept) <= 2 else None,
-                key=f"together_{row}",
-                code=snippets.tokens(
-                    Input(backend, [texts[first]], controls.length_for(backend), [texts[kept[row]]]),
-                    layer,
-                    0,
-                    0,
-                    include_special=special,
-                ),
-            )
+    with figures.together("together_0"):
+        for row, column in enumerate(st.columns(len(kept))):
+            sentence = trace.sentences[row]
+            positions = block_change.positions_of(trace, row, special)
+            labels = coarse_labels(sentence, positions, factor)
+            with column:
+                cosine_picture(
+                    picture(layer, row),
+                    labels,
+                    labels,
+                    f"{first + 1} + {kept[row] + 1}, layer {layer}",
+                    rows="token",
+                    columns="token",
+                    limits=limits,
+                    colour_bar=False,
+                    second_text=second_text(sentence, positions) if factor == 1 else None,
+                    narrow=len(kept) > 2,
+                    plot_height=(PROJECTED if controls.scale() > 1 else HEIGHT) if len(kept) <= 2 else None,
+                    key=f"together_{row}",
+                    code=snippets.tokens(
+                        Input(backend, [texts[first]], controls.length_for(backend), [texts[kept[row]]]),
+                        layer,
+                        0,
+                        0,
+                        include_special=special,
+                    ),
+                )
     figures.colour_bar("cosine", limits)
     tell_cells(factor, max(len(sentence) for sentence in trace.sentences[: len(kept)]))
     if len(kept) < len(partners):

@@ -35,10 +35,8 @@ def of_senses(senses: Senses) -> str:
     if start >= APART:
         return f"{about}: its senses are apart from the start."
     if start > MIXED:
-        return (
-            f"{about}: half apart before the first block, apart after block {senses.apart - 1} (layer {senses.apart})."
-        )
-    return f"{about}: mixed before the first block, apart after block {senses.apart - 1} (layer {senses.apart})."
+        return f"{about}: half apart before the first block, apart at layer {senses.apart}."
+    return f"{about}: mixed before the first block, apart at layer {senses.apart}."
 
 
 def of_blindness(blindness: Blindness) -> str:
@@ -92,7 +90,7 @@ def of_course(course: Course, word: Word, words: Sequence[Word]) -> str:
     while crossing and nearer[crossing - 1]:
         crossing -= 1
     rest, own = apart(float(others[-1]), float(course.to_start[-1]))
-    when = f"After block {crossing - 1}" if crossing else "From the start"
+    when = f"From layer {crossing} on" if crossing else "From the start"
     return f"{when} it is nearer to the other words ({rest} at the end) than to its start ({own})."
 
 

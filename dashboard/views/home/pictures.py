@@ -68,8 +68,8 @@ def _senses(senses: Senses) -> dict[str, Any]:
         "maps": senses.maps,
         "layers": [
             {
-                "name": f"after block {layer - 1}" if layer else "before the first block",
-                "short": f"after block {layer - 1}" if layer else "before any block",
+                "name": f"layer {layer}" if layer else "layer 0, before any block",
+                "short": f"layer {layer}",
                 "share": percent(senses.accuracy[layer]),
             }
             for layer in range(len(senses.maps))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import streamlit as st
 
 from components.markup import to_text
@@ -45,11 +47,10 @@ def _list(stars: tuple[str, ...]) -> None:
     """The pictures, or how to begin."""
     if not stars:
         st.info(
-            "No picture yet. The star (:material/star:) above a picture, beside Share, puts it here with its sentences and "
-            "settings. A phone has no room for stars: put pictures in on a wider screen.",
-            icon=":material/star:",
+            "The star (:material/star:) above a picture, beside Share, puts it here with its sentences and settings. A phone "
+            "has no room for stars: put pictures in on a wider screen.",
         )
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
                 f"Begin with {len(READY_MADE)} pictures",
                 icon=":material/playlist_add:",
@@ -57,8 +58,10 @@ def _list(stars: tuple[str, ...]) -> None:
                 type="primary",
                 on_click=state.put,
                 args=("lecture", READY_MADE),
-                help="The whole path, what a word looks at, the senses of a word, what the model cannot see, and a hidden word",
+                help="Puts these pictures into your lecture; take out, add and move what you like",
             )
+            named = " · ".join(table.name_of(lecture.read(star).view) for star in READY_MADE)
+            st.caption(named)
             _undo()
         return
     lacking = sum(lecture.shown(star) is None for star in stars)
@@ -85,7 +88,7 @@ def _list(stars: tuple[str, ...]) -> None:
     _undo()
     st.caption(
         "Order: drag a picture by its dots, or press ↑ and ↓ on them; on a phone, tap the arrows. On the projector, ← and → go "
-        "through the pictures."
+        "through the pictures, and in the whole path through its stops first; Page ↑ and Page ↓ always lead to another picture."
     )
 
 
@@ -129,6 +132,7 @@ def _card(star: str) -> dict[str, str]:
         "place": f"{table.PAGE_BY_KEY[picture.page].title} · {table.name_of(picture.view)}",
         "says": said or (about if table.VIEWS[picture.view].uses_sentences else ""),
         "model": spec_of(model[0]).title if model and len(model) == 1 else "",
+        "small": base64.b64encode(shown.small).decode() if shown is not None else "",
     }
 
 

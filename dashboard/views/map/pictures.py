@@ -112,22 +112,23 @@ def ends(backend: Backend) -> None:
                 not_shown=f"{not_shown} {_trusted(token_set, maps, options)} {_rule_of_method()} {in_numbers(maps)}",
                 key="map_finding",
             )
-            for number, (column, layer) in enumerate(zip(st.columns(len(layers)), layers, strict=True)):
-                with column:
-                    code = snippets.layers(choices.code_of_tokens(backend), options, [layer])
-                    _one(
-                        token_set,
-                        maps[layer],
-                        layer,
-                        number,
-                        by,
-                        rows,
-                        options,
-                        renderer,
-                        code,
-                        marked,
-                        around.get(layer),
-                    )
+            with figures.together("map_0"):
+                for number, (column, layer) in enumerate(zip(st.columns(len(layers)), layers, strict=True)):
+                    with column:
+                        code = snippets.layers(choices.code_of_tokens(backend), options, [layer])
+                        _one(
+                            token_set,
+                            maps[layer],
+                            layer,
+                            number,
+                            by,
+                            rows,
+                            options,
+                            renderer,
+                            code,
+                            marked,
+                            around.get(layer),
+                        )
             _key(token_set, by)
         labels.thin(_positions(_drawn_rows(token_set, renderer), marked.rows) if marked is not None else ())
     if joint:

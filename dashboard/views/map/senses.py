@@ -114,21 +114,24 @@ def senses(backend: Backend) -> None:
         "Point at one to read its sentence.",
         not_shown="That the model uses the senses: people gave the labels, and the nearest vector is one test of many.",
     )
-    left, right = st.columns([6, 5], gap="large")
-    with left, frame.figure("senses"):
-        _map(
-            backend,
-            occurrences,
-            place,
-            "sense",
-            word,
-            shown,
-            code,
-            is_wide=False,
-        )
-    with right:
-        _curve_figure(curve, word, labels, snippets.sense_curve(code), backend.structure.has_position_vectors, shown)
-        _nearest_in_words(occurrences, labels, shown)
+    with figures.together("senses_map"):
+        left, right = st.columns([6, 5], gap="large")
+        with left, frame.figure("senses"):
+            _map(
+                backend,
+                occurrences,
+                place,
+                "sense",
+                word,
+                shown,
+                code,
+                is_wide=False,
+            )
+        with right:
+            _curve_figure(
+                curve, word, labels, snippets.sense_curve(code), backend.structure.has_position_vectors, shown
+            )
+            _nearest_in_words(occurrences, labels, shown)
     selection.selection(occurrences, selection.selected(occurrences), [shown])
     if source == "demo":
         _all_words(backend, labelled)

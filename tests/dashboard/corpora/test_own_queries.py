@@ -246,6 +246,29 @@ def test_a_table_whose_columns_say_nothing_is_asked_about(open_page: Open) -> No
     assert corpus.texts == ("It was him", "It was her")
 
 
+def test_where_it_is_a_guess_how_a_table_is_written_the_card_asks_and_has_the_menus(open_page: Open) -> None:
+    app = open_page("home")
+    content = (
+        b"How do I cancel my plan today?,Ending a subscription takes one click\n"
+        b"my parcel is broken,How to report a damaged delivery\nwhere is it,Tracking step by step\n"
+    )
+    app.file_uploader(key="start_file").set_value(("mine.csv", content, "text/csv"))
+    app = at_rest(app.run())
+    assert not app.exception
+    (menu,) = [box for box in app.selectbox if box.label == "The first row"]
+    menu.set_value("is a row")
+    app = at_rest(app.run())
+    assert app.selectbox(key="start_text").options == ["column 1", "column 2"]
+    app.selectbox(key="start_text").set_value("column 2")
+    app = at_rest(app.button(key="start_file_use").click().run())
+    corpus = caching.corpora().find(app.session_state["corpus"])
+    assert corpus is not None
+    assert len(corpus) == 3
+    source = current.source_of(app.session_state["corpus"])
+    assert source is not None
+    assert source.read(lambda: False).texts == corpus.texts  # also after a restart
+
+
 def test_documents_without_queries_are_searched_with_their_titles(open_page: Open) -> None:
     rows = [("d1", "River", "The water rose fast."), ("d2", "Bank", "It lends money to us."), ("d3", "", "No title.")]
     content = "\n".join(json.dumps({"_id": key, "title": title, "text": text}) for key, title, text in rows)

@@ -12,11 +12,14 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.charts import theme
 from components.charts.stand_alone.page import Part
+from components.snippets.code import NoCode
 from dashboard import caching, state
 from dashboard.declared import table
 from dashboard.settings import MOST_PICTURES, parse_lecture
 from dashboard.sharing import lecture, session_file, walk
+from dashboard.ui import controls, figures
 from dashboard.views.lecture import pictures
 from tests.support.pages import Open, at_rest, go_to, setting, texts
 
@@ -237,6 +240,30 @@ def test_on_the_projector_the_keys_go_through_the_views_of_a_page(open_page: Ope
     assert setting(app, "inside_view") == "model-facts"
 
 
+def test_on_a_large_projector_type_and_figures_grow_and_the_picture_of_a_lecture_most(
+    session: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def height(key: str) -> int:
+        drawn: list[go.Figure] = []
+        monkeypatch.setattr("streamlit.plotly_chart", lambda chart, **_: drawn.append(chart))
+        figures.figure(theme.finish(go.Figure(), "t", 300), key=key, alt="", table=pd.DataFrame, code=NoCode("none"))
+        return int(drawn[0].layout.height)
+
+    figures.begin("inside")
+    assert height("bars") == 300
+    controls.take_screen_factor(1.5)
+    assert (controls.scale(), height("bars")) == (1.0, 300)  # no projector
+    session["projector"] = True
+    assert controls.scale() == pytest.approx(1.5 * 1.35)
+    assert height("bars") == round(1.5 * 1.175 * 300)
+    for sent in (None, "2", True, 0.5, 100, [1.5], float("nan")):
+        controls.take_screen_factor(sent)
+        assert controls.screen_factor() == 1.5
+    session |= {"lecture": ("inside?v=block#bars",), lecture.PLACE: 0}
+    assert height("bars") == 870
+    assert height("others") == round(1.5 * 1.175 * 300)
+
+
 WEBP = b"RIFF\x04\0\0\0WEBPVP8 "
 
 
@@ -264,15 +291,16 @@ def exported(app: AppTest) -> str:
 
 
 @pytest.mark.parametrize(
-    ("view", "figure", "more"),
+    ("view", "figure", "more", "beside"),
     [
-        ("known-failures", "clinic_cosines", 'class="bi-pairs"'),
-        ("word-senses", "senses_map", 'class="bi-nearest"'),
-        ("one-word", "", ""),
+        ("known-failures", "clinic_cosines", 'class="bi-pairs"', []),
+        ("word-senses", "senses_map", 'class="bi-nearest"', ["Nearest has the same sense"]),
+        ("two-layers", "map_0", "", ["Layer 6, PCA"]),
+        ("one-word", "", "", []),
     ],
 )
-def test_a_figure_takes_its_shared_finding_and_its_examples_along(
-    open_page: Open, view: str, figure: str, more: str
+def test_a_figure_takes_its_finding_its_examples_and_what_stands_beside_it_along(
+    open_page: Open, view: str, figure: str, more: str, beside: list[str]
 ) -> None:
     app = open_page(view)
     if more:
@@ -285,7 +313,10 @@ def test_a_figure_takes_its_shared_finding_and_its_examples_along(
     assert kept.part.read
     assert kept.part.table is not None
     assert more in kept.part.markup
+    assert list(kept.beside) == beside
+    assert len([button for button in app.button if str(button.key).startswith("star_")]) == 1
     written = exported(app)
+    assert written.count('class="plotly-graph-div"') == 1 + len(beside)
     assert "How to read this" in written
     assert more in written
 

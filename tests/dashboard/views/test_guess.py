@@ -380,7 +380,7 @@ def test_blue_is_the_hidden_word_alone(open_page: Open, folder: str) -> None:
         (False, False),
     ]
     assert [layer["short"] for layer in hidden["lens"]["layers"]] == ["start", "0", "1", "2"]
-    assert [layer["name"] for layer in hidden["lens"]["layers"]] == ["start", "block 0", "block 1", "block 2"]
+    assert [layer["name"] for layer in hidden["lens"]["layers"]] == ["layer 0", "layer 1", "layer 2", "layer 3"]
     assert all("layer 0" in note for note in hidden["lens"]["notes"])  # what the start is, where it is drawn
 
 

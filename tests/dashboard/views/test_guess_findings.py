@@ -15,7 +15,7 @@ NAN = float("nan")
 
 
 def guessed(**changes: Any) -> Guessed:
-    """“paris” is guessed first, from block 4 of six on; looking only left, “paris” is third."""
+    """“paris” is guessed first, from layer 5 of six on; looking only left, “paris” is third."""
     values: dict[str, Any] = {
         "pieces": ("paris", "lyon", "lille"),
         "probabilities": np.array([0.42, 0.071, 0.063]),
@@ -46,7 +46,7 @@ TYPED = {"true": None, "true_ranks": np.zeros(7, int), "true_share": NAN, "other
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "“paris” is the first guess (42 %), since block 4; looking only left, “paris” is third."),
+        ({}, "“paris” is the first guess (42 %), since layer 5; looking only left, “paris” is third."),
         (
             LEFT,
             "Looking only left, the first guess is “the” (14 %); “paris” is third of 30,522; "
@@ -54,12 +54,12 @@ TYPED = {"true": None, "true_ranks": np.zeros(7, int), "true_share": NAN, "other
         ),
         (
             {"other_rank": 1},
-            "“paris” is the first guess (42 %), since block 4; looking only left, “paris” is first too.",
+            "“paris” is the first guess (42 %), since layer 5; looking only left, “paris” is first too.",
         ),
-        ({"other_rank": None}, "“paris” is the first guess (42 %), since block 4."),  # no causal mask for this model
+        ({"other_rank": None}, "“paris” is the first guess (42 %), since layer 5."),  # no causal mask for this model
         (
             {"other_rank": 1203},
-            "“paris” is the first guess (42 %), since block 4; looking only left, “paris” is 1,203rd.",
+            "“paris” is the first guess (42 %), since layer 5; looking only left, “paris” is 1,203rd.",
         ),
         # First in between, and lost meanwhile: "only" would be false.
         (
@@ -68,7 +68,7 @@ TYPED = {"true": None, "true_ranks": np.zeros(7, int), "true_share": NAN, "other
         ),
         (
             {"true_ranks": np.array([9, 1, 3, 2, 1, 1, 1])},
-            "“paris” is the first guess (42 %), again since block 3; looking only left, “paris” is third.",
+            "“paris” is the first guess (42 %), again since layer 4; looking only left, “paris” is third.",
         ),
         (
             {"true_ranks": np.array([9, 5, 4, 2, 5, 4, 1])},
@@ -84,13 +84,13 @@ TYPED = {"true": None, "true_ranks": np.zeros(7, int), "true_share": NAN, "other
         ),
         (
             {**TYPED, "other_first": "the"},
-            "The first guess is “paris” (42 %), since block 4; looking only left, it is “the” (14 %).",
+            "The first guess is “paris” (42 %), since layer 5; looking only left, it is “the” (14 %).",
         ),
         (
             {**TYPED, "other_first": "paris"},
-            "The first guess is “paris” (42 %), since block 4; looking only left, it is the same (14 %).",
+            "The first guess is “paris” (42 %), since layer 5; looking only left, it is the same (14 %).",
         ),
-        ({**TYPED, "other_first": "", "other_share": NAN}, "The first guess is “paris” (42 %), since block 4."),
+        ({**TYPED, "other_first": "", "other_share": NAN}, "The first guess is “paris” (42 %), since layer 5."),
         (
             {"probabilities": np.array([0.2, 0.2, 0.1]), "true_ranks": np.array([2, 2])},
             "“paris” and “lyon” share the first place (20 % each); “paris” is second of 30,522; "

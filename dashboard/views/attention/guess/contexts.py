@@ -173,7 +173,7 @@ def _two(backend: Backend, row: Any) -> None:
     readable = partial(name_of, backend.tokenization)
     data = {
         "said": " ".join(f"Sentence {one.name}: {', '.join(one.facts.pieces[:5])}." for one in contexts),
-        "height": TWO_HEIGHT if controls.scale() == 1 else TWO_ON_PROJECTOR,
+        "height": TWO_HEIGHT if controls.scale() == 1 else round(TWO_ON_PROJECTOR * controls.screen_factor()),
         "masks": [],
         "panels": [
             panel_of(

@@ -82,9 +82,9 @@ class Guessed:
 
 
 def since(ranks: np.ndarray) -> str:
-    """From where on a piece is first without interruption up to the last layer: "since block 4". `ranks`: [layer].
+    """From where on a piece is first without interruption up to the last layer: "since layer 5". `ranks`: [layer].
 
-    "again since block 4" where it was first before that too, and lost the place meanwhile.
+    "again since layer 5" where it was first before that too, and lost the place meanwhile.
     """
     last = len(ranks) - 1
     later = np.flatnonzero(np.asarray(ranks) != 1)
@@ -96,12 +96,12 @@ def since(ranks: np.ndarray) -> str:
     if last == 1:
         return "after its only block"
     if 1 in ranks[:begin]:
-        return "again after the last block" if begin == last else f"again since block {begin - 1}"
-    return "only after the last block" if begin == last else f"since block {begin - 1}"
+        return "again after the last block" if begin == last else f"again since layer {begin}"
+    return "only after the last block" if begin == last else f"since layer {begin}"
 
 
 def first_since(piece: str, share: str, ranks: np.ndarray) -> str:
-    """That a piece is the first guess, and from which block on: "“paris” is the first guess (42 %), since block 4"."""
+    """That a piece is the first guess, and from which layer on: "“paris” is the first guess (42 %), since layer 5"."""
     where = since(ranks)
     if where.startswith("only"):
         return f"{piece} becomes the first guess ({share}) {where}"

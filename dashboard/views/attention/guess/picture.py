@@ -33,11 +33,10 @@ FIRST = 5  # guesses after each layer
 HEIGHT, ON_PROJECTOR = 415, 520  # pixels of bars and curve: with the line of text below them whole on a laptop
 ALL_COLOUR = 15.0  # bits from which on the colour of a word is full: those of each of 30,000 pieces, if all are equal
 SCALE = (1, 4, 8, 12)  # bits whose colours are shown
-START = "start"  # what layer 0 is called above its guesses
 READ = (
     "Left, the pieces that the masked-language-model head guesses for the hidden word, with their probabilities over the whole "
     "vocabulary, on a scale from 0 to 100 %; “…” begins a piece that goes on with a word. "
-    "Right, the same head on the vector of each layer (the logit lens), from the start (layer 0), where no block has looked at "
+    "Right, the same head on the vector of each layer (the logit lens), from layer 0, where no block has looked at "
     "the other words yet: its first five guesses, and below them the rank of the marked piece, on a scale of tens; dashed is "
     "its rank when the model looks the other way. Blue is the word that was hidden; green the first guess, where nobody knows "
     "the word. The line of text: each token is hidden in turn, and the less of the probability a word then "
@@ -76,7 +75,7 @@ def draw_guesses(model_input: AttentionInput, reading: Reading, hide: Callable[[
     draw_component(
         {
             "said": f"Guesses for the hidden word: {', '.join(own.pieces[:FIRST])}",
-            "height": HEIGHT if controls.scale() == 1 else ON_PROJECTOR,
+            "height": HEIGHT if controls.scale() == 1 else round(ON_PROJECTOR * controls.screen_factor()),
             "masks": _masks(reading, sentence),
             "panels": [
                 panel_of(
@@ -129,6 +128,7 @@ def panel_of(
     count = "Ten" if len(ids) == SHOWN else str(len(ids))
     return {
         "known": own.true is not None,
+        "mark": "the hidden word" if own.true is not None else "the first guess",
         "title": title or f"{count} guesses",
         "soft": "that see only the left" if guesses.only_left else "",
         "rows": rows,
@@ -154,11 +154,6 @@ def _masks(reading: Reading, sentence: TokenizedSentence) -> list[dict[str, Any]
     ]
 
 
-def layer_name(layer: int) -> str:
-    """What a layer is called above its guesses: the block that it comes out of."""
-    return START if layer == 0 else f"block {layer - 1}"
-
-
 def _ranks(guesses: LayerGuesses, place: int) -> np.ndarray:
     """The rank of the marked piece at each layer: of the true one, or of the one that was asked for."""
     return guesses.true_ranks[:, place] if int(guesses.true_ids[place]) >= 0 else guesses.asked_ranks[:, place, 0]
@@ -170,8 +165,8 @@ def _lens(reading: Reading, own: Guessed, tokenization: Tokenization) -> dict[st
     place = guesses.token(reading.shown)
     layers = [
         {
-            "name": layer_name(layer),
-            "short": START if layer == 0 else str(layer - 1),
+            "name": f"layer {layer}",
+            "short": str(layer),
             "guesses": [
                 {"piece": name_of(tokenization, piece), "own": piece == reading.marked}
                 for piece in guesses.ids[layer, place, :FIRST].tolist()
@@ -193,12 +188,9 @@ def _lens(reading: Reading, own: Guessed, tokenization: Tokenization) -> dict[st
         rank["other"] = {"ranks": _ranks(other, place).tolist(), "name": name}
     return {
         "title": "The first five",
-        "soft": "after each block",
-        "some": "every # blocks",
-        "notes": [
-            f"“{START}” is layer 0: no block has looked at the other words yet",
-            f"“{START}”: layer 0, before any block",
-        ],
+        "soft": "at each layer",
+        "some": "every # layers",
+        "notes": ["at layer 0 no block has looked at the other words yet", "layer 0: before any block"],
         "known": own.true is not None,
         "most": min(FIRST, guesses.ids.shape[-1]),
         "layers": layers,
@@ -261,7 +253,7 @@ def _tables(reading: Reading, own: Guessed, tokenization: Tokenization) -> list[
     names = [f"guess {number}" for number in range(1, 1 + min(FIRST, guesses.ids.shape[-1]))]
     layers = [
         [
-            layer_name(layer) if layer else f"{START} (layer 0, before any block)",
+            f"layer {layer}" if layer else "layer 0, before any block",
             *(name_of(tokenization, piece) for piece in guesses.ids[layer, place, :FIRST].tolist()),
             f"{int(ranks[layer]):,}",
         ]
@@ -272,8 +264,8 @@ def _tables(reading: Reading, own: Guessed, tokenization: Tokenization) -> list[
     return [
         {"caption": "Guesses for the hidden word", "names": ["guess", "probability"], "rows": guessed},
         {
-            "caption": "The first guesses after each block",
-            "names": ["after", *names, f"rank of {marked}"],
+            "caption": "The first guesses at each layer",
+            "names": ["layer", *names, f"rank of {marked}"],
             "rows": layers,
         },
     ]

@@ -103,16 +103,16 @@ def test_a_long_table_is_cut_and_says_so() -> None:
 def row(piece: str, *marks: str) -> dict[str, Any]:
     """A row of one token, as the page's component gets it."""
     token = {"piece": piece, "under": [piece], "position": 0, "hint": piece, "marks": list(marks), "picked": False}
-    return {"index": 0, "number": 1, "label": piece, "direction": "ltr", "words": [{"tint": "2", "tokens": [token]}]}
+    return {"index": 0, "number": 1, "label": piece, "direction": "ltr", "words": [{"tint": "1", "tokens": [token]}]}
 
 
 def test_rows_of_tokens_have_their_style_and_their_texts_stay_texts() -> None:
     text = stand_alone.page("t", [stand_alone.Part(chips=[row(HOSTILE), row("[CLS]", "special")])], "f")
     found = [attributes.get("class") for tag, attributes in Tags(text).found if tag == "span"]
-    assert found == ["number", "word tint2", "chip", "number", "word tint2", "chip special"]
+    assert found == ["number", "word tint1", "chip", "number", "word tint1", "chip special"]
     assert [tag for tag, _ in Tags(text).found if tag in {"script", "img"}] == []
     assert text.count(html.escape(HOSTILE)) == 4  # its name, its hint, itself and the line below it
-    assert ".tint2 { --tint:" in text
+    assert ".tint1 { --tint:" in text
     used = set(re.findall(r"var\((--st-[a-z-]+)", text))
     assert used <= set(re.findall(r"(--st-[a-z-]+):", text))  # the theme's colours, which the report must give
     assert ".chip" not in stand_alone.page("t", [stand_alone.Part(message="m")], "f")

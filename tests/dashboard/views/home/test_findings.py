@@ -18,10 +18,7 @@ SENSES, BLINDNESS = stored().senses, stored().blindness
 
 
 def test_the_stored_pictures() -> None:
-    assert (
-        findings.of_senses(SENSES)
-        == "“bank” in 20 sentences: mixed before the first block, apart after block 3 (layer 4)."
-    )
+    assert findings.of_senses(SENSES) == "“bank” in 20 sentences: mixed before the first block, apart at layer 4."
     assert (
         findings.of_blindness(BLINDNESS)
         == "To this model the opposite is nearer than the paraphrase: 0.88 against 0.48."
@@ -71,10 +68,10 @@ def test_how_a_word_changes_within_its_sentence() -> None:
     words = [word("it")]
     crossing = course([1, 0.8, 0.4], [0.2, 0.5, 0.7])
     assert findings.of_course(crossing, words[0], words) == (
-        "After block 1 it is nearer to the other words (0.70 at the end) than to its start (0.40)."
+        "From layer 2 on it is nearer to the other words (0.70 at the end) than to its start (0.40)."
     )
     again = course([1, 0.4, 0.6, 0.3], [0.2, 0.5, 0.5, 0.7])  # the last crossing counts
-    assert findings.of_course(again, words[0], words).startswith("After block 2 ")
+    assert findings.of_course(again, words[0], words).startswith("From layer 3 on ")
     stays = course([1, 0.9, 0.8], [0.2, 0.5, 0.7])
     assert findings.of_course(stays, words[0], words) == (
         "It stays nearer to its own start (0.80) than to the other words (0.70)."

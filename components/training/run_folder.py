@@ -14,6 +14,8 @@
 
 One process writes, any number of others read. Files are replaced whole. Events are appended, so that a process that is
 killed leaves at most a torn last line, which is ignored. Nothing is unpickled here.
+
+A run may come from somebody else: a number, a text or a list counts only where the process writes one.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ import json
 import math
 import os
 import re
+import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -33,9 +36,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from components import packing
 from components.arrays import Float32, read_arrays, read_only
 from components.errors import InputError
 from components.folders import own_folder, plain_file, read_plain, whole_file, write_json
+from components.retrieval.corpora.rows.roles import COLUMNS, MOST_NEGATIVES
 from components.sizes import in_words
 
 if TYPE_CHECKING:
@@ -53,10 +58,14 @@ WATCH, TOKENS, STOP, LOG = "watch", "tokens.json", "stop", "process.log"
 CHECKPOINTS, MODEL, ADAPTER, START = "checkpoints", "model", "adapter", "start"
 MOST_WATCH_BYTES = 256 << 20  # of the vectors at a step; those of a whole run take at most 128 MB
 LABEL_KINDS = (None, "float32", "int64")  # of TrainingData
+MOST_PID = 2**31 - 1  # of a process, on all systems
 MOST_EVENT_BYTES = 256 << 20  # a run writes some MB
 MOST_BYTES = 8 << 20  # of a file that is read whole: settings are some 2 kB
 _READ_WHOLE = {SETTINGS, STATE, RECORD, DATA, f"{WATCH}/{TOKENS}"}
 _STEP_FILE = re.compile(r"^(\d{1,9})\.npz$")
+_NAME = re.compile(
+    r"[a-z][\w@ .-]{0,60}", re.ASCII
+)  # of a measure, an objective, a kind of event: no formula, no markup
 
 
 @dataclass(frozen=True)
@@ -228,7 +237,7 @@ class RunFolder:
         try:
             with plain_file(self.path / ROWS, "rb") as file:
                 for line in file:
-                    row = json.loads(line.decode("utf-8"))
+                    row = packing.valid(json.loads(line.decode("utf-8")))
                     parts.append(row["part"])
                     texts.append(row["texts"])
                     labels.append(row["label"])
@@ -246,8 +255,11 @@ class RunFolder:
             )
             rows = {name: [row for row, part in enumerate(parts) if part == name] for name in ("train", "held_out")}
             train, held_out = (read_only(np.array(numbers, np.int64)) for numbers in rows.values())
-            return data, Split(train, held_out, **share)
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as problem:
+            parted = Split(train, held_out, **share)
+            if not _are_rows(names, texts, labels, data) or not _is_data(data, parted):
+                raise ValueError("something else than the rows of a run")
+            return data, parted
+        except (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as problem:
             raise self._damaged(ROWS) from problem
 
     # -- how far it is
@@ -262,7 +274,10 @@ class RunFolder:
             state = RunState(**content)
         except TypeError as problem:
             raise self._damaged(STATE) from problem
-        if state.status not in get_args(Status):
+        is_process = state.pid is None or _is_count(state.pid, MOST_PID)
+        is_time = state.process_started is None or _is_number(state.process_started)
+        counts = is_time and _is_number(state.seconds) and _is_count(state.step) and _is_count(state.steps)
+        if state.status not in get_args(Status) or not is_process or not counts or not isinstance(state.error, str):
             raise self._damaged(STATE)
         return state
 
@@ -322,9 +337,26 @@ class RunFolder:
         try:
             content = read_plain(self.path / WATCH / f"{step}.npz", MOST_WATCH_BYTES)
             arrays = read_arrays(content, MOST_WATCH_BYTES)
-            return WatchVectors(step, arrays["sentences"], arrays["tokens"])
+            found = WatchVectors(step, arrays["sentences"], arrays["tokens"])
+            both = found.sentences, found.tokens
+            if not all(each.ndim == 3 and each.dtype == np.float32 and len(each) for each in both):
+                raise ValueError("no vectors by layer")
+            return found
         except Exception as problem:  # a damaged archive fails in many ways
             raise self._damaged(f"{WATCH}/{step}.npz") from problem
+
+    def watch_at(self, first: int, last: int) -> tuple[WatchVectors, WatchVectors]:
+        """The vectors at two steps. Raises InputError as `watch` does, and for vectors that cannot be compared."""
+        both, labels, count = (self.watch(first), self.watch(last)), self.watch_tokens(), len(self.settings().watch)
+        sentences, tokens = both[0].sentences.shape, both[0].tokens.shape
+        if any((each.sentences.shape, each.tokens.shape) != (sentences, tokens) for each in both):
+            raise self._damaged(f"{WATCH}/{last}.npz")
+        layers, dim = sentences[0], sentences[2]
+        if sentences != (layers, count, dim) or tokens != (layers, len(labels), dim):
+            raise self._damaged(f"{WATCH}/{first}.npz")
+        if any(label.sentence >= count for label in labels):
+            raise self._damaged(f"{WATCH}/{TOKENS}")
+        return both
 
     def write_watch_tokens(self, tokens: Sequence[WatchToken]) -> None:
         own_folder(self.path / WATCH)
@@ -333,7 +365,11 @@ class RunFolder:
     def watch_tokens(self) -> tuple[WatchToken, ...]:
         """What the tokens of the watch vectors are; empty before the first ones were written."""
         with suppress(InputError, TypeError):
-            return tuple(WatchToken(**token) for token in self._json(f"{WATCH}/{TOKENS}", list))
+            found = tuple(WatchToken(**token) for token in self._json(f"{WATCH}/{TOKENS}", list))
+            if all(
+                _is_count(each.sentence) and _is_count(each.position) and isinstance(each.piece, str) for each in found
+            ):
+                return found
         return ()
 
     # -- stopping and the result
@@ -352,9 +388,10 @@ class RunFolder:
         write_json(self.path / RECORD, record)
 
     def record(self) -> dict[str, Any] | None:
-        """The record; None before the run has ended."""
+        """The record; None before the run has ended, and for one that is damaged."""
         with suppress(InputError):
-            return dict(self._json(RECORD))
+            record = dict(self._json(RECORD))
+            return record if _is_record(record) else None
         return None
 
     def metrics_csv(self) -> str:
@@ -369,7 +406,7 @@ class RunFolder:
 
     def _json(self, name: str, kind: type = dict) -> Any:
         try:
-            content = json.loads(read_plain(self.path / name, MOST_BYTES).decode("utf-8"))
+            content = packing.valid(json.loads(read_plain(self.path / name, MOST_BYTES).decode("utf-8")))
         except (OSError, ValueError, RecursionError) as problem:
             raise self._damaged(name) from problem
         if not isinstance(content, kind):
@@ -424,10 +461,82 @@ class EventReader:
 def _events(content: bytes) -> Iterator[Event]:
     """The events in whole lines of the file; damaged lines are left out."""
     for line in content.splitlines():
-        with suppress(ValueError):
-            event = json.loads(line)
-            if isinstance(event, dict) and isinstance(event.get("step"), int) and "event" in event:
-                yield event
+        with suppress(ValueError, RecursionError):
+            event = packing.valid(json.loads(line))
+            if isinstance(event, dict) and _is_count(event.get("step")) and isinstance(event.get("event"), str):
+                texts = [*event, *(value for value in event.values() if isinstance(value, str) and value)]
+                rest = (value for value in event.values() if value is not None and not isinstance(value, str))
+                if all(map(_NAME.fullmatch, texts)) and all(map(_is_number, rest)):
+                    yield event
+
+
+def _is_count(value: object, most: int = sys.maxsize) -> bool:
+    """Whether JSON had a whole number from 0 on here."""
+    return type(value) is int and 0 <= value <= most
+
+
+def _is_number(value: object) -> bool:
+    """Whether JSON had a number here that a figure can show."""
+    return type(value) is float or (type(value) is int and abs(value) <= sys.maxsize)
+
+
+def _are_texts(values: object) -> bool:
+    return isinstance(values, tuple | list) and all(isinstance(text, str) for text in values)
+
+
+def _is_record(record: Mapping[str, Any]) -> bool:
+    """Whether all of a record that others read is what the process writes."""
+
+    def is_measured(side: object) -> bool:
+        return (
+            isinstance(side, dict)
+            and all(map(_NAME.fullmatch, side))
+            and all(value is None or _is_number(value) for value in side.values())
+        )
+
+    checks: dict[str, Callable[[object], bool]] = {
+        **dict.fromkeys(("undamaged", "before", "after"), is_measured),
+        **dict.fromkeys(("best_step", "steps"), _is_count),
+        "seconds": _is_number,
+        "model_sha256": lambda value: isinstance(value, str),
+    }
+    return all(record.get(name) is None or is_right(record[name]) for name, is_right in checks.items())
+
+
+def _are_rows(names: Sequence[str], texts: Sequence[Any], labels: Sequence[Any], data: TrainingData) -> bool:
+    """Whether the columns are those of the kind, and each row has a text for each and a label where there are any."""
+    needed = COLUMNS[data.kind]
+    is_of_kind = tuple(names[: len(needed)]) == needed and len(names) <= len(needed) + MOST_NEGATIVES
+    classes = len(data.label_names)
+    return (
+        is_of_kind
+        and _are_texts(names)
+        and len(set(names)) == len(names)
+        and all(isinstance(row, list) and len(row) == len(names) and _are_texts(row) for row in texts)
+        and (data.labels is None or all(map(_is_number, labels)))
+        and (data.labels is None or data.labels.dtype.kind == "f" or all(0 <= label < classes for label in labels))
+    )
+
+
+def _is_data(data: TrainingData, split: Split) -> bool:
+    """Whether everything beside the rows is what `write_data` writes."""
+    return (
+        isinstance(data.name, str)
+        and _are_texts(data.label_names)
+        and _are_texts(data.warnings)
+        and isinstance(data.read_from, dict)
+        and _are_texts(list(data.read_from.values()))
+        and isinstance(data.dropped, dict)
+        and all(map(_is_count, data.dropped.values()))
+        and isinstance(data.score_range, tuple)
+        and len(data.score_range) == 2
+        and all(map(_is_number, data.score_range))
+        and isinstance(data.held_out, tuple)
+        and all(_is_count(row, len(data) - 1) for row in data.held_out)
+        and _is_count(split.groups)
+        and _is_count(split.overlap)
+        and min(len(split.train), len(split.held_out)) > 0
+    )
 
 
 def _replace(path: Path, *parts: str) -> None:

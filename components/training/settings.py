@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from components import packing
 from components.arrays import Float32, read_only
 from components.errors import InputError, first_line
 from components.model.catalog import is_run_name
@@ -131,7 +132,7 @@ class TrainingSettings:
     def from_json(cls, text: str | bytes) -> TrainingSettings:
         """Settings out of JSON; fields that are missing have their defaults. Raises InputError for anything else."""
         try:
-            values = json.loads(text)
+            values = packing.valid(json.loads(text))
         except (ValueError, RecursionError) as problem:
             raise InputError(
                 f"The settings are not valid JSON: {first_line(problem)}.",

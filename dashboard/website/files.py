@@ -6,6 +6,7 @@ A page that is opened from a folder may read no other file but scripts: so data 
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import re
 import struct
@@ -28,13 +29,18 @@ class Folder:
     """The folder that a site is written to."""
 
     def __init__(self, path: Path) -> None:
-        """Raises InputError for a folder that holds anything but a site of ours, and OSError for one that cannot be read."""
+        """Raises InputError for a folder that holds anything but a site of ours.
+
+        Raises OSError for one that cannot be read, or whose part is a link.
+        """
         self.path = path
         self.sizes: dict[str, int] = {}  # bytes of each file by its name
         if path.exists() and not path.is_dir():
             raise InputError(
                 f"{path} is a file.", "A site is written into a folder.", "Name a folder, which may not exist yet."
             )
+        if (path / PARTS).is_symlink():  # files elsewhere would be replaced and removed
+            raise OSError(errno.ELOOP, "it is a link", str(path / PARTS))
         self._earlier = _names(path) if path.is_dir() and any(path.iterdir()) else ()
 
     @property
@@ -66,7 +72,7 @@ def _names(path: Path) -> tuple[str, ...]:
     try:
         read = json.loads(read_plain(path / MARK, MOST_MARK_BYTES))
         names = tuple(read["files"]) if read["made_by"] == MAKER else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         names = None
     if names is None:
         raise InputError(

@@ -50,7 +50,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "the log of a process": (LOG, lambda folder: runs._start(RunFolder(folder), outlives=True)),
     "a wish to stop": (STOP, lambda folder: RunFolder(folder).ask_to_stop()),
     "an array": ("a.npy", lambda folder: reserve_array(folder / "a.npy", (4, 2), np.float32)),
-    "a part of an array": ("a.npy", lambda folder: writable_array(folder / "a.npy")),
+    "a part of an array": ("a.npy", lambda folder: writable_array(folder / "a.npy", (4, 2), np.float32)),
     "texts": ("texts.utf8", lambda folder: write_texts(folder / "texts", ["One."])),
     "offsets": ("texts.offsets.npy", lambda folder: write_texts(folder / "texts", ["One."])),
 }
@@ -125,7 +125,7 @@ def test_a_file_is_read_no_further_than_its_limit(tmp_path: Path) -> None:
 def test_arrays_are_written_as_numpy_reads_them(tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     reserve_array(path, (5, 3), "float16")
-    array = writable_array(path)
+    array = writable_array(path, (5, 3), "float16")
     array[:] = np.arange(15).reshape(5, 3)
     array.flush()
     found = np.load(path)
@@ -136,7 +136,7 @@ def test_arrays_are_written_as_numpy_reads_them(tmp_path: Path) -> None:
     for content in (path.read_bytes(), whole[:-1], whole + b"x", whole.replace(b"(5, 3)", b"(50,3)"), b"", b"no array"):
         path.write_bytes(content)
         with pytest.raises(OSError, match="no array that this program made"):
-            writable_array(path)
+            writable_array(path, (5, 3), "float16")
         assert path.read_bytes() == content
     assert text_files(tmp_path / "texts")[0].name == "texts.utf8"
 

@@ -51,9 +51,26 @@ def test_a_site_takes_the_place_of_an_earlier_one_and_of_nothing_else(tmp_path: 
 
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / MARK).write_text('{"made_by": "somebody else", "files": []}')
-    for place in (tmp_path / "other", tmp_path, outside):
+    (tmp_path / "nested").mkdir()
+    (tmp_path / "nested" / MARK).write_text("[" * 100_000)
+    for place in (tmp_path / "other", tmp_path / "nested", tmp_path, outside):
         with pytest.raises(InputError, match=r"no site of this program|is a file"):
             Folder(place)
+
+
+def test_a_site_of_somebody_else_has_no_file_outside_replaced_or_removed(tmp_path: Path) -> None:
+    out, outside = tmp_path / "site", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "mine.js").write_text("mine")
+    out.mkdir()
+    (out / MARK).write_text(json.dumps({"made_by": "BERT Internals", "files": ["files/mine.js"]}))
+    (out / PARTS).symlink_to(outside)
+    with pytest.raises(OSError, match="it is a link"):
+        Folder(out)
+    result = run("site", str(out))
+    assert result.returncode == 2
+    assert "files cannot be used: it is a link" in result.stderr
+    assert [path.name for path in outside.iterdir()] == ["mine.js"]
 
 
 def test_bad_input_is_one_line(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
     python -m tests.support.hostile_indexes --count 1000 --seed 1 [--kinds parquet_nulls graph]
 
 Each case is made in one forked process and read in another, by the real commands: `check` and `search` for an index, the
-commands that read files for a file, as far as the model, which is not loaded. A line of JSON says of each case the exit status
+commands that read files for a file, as far as the model, which is not loaded; an unfinished index and a training run
+(hostile_resumed.py) by what goes on with them. A line of JSON says of each case the exit status
 or the signal, the seconds, the memory of its processes at most, and whether a byte of a file outside was shown or changed. A
 process of its own is needed since a case may end it, and forking since a start takes seconds: nothing here may import torch or
 start a thread before the forks.
@@ -50,6 +51,7 @@ from components.retrieval.index.folder import (
     vector_file,
     write_manifest,
 )
+from tests.support.hostile_resumed import RUN_KINDS, UNFINISHED_KINDS, go_on, read_run
 
 MEMORY = 2 << 30  # that a case may take
 SECONDS = 30.0  # of a processor, that a case may take: those on the clock depend on what else the machine does
@@ -707,7 +709,9 @@ FILE_KINDS: dict[Callable[[Random, Path], None], tuple[str, ...]] = {
     corpus_folder: ("",),
     judged_folder: ("",),
 }  # fmt: skip
-KINDS: dict[str, Callable[[Random, Path], None]] = {kind.__name__: kind for kind in (*INDEX_KINDS, *FILE_KINDS)}
+KINDS: dict[str, Callable[[Random, Path], None]] = {
+    kind.__name__: kind for kind in (*INDEX_KINDS, *FILE_KINDS, *UNFINISHED_KINDS, *RUN_KINDS)
+}
 
 
 # --- What commands make of them
@@ -809,6 +813,16 @@ def read_file(command: str, path: Path) -> int:
     return program.main(arguments)
 
 
+def explained(work: Callable[[Path], int], path: Path) -> int:
+    """Some work, with its failures told as a command tells them; the status."""
+    from components.command_line import program
+
+    try:
+        return work(path)
+    except BaseException as problem:  # noqa: BLE001 - as in program.main
+        return program._explained(problem)
+
+
 def forked(work: Callable[[], int], output: Path, memory: int | None = None) -> tuple[int, float, int]:
     """The status of work in a process of its own, and of all of its processes the seconds of a processor and the most bytes."""
     started = time.monotonic()
@@ -860,6 +874,8 @@ def run_case(kind: str, seed: int, base: Path, home: Path) -> Outcome:
         if make in INDEX_KINDS:
             path, command = place / "index", "search"
             shutil.copytree(base, path)
+        elif make in UNFINISHED_KINDS or make in RUN_KINDS:
+            path, command = place / "begun", "index" if make in UNFINISHED_KINDS else "train"
         else:
             path = place / f"file{draw.choice(FILE_KINDS[make])}"
             command = draw.choice(
@@ -874,6 +890,8 @@ def run_case(kind: str, seed: int, base: Path, home: Path) -> Outcome:
         assert status == 0, f"{kind} {seed} could not be made: {output.read_text()[-2_000:]}"
         before = OUTSIDE.read_bytes(), OUTSIDE.stat().st_mtime_ns
         work = (lambda: search_index(path)) if command == "search" else (lambda: read_file(command, path))
+        if make in UNFINISHED_KINDS or make in RUN_KINDS:
+            work = lambda: explained(go_on if make in UNFINISHED_KINDS else read_run, path)  # noqa: E731
         status, seconds, memory = forked(work, output, MEMORY)
         said = output.read_text("utf-8", "replace")
         changed = before != (OUTSIDE.read_bytes(), OUTSIDE.stat().st_mtime_ns)

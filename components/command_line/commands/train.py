@@ -480,7 +480,7 @@ def _told(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[str
         "after": record.get("after"),
         "split": record.get("split"),
         "seconds": record.get("seconds"),
-        "notices": [event["code"] for event in run.events("notice")],
+        "notices": [event.get("code") for event in run.events("notice")],
     }
     if options.json != "-":
         sides = {"undamaged": record.get("undamaged"), "before": record.get("before"), "after": record.get("after")}
@@ -491,7 +491,9 @@ def _told(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[str
             numbers = "".join(f"{_number((side or {}).get(name)):>10}" for side in sides.values())
             sys.stdout.write(f"{name:<20}{numbers}\n")
         steps = f"{state.step:,} of {state.steps:,} steps" if state.status == "stopped" else f"{state.steps:,} steps"
-        sys.stdout.write(f"{steps}, the best after step {record.get('best_step'):,}. Saved in {folder}\n")
+        best = record.get("best_step")
+        which = "" if best is None else f", the best after step {best:,}"
+        sys.stdout.write(f"{steps}{which}. Saved in {folder}\n")
     return result
 
 

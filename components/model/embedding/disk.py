@@ -35,19 +35,20 @@ def reserve_array(path: Path, shape: tuple[int, ...], dtype: Any) -> None:
             raise
 
 
-def writable_array(path: Path) -> Any:
+def writable_array(path: Path, shape: tuple[int, ...], dtype: Any) -> Any:
     """A memory map to write, of the array that `reserve_array` made. Raises OSError for a link, or for other content."""
     with plain_file(path, "r+b") as file:
         try:
             version = np.lib.format.read_magic(file)
-            shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-            size = file.tell() + dtype.itemsize * math.prod(shape)
+            found = np.lib.format.read_array_header_1_0(file)
         except Exception as problem:  # the header is parsed as Python, so a damaged one fails in many ways
             raise _no_array(path) from problem
+        kind = np.dtype(dtype)
+        size = file.tell() + kind.itemsize * math.prod(shape)
         # A shorter file would be made longer.
-        if version != (1, 0) or is_fortran or dtype.hasobject or os.fstat(file.fileno()).st_size != size:
+        if version != (1, 0) or found != (shape, False, kind) or os.fstat(file.fileno()).st_size != size:
             raise _no_array(path)
-        return np.memmap(file, dtype, "r+", file.tell(), shape)
+        return np.memmap(file, kind, "r+", file.tell(), shape)
 
 
 def _no_array(path: Path) -> OSError:
@@ -64,7 +65,7 @@ def unnamed_array(folder: Path, shape: tuple[int, ...], dtype: Any) -> Any:
         path = Path(file.name)
     try:
         reserve_array(path, shape, dtype)
-        return writable_array(path)
+        return writable_array(path, shape, dtype)
     finally:
         with suppress(PermissionError):  # Windows keeps the name of a file that is mapped
             path.unlink(missing_ok=True)

@@ -209,22 +209,24 @@ def remove_unfinished(part: Path) -> None:
 
 def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
     """Keep the unfinished folder of an earlier build of the same index, or create a new one."""
+    if part.is_symlink():  # what it leads to is not ours
+        raise _not_begun(part)
     if part.exists():
         for name in (JOB, DONE, index_folder.MANIFEST):
             for path in part.glob(f"{name}.*"):
                 if is_unfinished(path.name) and path.is_file():  # a killed build was writing it
                     path.unlink()
         is_same_job = _read(part / JOB).get("job") == info.identity and (part / DONE).exists()
-        # A pipe or a device among the files would keep the build waiting for ever, and by a link it would write elsewhere.
-        if is_same_job and all(path.is_file() and not path.is_symlink() for path in part.iterdir()):
+        # The folder may come from somebody else. A pipe or a device among the files would keep the build waiting for ever, by
+        # a link it would write elsewhere, and other texts or columns would be shown as those of this corpus.
+        if is_same_job and _is_of(part, info):
+            for name in index_folder.text_files_of(info):
+                (part / name).unlink(missing_ok=True)  # what shares its bytes under another name stays as it is
+            _write_texts(part, corpus)
             return
         # Killed before the record of the job was there, a build leaves an empty folder.
         if not (part / JOB).exists() and any(part.iterdir()):
-            raise InputError(
-                f"{part} exists and is not an unfinished index.",
-                "The unfinished index needs a name that is not in use.",
-                "Remove it, or choose another folder.",
-            )
+            raise _not_begun(part)
         remove_unfinished(part)  # of another corpus, model or options
     if _bytes_of(info, corpus) > shutil.disk_usage(part.parent).free:
         raise _full(part, info, corpus)
@@ -235,14 +237,38 @@ def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
         for cell in product(info.options.layers, info.options.poolings):
             reserve_array(part / vector_file(*cell), (info.sentences, info.dim), info.dtype)
             reserve_array(part / norm_file(*cell), (info.sentences,), "float32")
-        write_texts(part / "texts", corpus.texts)
-        for number, column in enumerate(corpus.columns.values()):
-            write_texts(part / f"column-{number}", column)
+        _write_texts(part, corpus)
         write_json(part / DONE, {"blocks": 0, "tokens": 0, "truncated": 0})
     except OSError:
         with suppress(OSError):
             remove_unfinished(part)
         raise
+
+
+def _not_begun(part: Path) -> InputError:
+    return InputError(
+        f"{part} exists and is not an unfinished index.",
+        "The unfinished index needs a name that is not in use.",
+        "Remove it, or choose another folder.",
+    )
+
+
+def _is_of(part: Path, info: IndexInfo) -> bool:
+    """Whether an unfinished folder holds the files of this index and no others, its arrays in their shapes."""
+    allowed = {*index_folder.files_of(info), JOB, DONE, index_folder.MANIFEST}
+    if not all(path.is_file() and not path.is_symlink() and path.name in allowed for path in part.iterdir()):
+        return False
+    try:
+        UnfinishedVectors(part, info)
+    except OSError:
+        return False
+    return True
+
+
+def _write_texts(part: Path, corpus: Texts) -> None:
+    write_texts(part / "texts", corpus.texts)
+    for number, column in enumerate(corpus.columns.values()):
+        write_texts(part / f"column-{number}", column)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -251,10 +251,15 @@ def check_index(folder: Path) -> CheckedIndex:
     return CheckedIndex(len(files), sum(files.values()), bool(checksums))
 
 
-def _files_of(info: IndexInfo) -> Iterator[str]:
-    """The names of the files that are opened."""
+def text_files_of(info: IndexInfo) -> list[str]:
+    """The names of the files of the texts and of the other columns."""
     stems = ("texts", *(f"column-{number}" for number in range(len(info.columns))))
-    yield from (path.name for stem in stems for path in text_files(Path(stem)))
+    return [path.name for stem in stems for path in text_files(Path(stem))]
+
+
+def files_of(info: IndexInfo) -> Iterator[str]:
+    """The names of the files that are opened: all but the manifest, and the graphs beside them."""
+    yield from text_files_of(info)
     for cell in product(info.options.layers, info.options.poolings):
         yield from (vector_file(*cell), norm_file(*cell))
 
@@ -262,7 +267,7 @@ def _files_of(info: IndexInfo) -> Iterator[str]:
 def _open(folder: Path, is_quick: bool) -> tuple[VectorIndex, dict[str, int], dict[str, Checksum]]:
     """The index, and the size and checksum of each file."""
     info, files, checksums = _read_manifest(folder)
-    for name in _files_of(info):
+    for name in files_of(info):
         if name not in files:  # so that only files are opened whose kind and size were checked
             raise _refused(folder, f"has a damaged {MANIFEST} (it does not list {name[:80]})")
     try:

@@ -8,6 +8,7 @@ again. Blocks may arrive in any order, since several machines may compute them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,32 +31,46 @@ if TYPE_CHECKING:
 DONE = "done.json"
 
 
+def _count(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError("no number from 0 on")
+    return value
+
+
 class UnfinishedVectors:
     """The vector files of an unfinished index, open for writing. One process at a time may use it."""
 
     def __init__(self, folder: Path, info: IndexInfo, sentences_per_block: int = SENTENCES_PER_BLOCK) -> None:
-        """Open the files of `folder` and read its record; one of blocks of another size counts for nothing."""
+        """Open the files of `folder` and read its record; one of blocks of another size, or a damaged one, counts for nothing.
+
+        Raises OSError for files that are not those of this index.
+        """
         self.info, self.sentences_per_block = info, sentences_per_block
         self._record = folder / DONE
         record = read_json(self._record)
-        if (
-            not isinstance(record, dict)
-            or record.get("sentences_per_block", SENTENCES_PER_BLOCK) != sentences_per_block
-        ):
-            record = {}
         # The blocks before `_first` are all complete, and counted together; the others that are come by themselves.
-        self._first, self._tokens, self._truncated = (
-            int(record.get(name, 0)) for name in ("blocks", "tokens", "truncated")
-        )
-        self._later = {int(block): (int(both[0]), int(both[1])) for block, both in record.get("later", {}).items()}
-        cells = list(product(info.options.layers, info.options.poolings))
-        self._vectors = [writable_array(folder / vector_file(*cell)) for cell in cells]
-        self._norms = [writable_array(folder / norm_file(*cell)) for cell in cells]
+        self._first, self._tokens, self._truncated = 0, 0, 0
+        self._later: dict[int, tuple[int, int]] = {}
+        with suppress(TypeError, ValueError, AttributeError):
+            if record.get("sentences_per_block", SENTENCES_PER_BLOCK) == sentences_per_block:
+                later = {
+                    _count(int(block)): (_count(its_tokens), _count(its_truncated))
+                    for block, (its_tokens, its_truncated) in record.get("later", {}).items()
+                }
+                first, tokens, truncated = (_count(record.get(name, 0)) for name in ("blocks", "tokens", "truncated"))
+                if max([first, *(block + 1 for block in later)]) <= self._blocks:
+                    self._first, self._tokens, self._truncated, self._later = first, tokens, truncated, later
+        cells, shape = list(product(info.options.layers, info.options.poolings)), (info.sentences, info.dim)
+        self._vectors = [writable_array(folder / vector_file(*cell), shape, info.dtype) for cell in cells]
+        self._norms = [writable_array(folder / norm_file(*cell), shape[:1], np.float32) for cell in cells]
+
+    @property
+    def _blocks(self) -> int:
+        return -(-self.info.sentences // self.sentences_per_block)
 
     def waiting(self) -> list[int]:
         """The numbers of the blocks that are still to be embedded."""
-        blocks = -(-self.info.sentences // self.sentences_per_block)
-        return [block for block in range(self._first, blocks) if block not in self._later]
+        return [block for block in range(self._first, self._blocks) if block not in self._later]
 
     def rows(self, block: int) -> slice:
         """The sentences of a block."""

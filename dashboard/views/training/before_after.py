@@ -650,7 +650,7 @@ def _watched(run: RunFolder) -> tuple[WatchVectors, WatchVectors]:
     kept = (run.record() or {}).get("best_step")
     last = min(steps[1:], key=lambda step: abs(step - kept)) if isinstance(kept, int) else steps[-1]
     try:
-        return run.watch(steps[0]), run.watch(last)
+        return run.watch_at(steps[0], last)
     except UserError as problem:
         raise frame.Instead(partial(messages.explain, problem, "reading the watch sentences")) from problem
 

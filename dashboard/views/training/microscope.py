@@ -89,7 +89,7 @@ def _at(run: RunFolder, step: int | None) -> None:
         st.caption("The watch sentences are embedded as soon as the model is loaded.")
         return
     try:
-        before, now = run.watch(steps[0]), run.watch(steps[-1] if step not in steps else step)
+        before, now = run.watch_at(steps[0], steps[-1] if step not in steps else step)
     except UserError as problem:
         messages.explain(problem, "reading the watch sentences")
         return

@@ -25,9 +25,11 @@ from components.jobs import Cancelled
 from components.model.catalog import parse_model, spec_of
 from components.training import runs, worker
 from components.training.data import load, split
+from components.training.history import HistoryReader
 from components.training.run_folder import MOST_BYTES, EventReader, RunFolder, RunState
 from components.training.settings import TrainingSettings
 from tests.support.places import ROOT
+from tests.support.training_runs import write_run
 
 
 class Follower(threading.Thread):
@@ -477,11 +479,86 @@ def test_watch_vectors_come_back(tmp_path):
         run.watch(0)
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"status": "odd"}', '{"status": "done", "more": 1}', "\x00"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "[]", '{"status": "odd"}', '{"status": "done", "more": 1}', "\x00", "[" * 100_000),
+        *('{"status": "running", "pid": -1, "process_started": 1}', '{"status": "done", "step": "5"}'),
+        *('{"status": "running", "pid": "../../tmp/x", "process_started": 1}', '{"status": "failed", "error": 5}'),
+    ],
+)
 def test_a_damaged_state_is_said(tmp_path, content):
     (tmp_path / "state.json").write_text(content)
     with pytest.raises(InputError, match=r"state\.json of the run .* is damaged"):
         RunFolder(tmp_path).state()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("[" * 100_000, '{"event": "loss", "step": 1e999}', f'{{"event": "loss", "step": {10**30}}}'),
+        *('{"event": ["loss"], "step": 1}', f'{{"event": "loss", "step": 1, "loss": {10**400}}}'),
+        *('{"event": "loss", "step": 1, "loss": [1]}', '{"event": "evaluation", "step": 1, "=1+1": 5}'),
+        *(
+            '{"event": "loss", "step": 1, "objective": "=cmd()"}',
+            '{"event": "loss", "step": 1, "objective": "\\ud800"}',
+        ),
+    ],
+)
+def test_an_event_that_no_process_writes_is_left_out(tmp_path, line):
+    run = RunFolder(tmp_path)
+    run.append({"event": "loss", "step": 1, "loss": 2.0, "objective": "mnrl"})
+    with (tmp_path / "events.jsonl").open("a") as file:
+        file.write(f"{line}\n")
+    assert [event["loss"] for event in run.events()] == [2.0]
+    assert HistoryReader(run).read().last_step == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        *(("data.json", {name: value}) for name, value in {
+            "label_names": 5, "dropped": {"a": "b"}, "score_range": [1], "columns": ["a", "b"], "warnings": [1],
+            "held_out": [10**30], "split": {"groups": "x", "overlap": 0}, "kind": "odd", "name": ["x"],
+        }.items()),
+        *(("data.jsonl", row) for row in (
+            "[" * 100_000, '{"part": "train", "texts": ["one"], "label": null}',
+            '{"part": "train", "texts": "ab", "label": null}', '{"part": "train", "texts": [1, 2], "label": null}',
+        )),
+    ],
+)  # fmt: skip
+def test_data_that_no_run_writes_is_said(tmp_path, file, content):
+    run = write_run(tmp_path)
+    path = run.path / file
+    if isinstance(content, dict):
+        path.write_text(json.dumps(json.loads(path.read_text()) | content))
+    else:
+        path.write_text(f"{content}\n{path.read_text()}")
+    with pytest.raises(InputError, match="is damaged"):
+        run.data()
+
+
+def test_vectors_that_cannot_be_compared_are_said(tmp_path):
+    run = write_run(tmp_path)
+    assert [each.step for each in run.watch_at(0, 20)] == [0, 20]
+    vectors = run.watch(20)
+    for sentences, tokens in (
+        (vectors.sentences[:, :3], vectors.tokens),
+        (vectors.sentences[:2], vectors.tokens[:2]),
+        (vectors.sentences, vectors.tokens[:, :2]),
+        (vectors.sentences[0], vectors.tokens),
+    ):
+        np.savez(run.path / "watch" / "20.npz", sentences=sentences, tokens=tokens)
+        with pytest.raises(InputError, match="is damaged"):
+            run.watch_at(0, 20)
+
+
+@pytest.mark.parametrize("change", [{"best_step": []}, {"before": [1]}, {"after": {"=1+1": 2}}, {"model_sha256": []}])
+def test_a_record_that_no_process_writes_counts_as_none(tmp_path, change):
+    run = write_run(tmp_path)
+    assert run.record()["best_step"] == 20
+    run.write_record({**run.record(), **change})
+    assert run.record() is None
 
 
 def test_state_is_json_for_others(tmp_path):

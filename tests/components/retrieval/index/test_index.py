@@ -376,6 +376,64 @@ def test_an_unfinished_build_with_a_pipe_is_begun_anew(backend, options, tmp_pat
     assert len(build_index(backend, sentences(20), tmp_path / "x", options).texts) == 20
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"blocks": "x"},
+        {"blocks": 10**18},
+        {"tokens": -5},
+        {"later": [1]},
+        {"later": {"0": "12"}},
+        {"later": {"9": [1, 1]}},
+        {"later": {"0": [1]}},
+    ],
+)
+def test_a_record_that_no_build_writes_counts_for_nothing(backend, options, tmp_path, record):
+    with pytest.raises(Cancelled):
+        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
+    (tmp_path / "x.part" / "done.json").write_text(json.dumps({"blocks": 0, "tokens": 0, "truncated": 0, **record}))
+    build_index(backend, sentences(20), tmp_path / "x", options)
+    build_index(backend, sentences(20), tmp_path / "whole", options)
+    assert contents(tmp_path / "x") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("harm", ["array", "kind", "texts", "no texts", "another file", "shared file"])
+def test_an_unfinished_index_of_somebody_else_brings_in_no_texts_and_arrays(backend, options, tmp_path, harm):
+    with pytest.raises(Cancelled):
+        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
+    part, shared = tmp_path / "x.part", tmp_path / "shared"
+    texts, vectors = part / "texts.utf8", part / "layer-02-cls.npy"
+    if harm == "array":
+        np.save(vectors, np.zeros((20, 1), np.float32))
+    elif harm == "kind":
+        np.save(vectors, np.zeros(np.load(vectors).shape, np.float64))
+    elif harm == "texts":
+        texts.write_bytes(b"x" * texts.stat().st_size)
+    elif harm == "no texts":
+        texts.unlink()
+    elif harm == "another file":
+        (part / os.fsdecode(b"\xff")).write_bytes(b"x")
+    else:  # one file under two names
+        shared.write_bytes(b"somebody's own")
+        texts.unlink()
+        os.link(shared, texts)
+    build_index(backend, sentences(20), tmp_path / "x", options)
+    build_index(backend, sentences(20), tmp_path / "whole", options)
+    assert contents(tmp_path / "x") == contents(tmp_path / "whole")
+    assert harm != "shared file" or shared.read_bytes() == b"somebody's own"
+
+
+def test_an_unfinished_index_that_is_a_link_is_refused(backend, options, tmp_path):
+    with pytest.raises(Cancelled):
+        build_index(backend, sentences(20), tmp_path / "other", options, is_cancelled=lambda: True)
+    before = contents(tmp_path / "other.part")
+    (tmp_path / "x.part").symlink_to(tmp_path / "other.part")
+    for corpus in (sentences(20), sentences(30)):
+        with pytest.raises(InputError, match="not an unfinished index"):
+            build_index(backend, corpus, tmp_path / "x", options)
+    assert contents(tmp_path / "other.part") == before
+
+
 def test_a_full_disk_is_said_before_anything_is_written(backend, options, tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(build.shutil, "disk_usage", lambda path: usage._replace(free=10))

@@ -172,6 +172,9 @@ def bind(
     if options is not None or not isinstance(value, str) or st.session_state.get(key) != value:
         # Set a text only if it differs: setting it replaces what a person is typing in the browser.
         st.session_state[key] = list(value) if isinstance(value, tuple) else value
+    else:
+        # A slow browser may draw this run first of all: it would begin with an empty field, and send that as typed.
+        arguments["value"] = value
     widget(label, key=key, on_change=changed, **arguments)
     return value
 
@@ -193,7 +196,7 @@ def checked(
     if "options" in arguments:
         arguments["options"] = list(arguments["options"])
     if default is not None:
-        st.session_state.setdefault(key, default)
+        st.session_state[key] = st.session_state.get(key, default)  # in each run, as in `bind`
     displayed = st.session_state.get(key)
 
     def changed() -> None:

@@ -184,6 +184,29 @@ def test_without_a_setting_too_what_was_only_on_display_is_no_choice(monkeypatch
     assert chosen == ["b"]
 
 
+def test_a_browser_that_draws_the_second_run_first_begins_with_the_same_values() -> None:
+    """What a run says once, in the run that sets a value, is lost on a browser that draws only the next run."""
+
+    def script() -> None:
+        import streamlit as st
+
+        from dashboard.ui import controls
+
+        controls.bind("query", st.text_input, "Query")
+        controls.checked(st.selectbox, "Free", key="free", default="b", options=["a", "b"])
+
+    app = AppTest.from_function(script)
+    app.session_state["query"] = "volcano"
+    for _ in range(2):
+        app.run()
+        assert not app.exception
+        typed, chosen = app.text_input(key="w_query").proto, app.selectbox(key="free").proto
+        assert (typed.value if typed.set_value else typed.default) == "volcano"
+        assert chosen.set_value and chosen.raw_value == "b"
+    app.text_input(key="w_query").set_value("storm").run()
+    assert (app.text_input(key="w_query").value, setting(app, "query")) == ("storm", "storm")
+
+
 def test_numbers_and_texts_are_bound_too() -> None:
     app = AppTest.from_function(bound).run()
     app.number_input[0].set_value(7)

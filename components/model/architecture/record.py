@@ -16,14 +16,7 @@ from components.model.architecture.structure import Structure
 from components.model.architecture.support import FAMILIES
 from components.model.catalog import ModelFacts
 
-_FAMILIES: dict[str, Callable[[Any], EncoderModules]] = {
-    kind: family.modules_of for family in FAMILIES for kind in family.TITLES
-} | {static.KIND: static.modules_of, **dict.fromkeys(decoder.TITLES, decoder.modules_of)}
-# These count positions from padding_idx + 1, so the first rows of the table belong to no token.
-_OFFSET_POSITIONS = {
-    *("roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text", "xlm-roberta-xl", "roberta-prelayernorm"),
-}
-
+_FAMILIES = FAMILIES | {kind: family for family in (static.FAMILY, decoder.FAMILY) for kind in family.titles}
 
 # The tokens of a text that are read at most, whatever config.json says: a rotation reaches any number of them, and what is
 # computed for each pair of tokens grows with the square. Published encoders read up to 8,192, decoders up to 32,768.
@@ -33,13 +26,17 @@ MOST_PAIR_BYTES = 1 << 30  # of the tables with numbers for each pair of tokens
 
 def modules_of(model: Any) -> EncoderModules:
     """The record of an encoder: what it is, and where its modules are. A copy of the model needs a record of its own."""
-    return _FAMILIES[model.config.model_type](model)
+    return _FAMILIES[model.config.model_type].modules_of(model)
 
 
 def max_positions(config: Any) -> int:
     """The longest input in tokens: the rows of the position table minus those that belong to padding."""
     rows = int(config.max_position_embeddings)
-    return rows - (int(config.pad_token_id) + 1) if config.model_type in _OFFSET_POSITIONS else rows
+    return rows - (int(config.pad_token_id) + 1) if _counts_from_padding(config) else rows
+
+
+def _counts_from_padding(config: Any) -> bool:
+    return config.model_type in _FAMILIES[config.model_type].counts_from_padding
 
 
 def most_tokens(structure: Structure, heads: int) -> int:
@@ -59,13 +56,13 @@ def most_tokens(structure: Structure, heads: int) -> int:
 def facts_of(config: Any, model: torch.nn.Module) -> ModelFacts:
     """The sizes of a model, read from its configuration and its parameters."""
     modules = modules_of(model)
-    segments = modules.tables.get("segment")
+    kind, segments = config.model_type, modules.tables.get("segment")
     return ModelFacts(
-        architecture=config.model_type,
+        architecture=kind,
         layers=len(modules.blocks),
         heads=int(config.num_attention_heads),
         hidden_size=int(config.hidden_size),
-        feed_forward_size=int(config.hidden_dim if config.model_type == "distilbert" else config.intermediate_size),
+        feed_forward_size=int(getattr(config, _FAMILIES[kind].inner_size.get(kind, "intermediate_size"))),
         max_positions=min(max_positions(config), most_tokens(modules.structure, int(config.num_attention_heads))),
         vocabulary_size=int(config.vocab_size),
         segments=0 if segments is None else int(segments.num_embeddings),
@@ -123,7 +120,7 @@ def embedding_parts(
 
 def position_ids(config: Any, input_ids: torch.Tensor) -> torch.Tensor:
     """The number of each token's position, int64 [sentence or 1, token]: the row of the position table, if there is one."""
-    if config.model_type in _OFFSET_POSITIONS:
+    if _counts_from_padding(config):
         padding = int(config.pad_token_id)
         real = (input_ids != padding).long()
         return torch.cumsum(real, dim=1) * real + padding

@@ -7,15 +7,15 @@ from typing import Any
 
 from components.errors import ModelError
 from components.model.architecture.families import albert, bert, deberta, decoder, modernbert, norms_first, rotary
+from components.model.architecture.family import Family
 from components.model.files.static_files import MODEL2VEC
 
-FAMILIES = (bert, norms_first, albert, modernbert, deberta, rotary)
-TITLES = {kind: title for family in FAMILIES for kind, title in family.TITLES.items()}
-SUPPORTED = tuple(TITLES)
-
-
-# Their positions enter in the blocks; what their files say of position embeddings has no effect.
-_WITHOUT_A_TABLE = {*rotary.TITLES, *modernbert.TITLES}
+FAMILIES: dict[str, Family] = {  # by type
+    kind: module.FAMILY
+    for module in (bert, norms_first, albert, modernbert, deberta, rotary)
+    for kind in module.FAMILY.titles
+}
+SUPPORTED = tuple(FAMILIES)
 
 # What people may try, by the beginning of the type, and why it cannot be read.
 _DECODERS = ("gpt", "llama", "mistral", "qwen", "gemma", "phi", "opt", "bloom", "falcon", "olmo", "modernbert-decoder")
@@ -40,28 +40,21 @@ def check_supported(config: Any, name: str, is_for_texts: bool = False) -> None:
         )
     _check_direction(config, name, is_decoder=False)
     positions = getattr(config, "position_embedding_type", "absolute") or "absolute"
-    if positions != "absolute" and kind not in _WITHOUT_A_TABLE:
+    family = FAMILIES[kind]
+    if positions != "absolute" and family.has_position_table:
         raise ModelError(
             "unsupported",
             f"{name} uses {positions!r} positions.",
             "Absolute position embeddings are needed in this architecture, because layer 0 is split into its parts.",
             "Pick another model.",
         )
-    part = ""
-    if kind == "albert" and getattr(config, "inner_group_num", 1) != 1:
-        part = "groups of several blocks (inner_group_num)"
-    elif kind == "albert" and getattr(config, "num_hidden_groups", 1) > getattr(config, "num_hidden_layers", 12):
-        part = "more groups of weights than blocks (num_hidden_groups)"
-    if kind == "deberta-v2":
-        part = deberta.unsupported(config)
-    if kind == "nomic_bert":
-        part = rotary.unsupported(config)
+    part = family.unsupported(config)
     if part:
         raise ModelError(
             "unsupported",
             f"{name} has {part}.",
             "What happens inside it can only be shown without that.",
-            "Pick another model, such as DeBERTa v3 base." if kind == "deberta-v2" else "Pick another model.",
+            family.instead,
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from components.model.architecture.families.bert import Names, block_with_norms_after, tables_of
+from components.model.architecture.family import Family
 from components.model.architecture.modules import EncoderModules, Place
 from components.model.architecture.structure import Structure
 
@@ -21,6 +22,15 @@ _NAMES = Names(
     *("attention.query", "attention.key", "attention.value", "attention.dense", "attention.LayerNorm"),
     *("ffn_output", "full_layer_layer_norm"),
 )
+
+
+def unsupported(config: Any) -> str:
+    """What of an ALBERT cannot be read here, as the end of "it has ..."; empty if all can."""
+    if getattr(config, "inner_group_num", 1) != 1:
+        return "groups of several blocks (inner_group_num)"
+    if getattr(config, "num_hidden_groups", 1) > getattr(config, "num_hidden_layers", 12):
+        return "more groups of weights than blocks (num_hidden_groups)"
+    return ""
 
 
 def modules_of(model: Any) -> EncoderModules:
@@ -65,3 +75,6 @@ def _first_blocks(model: Any, weights: tuple[int, ...]) -> Any:
     encoder.config = SimpleNamespace(num_hidden_layers=len(weights), num_hidden_groups=max(1, len(weights)))
     shortened._modules |= {"encoder": encoder, "pooler": None}
     return shortened
+
+
+FAMILY = Family(TITLES, modules_of, unsupported)

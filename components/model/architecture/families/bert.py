@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from components.model.architecture.family import Family
 from components.model.architecture.modules import BlockModules, EncoderModules, Gate, Place, whole
 from components.model.architecture.structure import Positions, Structure
 
@@ -118,3 +119,11 @@ def modules_of(model: Any) -> EncoderModules:
 def _distance_terms(encoder: Any, queries: torch.Tensor) -> dict[str, torch.Tensor]:
     """What MPNet adds to the scores of every block: a number for each head and distance, [head, query, key]."""
     return {"distance": encoder.compute_position_bias(queries.new_zeros(1, queries.shape[1], 1))[0]}
+
+
+FAMILY = Family(
+    TITLES,
+    modules_of,
+    counts_from_padding=frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text"}),
+    inner_size={"distilbert": "hidden_dim"},
+)

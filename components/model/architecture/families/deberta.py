@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from components.model.architecture.families.bert import Names, block_with_norms_after, tables_of
+from components.model.architecture.family import Family
 from components.model.architecture.modules import EncoderModules, Place
 from components.model.architecture.structure import Structure
 
@@ -127,3 +128,6 @@ class _NoBlocks(torch.nn.Module):
         from transformers.modeling_outputs import BaseModelOutput
 
         return BaseModelOutput(last_hidden_state=hidden_states, hidden_states=(hidden_states,))
+
+
+FAMILY = Family(TITLES, modules_of, unsupported, "Pick another model, such as DeBERTa v3 base.")

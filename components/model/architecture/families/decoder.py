@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.model.architecture.families.rotary import blocks_like_llama
+from components.model.architecture.family import Family
 from components.model.architecture.modules import EncoderModules, Place
 from components.model.architecture.structure import Structure
 from components.model.files.published import PublishedModule
@@ -48,3 +49,6 @@ def modules_of(model: Any) -> EncoderModules:
     return EncoderModules(
         structure, blocks, "layers", Place(model.embed_tokens), {"word": model.embed_tokens}, (), final_norm=model.norm
     )
+
+
+FAMILY = Family(TITLES, modules_of)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from components.model.architecture.family import Family
 from components.model.architecture.modules import (
     EncoderModules,
     Gate,
@@ -73,3 +74,6 @@ def modules_of(model: Any) -> EncoderModules:
         rotations=rotations,
         mask_names=tuple(kinds),
     )
+
+
+FAMILY = Family(TITLES, modules_of, has_position_table=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.model.architecture.families.bert import tables_of
+from components.model.architecture.family import Family
 from components.model.architecture.modules import EncoderModules, Place, block_with_norms_first, whole
 from components.model.architecture.structure import Structure
 
@@ -51,3 +52,6 @@ def modules_of(model: Any) -> EncoderModules:
         final_norm=model.encoder.LayerNorm if is_xl else model.LayerNorm,
         pool=model.pooler,
     )
+
+
+FAMILY = Family(TITLES, modules_of, counts_from_padding=frozenset(TITLES))

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from components.model.architecture.families.bert import Names, block_with_norms_after, tables_of
+from components.model.architecture.family import Family
 from components.model.architecture.modules import (
     BlockModules,
     EncoderModules,
@@ -58,10 +59,12 @@ _ONLY: dict[str, object] = {
 
 
 def unsupported(config: Any) -> str:
-    """What of a Nomic BERT cannot be read here, as the end of "it has ..."; empty if all can.
+    """What of a Nomic BERT cannot be read here, as the end of "it has ..."; empty if all can, as of a EuroBERT.
 
     Sizes under the names of Nomic's own code must be those that the library takes: it would load others without a word.
     """
+    if config.model_type != "nomic_bert":
+        return ""
     names = [
         name
         for name, (own, default) in _OTHER_NAMES.items()
@@ -161,3 +164,6 @@ def _euro(model: Any) -> EncoderModules:
         final_norm=model.norm,
         rotations=lambda tokens: _rotations(model, model.embed_tokens, tokens),
     )
+
+
+FAMILY = Family(TITLES, modules_of, unsupported, has_position_table=False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from components.model.architecture.family import Family
 from components.model.architecture.modules import EncoderModules, Place
 from components.model.architecture.structure import Structure
 from components.model.files.static_files import MOST_TOKENS
@@ -45,3 +46,6 @@ def modules_of(model: StaticEncoder) -> EncoderModules:
     """The record of such a model."""
     structure = Structure(KIND, TITLE, (), ("word",), ())
     return EncoderModules(structure, (), "", Place(model.vectors), {"word": model.vectors}, ())
+
+
+FAMILY = Family({KIND: TITLE}, modules_of)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import CONFIG_MAPPING, MODEL_MAPPING, AutoTokenizer
+from transformers import CONFIG_MAPPING, MODEL_MAPPING, AutoConfig, AutoTokenizer
 
 from components.errors import ModelError
 from components.model import loading
@@ -478,7 +478,8 @@ def test_sizes_that_disagree_with_the_weights_are_refused_unbuilt(
 ) -> None:
     """200 blocks of some thousand dimensions would take 40 GB, though each number is one that a model may have."""
     folder = tiny.save_tiny(tmp_path / "m", architecture)
-    size, blocks = {"distilbert": ("dim", "n_layers")}.get(architecture, ("hidden_size", "num_hidden_layers"))
+    names = AutoConfig.from_pretrained(folder).attribute_map  # what the library's usual names stand for
+    size, blocks = (names.get(name, name) for name in ("hidden_size", "num_hidden_layers"))
     change(folder, "config.json", **{size: 4_096, blocks: 4}, layer_types=None)
     monkeypatch.setattr("transformers.AutoModel.from_pretrained", pytest.fail)
     with pytest.raises(ModelError, match=r"config.json of x describes [\d,]+ weights, and its files have [\d,]+\."):

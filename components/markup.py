@@ -23,7 +23,10 @@ def to_html(markdown: str) -> str:
 
 def to_text(markdown: str) -> str:
     """Markdown as plain text: its words without marks."""
-    return " ".join(unescape(re.sub(r"<[^<>]*>", " ", to_html(markdown))).replace("\u2060", "").split())
+    within = re.sub(
+        r"</?(?:strong|em|code|a|b|i)\b[^<>]*>", "", to_html(markdown)
+    )  # of a sentence: no space is between
+    return " ".join(unescape(re.sub(r"<[^<>]*>", " ", within)).replace("\u2060", "").split())
 
 
 def _shielded(text: str) -> str:

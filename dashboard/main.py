@@ -115,7 +115,8 @@ def enlarge_for_projector() -> None:
         # empty: hide it.
         # Without icons all pages stand beside each other, where a menu would hide the last ones.
         st.html(
-            "<style>html { font-size: max(135%, min(2.4vh, 1.5vw, 270%)); } .stMainBlockContainer { padding-top: 4.2rem; } "
+            "<style>html { font-size: max(135%, min(67.5% + 1.2vh, 67.5% + 0.75vw, 202.5%)); } "
+            ".stMainBlockContainer { padding-top: 4.2rem; } "
             '[data-testid="stHeader"] { background: inherit; backdrop-filter: blur(1rem); } '
             '[data-testid="stSidebar"] { display: none; } '
             '[data-testid="stTopNavLink"] { padding: 0 0.35rem; } '

@@ -96,7 +96,8 @@ function place(figure, points) {
     if (group.length > 1) {
       const times = document.createElementNS(SVG, "tspan");
       times.setAttribute("class", "times");
-      times.textContent = ` ×${group.length}`;
+      const turns = /[\u0590-\u08ff\ufb1d-\ufefc]/.test(point.text.textContent) ? "\u200e" : ""; // else a name from the right takes the number before it
+      times.textContent = ` ${turns}×${group.length}`;
       point.text.append(times);
       const { left, top, width, height } = point.text.getBoundingClientRect();
       Object.assign(point, { left, top, width, height });

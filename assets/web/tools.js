@@ -18,9 +18,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
       resized = setTimeout(() => tellScreen(), 400);
     });
   }
-  // The type of a projector grows with its window (main.py), and figures with it.
+  // The type of a projector grows half as fast as its window (main.py), and figures as fast.
   tellScreen = () => {
-    const factor = Math.round((parseFloat(getComputedStyle(document.documentElement).fontSize) / (1.35 * 16)) * 100) / 100;
+    const type = parseFloat(getComputedStyle(document.documentElement).fontSize) / (1.35 * 16), factor = Math.round((2 * type - 1) * 100) / 100;
     if (data.screen !== null && factor >= 1 && factor <= 2 && Math.abs(factor - data.screen) > 0.02) setTriggerValue("screen", factor);
   };
   tellScreen();

@@ -113,9 +113,10 @@ def _paste(where: str, go_to: GoTo, corpus: Corpus | None = None) -> None:
         max_chars=MOST_PASTED,
     )
     found: list[tuple[str, int]] | None = []  # None: the rows are wrong
-    if corpus is not None and typed.strip():
+    if typed.strip():  # said here, also on Start, where the field lies over the card
         try:
-            found = _read_out(corpus, pasted_rows(typed))
+            rows = pasted_rows(typed) if corpus is not None else rows_of_table(typed)
+            found = [] if corpus is None else _read_out(corpus, rows)
         except InputError as problem:
             found = None
             messages.explain(problem, "reading your rows")
@@ -275,8 +276,8 @@ def pasted_rows(typed: str) -> list[Row]:
     return rows
 
 
-def as_table(typed: str) -> bytes:
-    """Pasted rows as a CSV file with the columns of queries and texts. Raises InputError, which names the first wrong row."""
+def rows_of_table(typed: str) -> list[Row]:
+    """The rows of a pasted text that becomes a corpus. Raises InputError, which names the first wrong one."""
     rows = pasted_rows(typed)
     if len(rows) < FEWEST:
         raise InputError(
@@ -284,6 +285,12 @@ def as_table(typed: str) -> bytes:
             f"At least {FEWEST} are needed: a search fails if another text comes before the right one.",
             "Paste one row a line: query > right text.",
         )
+    return rows
+
+
+def as_table(typed: str) -> bytes:
+    """Pasted rows as a CSV file with the columns of queries and texts. Raises InputError, as `rows_of_table` does."""
+    rows = rows_of_table(typed)
     file = io.StringIO()
     csv.writer(file).writerows([(QUERY, TEXT), *((row.query, row.right) for row in rows)])
     return file.getvalue().encode()

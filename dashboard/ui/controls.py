@@ -53,7 +53,7 @@ def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
 
 def scale() -> float:
     """The size factor of type and figures: 1, or more in projector mode."""
-    return theme.PROJECTED * screen_factor() if state.get("projector") else 1.0
+    return theme.PROJECTED * (1 + screen_factor()) / 2 if state.get("projector") else 1.0
 
 
 def screen_factor() -> float:

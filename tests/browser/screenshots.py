@@ -41,6 +41,7 @@ PICTURES_OF_A_LECTURE = (
     "meaning?v=one-word#words",
     "search?v=hits#hits",
 )
+MEANWHILE = "You can visit other pages in the meantime."  # while a page works
 NOT_DRAWN = "[data-testid=stMain] [data-testid=stSkeleton], [data-testid=stMain] [data-testid=stProgress]"
 
 
@@ -96,9 +97,12 @@ def take_views(browser: Browser, server: Server, keys: Sequence[str]) -> None:
 def open_drawn(page: Page, address: str) -> None:
     """Open an address and wait until all of its page is drawn: the corpus may have to be embedded first, or UMAP compiled."""
     page.goto(address)
-    settle(page, 300_000)
-    wait_until(page, f"() => !document.querySelector('{NOT_DRAWN}')", timeout=300_000)
-    page.wait_for_timeout(2_500)  # the figures' last animations
+    looks = 0
+    while looks < 3:  # between two works of a page nothing shows for a moment that there is more
+        settle(page, 600_000)
+        wait_until(page, f"() => !document.querySelector('{NOT_DRAWN}')", timeout=600_000)
+        page.wait_for_timeout(2_500)  # the figures' last animations, too
+        looks = looks + 1 if page.locator(NOT_DRAWN).count() == 0 and page.get_by_text(MEANWHILE).count() == 0 else 0
 
 
 if __name__ == "__main__":

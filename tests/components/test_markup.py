@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from components.markup import to_html
+from components.markup import to_html, to_text
 from dashboard.ui.messages import escape
 
 HOSTILE = "<img src=x onerror=alert(1)> **bold** *it* [a](https://evil.example) :red[x] :material/home: `c` $x$ \\ & \"q\" 'q'"
@@ -51,3 +51,10 @@ def test_a_text_that_nobody_escaped_is_no_html_either() -> None:
 def test_many_beginnings_without_an_end_are_read_once(beginning: str) -> None:
     text = beginning * 40_000  # looked through from each of them it would take minutes
     assert to_html(text).startswith("<p>")
+
+
+def test_as_text_no_space_comes_before_a_sign_that_follows_bold_type() -> None:
+    assert (
+        to_text("They **come apart**: at *layer* **4**, `x`.\n\n- one\n- two")
+        == "They come apart: at layer 4, x. one two"
+    )

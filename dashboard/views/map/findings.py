@@ -16,7 +16,7 @@ from components.numbers import counted, enumerated, number, percent
 from components.words.forms import are_forms
 from components.words.function import FUNCTION_WORDS
 from components.words.unicode_words import folded
-from dashboard.ui import messages
+from dashboard.ui.wording import quoted
 
 if TYPE_CHECKING:
     from components.analysis.maps.drawing import LayerMap
@@ -143,7 +143,7 @@ def of_surroundings(
 
     `has_others`: there is more than one sentence. Of more than two layers the block that moves them most is named.
     """
-    name = f"the {occurrences} “{messages.escape(word[:MOST_WORD])}”"
+    name = f"the {occurrences} {quoted(word, MOST_WORD)}"
     own, asked, cosines = [each.own for each in around], around[0].asked, [each.cosine for each in around]
     counted_of = f"of their {asked} nearest other tokens"
     are = f"{'is' if own[-1] == 1 else 'are'} from the same sentence"
@@ -181,23 +181,21 @@ def of_one(word: str, layers: Sequence[int], names: Sequence[Sequence[str]]) -> 
     ends = [0] if len(layers) == 1 else [0, -1]
     parts = [f"{_listed(names[end])} at layer {layers[end]}" for end in ends if names[end]]
     if not parts:
-        return f"“{messages.escape(word[:MOST_WORD])}” occurs once, alone."
+        return f"{quoted(word, MOST_WORD)} occurs once, alone."
     nearest = "nearest to it are" if len(names[0]) > 1 else "nearest to it is"
-    return f"“{messages.escape(word[:MOST_WORD])}” occurs once; {nearest} {', and '.join(parts)}."
+    return f"{quoted(word, MOST_WORD)} occurs once; {nearest} {', and '.join(parts)}."
 
 
 def _listed(names: Sequence[str]) -> str:
     """Some tokens in their order; one that is there several times with its number."""
-    quoted = [
-        f"“{messages.escape(name[:MOST_WORD])}”{f' ×{times}' if times > 1 else ''}"
-        for name, times in Counter(names).items()
-    ]
-    return enumerated(quoted)
+    return enumerated(
+        [f"{quoted(name, MOST_WORD)}{f' ×{times}' if times > 1 else ''}" for name, times in Counter(names).items()]
+    )
 
 
 def of_company(word: str, occurrences: int, layers: Sequence[int], found: Sequence[Company]) -> str:
     """Whether a word's occurrences stand together or apart, at one layer or from one to another."""
-    name = f"The {occurrences} “{messages.escape(word[:MOST_WORD])}”"
+    name = f"The {occurrences} {quoted(word, MOST_WORD)}"
     asked = found[0].asked
     counts = [round(each.own) for each in found]
     whose = "their" if found[0].sampled is None else "the"

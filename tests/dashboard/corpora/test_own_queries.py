@@ -152,7 +152,10 @@ def test_pasted_ids_and_marks_join_the_corpus_on_diagnose(open_page: Open, monke
     where = f"own_queries_{app.session_state['corpus']}"[:24]
     app.session_state["_judgements"] = {joined.content_hash: judged}
     app.text_area(key=f"{where}_rows").set_value("no row").run()
-    assert "Row 1 is no query with a text" in app.error[0].value
+    (error,) = app.error
+    assert "Row 1 is no query with a text" in error.value
+    card = app.button(key="start_rows_use").parent  # the panel that lies over the card, where it can be read
+    assert error in list(card.children.values())
     assert {button.key for button in app.button} >= {f"{where}_rows_use", f"{where}_marks"}
     app.button(key=f"{where}_rows_use").click().run()
     assert len(app.error) == 1

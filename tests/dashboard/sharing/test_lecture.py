@@ -254,7 +254,7 @@ def test_on_a_large_projector_type_and_figures_grow_and_the_picture_of_a_lecture
     controls.take_screen_factor(1.5)
     assert (controls.scale(), height("bars")) == (1.0, 300)  # no projector
     session["projector"] = True
-    assert controls.scale() == pytest.approx(1.5 * 1.35)
+    assert controls.scale() == pytest.approx(1.25 * 1.35)
     assert height("bars") == round(1.5 * 1.175 * 300)
     for sent in (None, "2", True, 0.5, 100, [1.5], float("nan")):
         controls.take_screen_factor(sent)

@@ -208,3 +208,7 @@ def test_only_lines_that_are_drawn_are_explained() -> None:
 def test_texts_of_people_are_escaped() -> None:
     text = findings.of_company("*b*", 2, [0], [Company(2.0, 2)])
     assert r"\*b\*" in text
+
+
+def test_a_number_stays_behind_a_name_that_is_written_from_the_right() -> None:
+    assert findings._listed(["ل", "ل", "can"]) == "\u2068“ل”\u2069 ×2 and “can”"

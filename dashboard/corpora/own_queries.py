@@ -1,7 +1,7 @@
 """A person's own queries with their right texts, by a file, pasted, or marked in Search: the failed ones are shown.
 
 The right texts become the corpus, unless they name texts of the session's corpus, by its own ids or by their beginnings: then
-the queries join that corpus.
+the queries join that corpus. Of a collection with graded relevance all documents are the corpus.
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora.column_names import is_question
 from components.retrieval.corpora.columns import ID_COLUMN, TEXT_COLUMN, TITLE_COLUMN, is_collection
 from components.retrieval.corpora.corpus import PAIR_COLUMN
+from components.retrieval.corpora.texts import hash_of
+from components.retrieval.evaluation.graded import archive, collection
+from components.retrieval.evaluation.graded.rows import rows_of_graded
 from dashboard import access, caching, state
 from dashboard.corpora import current, dialect_menu, marks, uploads
+from dashboard.declared import table
 from dashboard.ui import controls, messages
 from dashboard.ui.waiting import frame
 
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled
     from components.retrieval.corpora.columns import ColumnPreview
     from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.evaluation.graded.collection import FieldedSet, GradedSet
 
     GoTo = Callable[..., None]  # opens a view, with settings: navigation.go_to
 
@@ -46,7 +51,7 @@ VIEW, SEARCH_VIEW = "failed-search", "hits"
 PASTED = "pasted rows.csv"
 MOST_PASTED = 50_000  # characters
 FEWEST = 2  # rows: a search fails if another text comes before the right one
-QUERY, TEXT = "query", "text"  # the columns of what was pasted
+QUERY, TEXT = "query", "text"  # the columns of what was pasted, and of a collection with graded relevance
 OWN_QUERY = "own query"  # the column of own queries where another one is called QUERY
 _JOINED = " with own queries.jsonl"  # the end of the name of a corpus that own queries have joined
 MOST_NAMED = 3  # rows that are named because they cannot be used
@@ -88,7 +93,9 @@ def all_ways(corpus: Corpus, where: str, go_to: GoTo) -> None:
     """Draw a panel with every way to give queries, also to texts of the session's `corpus`. `where` keys the widgets."""
     if access.uploads_allowed():
         file = uploads.uploader(
-            uploads.CORPUS, "A table with queries and their right texts or ids", key=f"{where}_file"
+            uploads.CORPUS,
+            "A table with queries and their right texts or ids, or a collection with graded relevance as .zip",
+            key=f"{where}_file",
         )
         if file is not None:
             messages.guarded(lambda: _uploaded(file, where, go_to, corpus), "reading your queries")
@@ -299,9 +306,17 @@ def as_table(typed: str) -> bytes:
 def _uploaded(file: UploadedFile, where: str, go_to: GoTo, of: Corpus | None = None) -> None:
     """Read a file; where its columns say it, its failed queries are shown at once, else a person chooses them.
 
-    Where it names texts of the corpus `of` by its own ids, its queries join that corpus.
+    Where it names texts of the corpus `of` by its own ids, its queries join that corpus. A .zip is a collection with graded
+    relevance.
     """
     key = uploads.key_of(file)
+    if archive.is_archive(file.name):
+        found: FieldedSet | None = None
+        with frame.figure("start_graded"):
+            found = uploads.read_once(caching.graded_files(), key, partial(_collection, file))
+        if found is not None:
+            open_graded(found.chosen(), go_to)
+        return
     written = dialect_menu.of_upload(uploads.CORPUS, file)
     columns: tuple[ColumnPreview, ...] | None = None
     with frame.figure("start_columns"):
@@ -382,6 +397,48 @@ def _offer_documents(file: UploadedFile, key: str, written: dialect_menu.Written
     if corpus is not None:
         current.choose(corpus, _source(corpus, corpus.name, key, None, written))
         go_to(SEARCH_VIEW)
+
+
+def offer_graded(graded: GradedSet, go_to: GoTo) -> None:
+    """Draw the button that shows the failed queries of a collection with graded relevance."""
+    if st.button("Which of these queries fail?", key="graded_failed", icon=":material/troubleshoot:"):
+        st.session_state[_TO_JOIN] = ("graded", graded.content_hash)
+    if st.session_state.get(_TO_JOIN) == ("graded", graded.content_hash):
+        open_graded(graded, go_to)
+
+
+def open_graded(graded: GradedSet, go_to: GoTo) -> None:
+    """Let the documents of a collection be the corpus, with its queries, and show those that fail.
+
+    Its progress is drawn while it is read. Raises InputError where no query can be looked into.
+    """
+    found = rows_of_graded(graded)
+    joined = None
+    with frame.figure("join_graded"):
+        key = ("graded", graded.name, graded.content_hash, hash_of(graded.ids))
+        joined = uploads.read_once(caching.joined_corpora(), key, partial(_of_graded, graded, caching.person()))
+    if joined is None:
+        return
+    st.session_state.pop(_TO_JOIN, None)
+    read, column, upload = joined
+    left_out = [f"Left out: {count:,} {reason}." for reason, count in graded.report.left_out.items()]
+    state.notice(" ".join((*found.notes, *left_out)), table.place_of(VIEW))
+    _open(read, column, read.name, upload if uploads.are_kept(upload) else "", TEXT, go_to)
+
+
+def _of_graded(graded: GradedSet, person: str, is_cancelled: IsCancelled) -> tuple[Corpus, str, str]:
+    """The documents of a collection with its queries, as `_joined` gives a corpus."""
+    lines = []
+    for row in rows_of_graded(graded).rows:
+        own = {"id": graded.ids[row.document]} if graded.ids else {}
+        grade = {"grade": str(row.grade or "")}
+        lines.append(json.dumps({TEXT: graded.documents[row.document], QUERY: row.query, **own, **grade}))
+    content, name = "\n".join(lines).encode(), f"{graded.name[: uploads.MOST_NAME - 20]} with its queries.jsonl"
+    return reading.read_corpus(content, name, TEXT, is_cancelled=is_cancelled), QUERY, _kept(content, name, person)
+
+
+def _collection(file: UploadedFile, is_cancelled: IsCancelled) -> FieldedSet:
+    return collection.read_fields({file.name: file.getvalue()}, is_cancelled=is_cancelled)
 
 
 def _preview(file: UploadedFile, written: dialect_menu.Written, is_cancelled: IsCancelled) -> tuple[ColumnPreview, ...]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from components.retrieval.evaluation.graded.collection import GradedSet
 
@@ -14,6 +18,32 @@ TREC_QRELS = "q1 0 d1 2\nq1 0 d3 1\nq2 0 d2 1\nq2 0 d1 0\n"
 
 def jsonl(rows) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def write(
+    folder: Path,
+    documents: Mapping[str, tuple[str, str]],
+    queries: Mapping[str, str],
+    grades: Iterable[tuple[str, str, int]],
+) -> None:
+    """A collection in BEIR's files."""
+    (folder / "qrels").mkdir(parents=True)
+    rows = ({"_id": key, "title": title, "text": text} for key, (title, text) in documents.items())
+    (folder / "corpus.jsonl").write_bytes(jsonl(rows))
+    (folder / "queries.jsonl").write_bytes(jsonl({"_id": key, "text": text} for key, text in queries.items()))
+    lines = "".join(f"{query}\t{document}\t{grade}\n" for query, document, grade in grades)
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{lines}")
+
+
+def packed(files: Mapping[str, bytes], folder: str = "", method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", method) as packing:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo("name")
+            entry.filename, entry.compress_type = f"{folder}{name}", method  # "" too, which writestr does not take
+            with packing.open(entry, "w") as file:
+                file.write(data)
+    return content.getvalue()
 
 
 CORPUS = jsonl({"_id": key, "title": title, "text": text, "metadata": {}} for key, (title, text) in DOCUMENTS.items())

@@ -1,6 +1,6 @@
 """`diagnose PAIRS`: which queries fail, what they share, and which remedy helps by how much.
 
-Everything is computed in components.retrieval.failures; the file is read as by `evaluate`.
+Everything is computed in components.retrieval.failures; a file, or a folder with graded relevance, is read as by `evaluate`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
-from components.command_line.commands.evaluate import read_pairs
+from components.command_line.commands.evaluate import add_folder, read_graded, read_pairs
 from components.command_line.outputs import check_target, write_whole
 from components.errors import InputError
 from components.retrieval.failures.remedies import USUAL
 
 if TYPE_CHECKING:
     from components.jobs import ReportProgress
+    from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.failures.remedies.diagnosis import Diagnosis
 
 NAME = "diagnose"
@@ -31,8 +32,13 @@ MOST_SEED = 2**32 - 1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "pairs", metavar="PAIRS", type=Path, help="a .jsonl, .csv, .tsv or .parquet file of pairs, as evaluate reads it"
+        "pairs",
+        metavar="PAIRS",
+        type=Path,
+        help="a .jsonl, .csv, .tsv or .parquet file of pairs, or a folder with graded relevance, as evaluate reads them; of a "
+        "folder every document with a grade of 1 or more is a right text",
     )
+    add_folder(parser)
     parser.add_argument(
         "--remedies",
         metavar="NAME,...",
@@ -78,7 +84,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     names = _remedies(options)
     abbreviations = parsed_abbreviations(options.abbreviations or "")
     _check(options)
-    pairs, reading = read_pairs(options, shared.limits_of(options))
+    pairs, reading = _graded(options) if options.pairs.is_dir() else read_pairs(options, shared.limits_of(options))
     # All that may be refused, before the work.
     cross_encoder = None
     if "cross-encoder" in names:
@@ -102,7 +108,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             "Choose one, as in --layer 6 --pooling mean, or leave both out.",
         )
     shared.unknown_languages(backend, {"the texts": pairs.documents.texts, "the queries": pairs.queries.texts})
-    shared.write_reading(reading, with_preview=False)
+    if reading is not None:
+        shared.write_reading(reading, with_preview=False)
     with shared.progress_bar(f"Embedding {pairs.name}") as report_progress:
         now = present(backend, pairs, for_queries, for_documents, "layer" in names, progress=report_progress)
     known = CorpusWords(pairs.documents.texts, backend.tokenization.vocabulary)
@@ -136,14 +143,23 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return found.as_json()
 
 
+def _graded(options: argparse.Namespace) -> tuple[Pairs, None]:
+    """The queries of a folder with graded relevance, and their right texts among all documents. Raises InputError."""
+    from components.retrieval.evaluation.graded.rows import rows_of_graded
+    from components.retrieval.evaluation.pair_runs import pairs_of_rows
+
+    graded = read_graded(options, shared.note)
+    found = rows_of_graded(graded)
+    for note in found.notes:
+        shared.note(note)
+    texts, queries = zip(*((graded.documents[row.document], row.query) for row in found.rows), strict=True)
+    pairs = pairs_of_rows(graded.name, texts, queries, every_text=True)
+    pairs.check_measurable()
+    return pairs, None
+
+
 def _check(options: argparse.Namespace) -> None:
     """Refuse, before anything is read, what could not be used after the work."""
-    if options.pairs.is_dir():
-        raise InputError(
-            f"{options.pairs} is a folder.",
-            "diagnose reads a file of pairs.",
-            "Name a file with queries and right texts.",
-        )
     if not 0 <= options.seed <= MOST_SEED:
         raise InputError(
             f"The seed is {options.seed}.",

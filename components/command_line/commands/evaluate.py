@@ -46,8 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a .jsonl, .csv, .tsv or .parquet file of pairs, or a folder with graded relevance: corpus.jsonl, "
         "queries.jsonl and qrels/test.tsv as in BEIR, or documents, queries and qrels as in TREC",
     )
-    parser.add_argument("--split", default="test", help="which of a folder's qrels files to read (default: test)")
-    _add_fields(parser)
+    add_folder(parser)
     shared.add_dry_run(parser)
     shared.add_rows(parser, "anchor=headline,positive=text", "the test rows")
     shared.add_dialect(parser)
@@ -86,8 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_engine(parser)
 
 
-def _add_fields(parser: argparse.ArgumentParser) -> None:
-    """The options that choose which fields of a folder's queries and documents are searched."""
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    """The options that choose which judgements of a folder are read, and which of its fields are searched."""
+    parser.add_argument("--split", default="test", help="which of a folder's qrels files to read (default: test)")
     parser.add_argument(
         "--query-field",
         default=None,
@@ -146,12 +146,6 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation import metrics
     from components.retrieval.evaluation.second_stage import either_ranks
 
-    if any(choice is not None for choice in _fields(options)):
-        raise InputError(
-            "--query-field and --document-fields were given with a file of pairs.",
-            "They choose the fields of a folder with graded relevance.",
-            "Leave them out, or name a folder.",
-        )
     pairs, reading = read_pairs(options, shared.limits_of(options))
     earlier = None if options.against is None else _recorded(options.against, pairs)
     name = options.pairs.name
@@ -192,6 +186,12 @@ def read_pairs(options: argparse.Namespace, limits: Limits) -> tuple[Pairs, Read
     from components.retrieval.corpora.rows.read import reasons_in_brackets, rows_of, table_of
     from components.retrieval.evaluation.pair_runs import pairs_of_rows
 
+    if any(choice is not None for choice in _fields(options)):
+        raise InputError(
+            "--query-field and --document-fields were given with a file of pairs.",
+            "They choose the fields of a folder with graded relevance.",
+            "Leave them out, or name a folder.",
+        )
     name = options.pairs.name
     rows = rows_of(
         table_of([options.pairs], name, limits, Count(name, limits), shared.dialect_of(options), options.encoding),
@@ -314,10 +314,9 @@ def _compared(
     }
 
 
-def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
+def read_graded(options: argparse.Namespace, write: Callable[[str], None]) -> GradedSet:
+    """The collection of a folder, of which `write` is told what is left out; for `diagnose` too. Raises InputError."""
     from components.retrieval.evaluation.graded.collection import read_folder_fields
-    from components.retrieval.evaluation.graded.metrics import graded_summary
-    from components.retrieval.evaluation.second_stage import second_relevant_ranks
 
     if dialect := shared.dialect_of(options):
         raise InputError(
@@ -332,10 +331,19 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
             "Leave it out, or name a file.",
         )
     graded = read_folder_fields(options.pairs, options.split, shared.limits_of(options)).chosen(*_fields(options))
-    report, write = graded.report, shared.writer(options)
-    if report.left_out:
-        counts = ", ".join(f"{count:,} {reason}" for reason, count in report.left_out.items())
+    if graded.report.left_out:
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in graded.report.left_out.items())
         write(f"Left out: {counts}.")
+    return graded
+
+
+def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
+    from components.retrieval.evaluation.graded.metrics import graded_summary
+    from components.retrieval.evaluation.second_stage import second_relevant_ranks
+
+    write = shared.writer(options)
+    graded = read_graded(options, write)
+    report = graded.report
     for note in graded.notes:
         write(note)
     if options.dry_run:

@@ -20,7 +20,8 @@ from components.retrieval.evaluation.metrics import interval
 from components.retrieval.evaluation.second_stage import second_relevant_ranks
 from components.retrieval.search.lexical import TITLES
 from components.snippets import evaluate as snippets
-from dashboard.corpora import graded_sets, word_rankings
+from dashboard import navigation
+from dashboard.corpora import graded_sets, own_queries, word_rankings
 from dashboard.jobs import evaluation, second_stage, splade
 from dashboard.jobs.runs import fusion
 from dashboard.ui import controls, figures, messages, page_header
@@ -99,6 +100,8 @@ def _about(graded: GradedSet) -> None:
         st.warning(f"Left out: {messages.escape(left_out)}.")
     if graded.notes:
         st.info(" ".join(graded.notes), icon=":material/rule:")
+    if graded.report.files:  # the demo's queries are those of Failed queries already
+        messages.guarded(lambda: own_queries.offer_graded(graded, navigation.go_to), "looking for failed queries")
 
 
 def _searched(graded: GradedSet) -> str:

@@ -18,6 +18,7 @@ from components.retrieval.failures.remedies.present import present
 from components.retrieval.failures.vocabulary import CorpusWords
 from tests.components.command_line.in_process import run
 from tests.components.retrieval.failures import planted
+from tests.support import judged_collections
 from tests.support.closeness import assert_close
 
 COUNT = 80
@@ -70,6 +71,33 @@ def test_the_result_has_the_shape_of_the_design(pairs: Path, model: str, tmp_pat
         for remedy in one["remedies"]:
             del remedy["seconds"]
     assert again == found
+
+
+def test_a_folder_with_graded_relevance_is_diagnosed_as_its_pairs_are(pairs: Path, model: str, tmp_path: Path) -> None:
+    """A grade of 1 is a right text too, 0 is none; documents that nobody asks for are searched."""
+    folder, joined = tmp_path / "graded", tmp_path / "pairs.jsonl"
+    judged_collections.write(
+        folder,
+        {f"d{row}": ("", text) for row, text in enumerate([*TEXTS, "Nobody asks for this text."])},
+        {f"q{row}": query for row, query in enumerate(QUERIES)},
+        [(f"q{row}", f"d{(row + more) % COUNT}", grade) for row in range(COUNT) for more, grade in enumerate((2, row % 2))],
+    )
+    rows = [(row, row) for row in range(COUNT)] + [(row, (row + 1) % COUNT) for row in range(1, COUNT, 2)]
+    joined.write_text(
+        "\n".join(json.dumps({"sentence": TEXTS[text], "compressed": QUERIES[row]}) for row, text in rows)
+    )
+    arguments = ("--model", model, "--remedies", "none")
+    found, expected = (result_of("diagnose", str(path), *arguments) for path in (folder, joined))
+    several = {trait["name"]: trait["share_of_found"] for trait in found["traits"]}["several right texts"]
+    assert found["n"] == COUNT
+    assert 0 < several < 1
+    assert {trait["name"] for trait in found["traits"]} == {trait["name"] for trait in expected["traits"]}
+    assert abs(found["failed"] - expected["failed"]) <= 2  # one text more is searched
+    assert found["failed"] < result_of("diagnose", str(pairs), *arguments)["failed"]
+    done = run("diagnose", str(folder), "--encoding", "utf-8", "--model", model)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    done = run("diagnose", str(tmp_path), "--model", model)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
 def test_few_found_queries_are_said_and_get_no_advice(tmp_path: Path, model: str) -> None:
@@ -131,7 +159,7 @@ def test_remedies_are_the_runs_of_evaluate(pairs: Path, model: str) -> None:
         (("{}", "--seed", "-1"), "The seed is -1"),
         (("{}", "--report", "/no/such/folder/x.md"), "could not be written"),
         (("{}", "--columns", "anchor"), "not valid"),
-        ((".",), "is a folder"),
+        (("{}", "--query-field", "title"), "They choose the fields of a folder"),
     ],
 )
 def test_bad_input_is_one_line(pairs: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -19,6 +19,7 @@ from dashboard import caching
 from dashboard.corpora import current, own_queries
 from dashboard.declared import table
 from dashboard.views.home import examples
+from tests.support.judged_collections import BEIR, packed
 from tests.support.pages import Open, at_rest, texts
 
 ROWS = """my parcel is broken > How to report a damaged delivery
@@ -140,7 +141,7 @@ def test_pasted_ids_and_marks_join_the_corpus_on_diagnose(open_page: Open, monke
     app = at_rest(open_page("failed-search", session={"_judgements": {corpus.content_hash: judged}}, corpus=key))
     where = f"own_queries_{key}"[:24]
     may_go_on, joined_by = threading.Event(), own_queries.with_queries
-    monkeypatch.setattr(own_queries, "with_queries", lambda *given: may_go_on.wait(2) and joined_by(*given))
+    monkeypatch.setattr(own_queries, "with_queries", lambda *given: may_go_on.wait(60) and joined_by(*given))
     app.button(key=f"{where}_marks").click().run()
     assert "Stop" in [button.label for button in app.button]  # the corpus is read by a job
     assert app.session_state["corpus"] == key
@@ -270,6 +271,29 @@ def test_where_it_is_a_guess_how_a_table_is_written_the_card_asks_and_has_the_me
     source = current.source_of(app.session_state["corpus"])
     assert source is not None
     assert source.read(lambda: False).texts == corpus.texts  # also after a restart
+
+
+def test_a_packed_collection_with_graded_relevance_leads_to_its_failed_queries_with_its_ids(open_page: Open) -> None:
+    app = open_page("home")
+    app.file_uploader(key="start_file").set_value(("mine.zip", packed(BEIR), "application/zip"))
+    app = at_rest(app.run())
+    assert not app.exception
+    assert [title.value for title in app.title] == [table.VIEWS[own_queries.VIEW].question]
+    shown = texts(app).replace("\\", "")
+    assert "Every document with a grade of 1 or more counts as a right text." in shown
+    assert "Left out: 1 queries without a relevant document." in shown
+    key = app.session_state["corpus"]
+    corpus = caching.corpora().find(key)
+    assert corpus is not None
+    assert corpus.name == "mine with its queries.jsonl"
+    assert (corpus.columns["query"], current.own_ids(corpus), corpus.columns["grade"]) == (
+        ("volcano", "interest rates", "volcano"),
+        ("d1", "d2", "d3"),
+        ("2", "1", "1"),
+    )
+    source = current.source_of(key)  # it can be read again, also after a restart
+    assert source is not None
+    assert source.read(lambda: False).columns == corpus.columns
 
 
 def test_documents_without_queries_are_searched_with_their_titles(open_page: Open) -> None:

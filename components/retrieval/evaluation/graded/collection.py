@@ -127,6 +127,7 @@ class GradedSet:
     document_fields: tuple[str, ...] = ()
     missing: tuple[tuple[int, ...], ...] = ()  # [query], or empty where there are none
     own: Int64 | None = None  # [query]: the number of the document that the query is, or NONE
+    ids: tuple[str, ...] = ()  # [document]; empty for the demo
 
     @cached_property
     def document_texts(self) -> Texts:
@@ -140,7 +141,8 @@ class GradedSet:
     @cached_property
     def nbytes(self) -> int:
         """Bytes of memory of the texts and the grades, about."""
-        return self.document_texts.nbytes + self.query_texts.nbytes + _memory_of_grades(self.grades)
+        texts = self.document_texts.nbytes + self.query_texts.nbytes
+        return texts + memory_of_texts(self.ids) + _memory_of_grades(self.grades)
 
     @cached_property
     def content_hash(self) -> str:
@@ -239,11 +241,12 @@ class FieldedSet:
     report: GradedReport
     missing: tuple[tuple[int, ...], ...] = ()  # as in GradedSet
     own: Int64 | None = None
+    ids: tuple[str, ...] = ()
 
     @cached_property
     def nbytes(self) -> int:
         """Bytes of memory of the texts and the grades, about."""
-        columns = (*self.documents.values(), *self.queries.values())
+        columns = (*self.documents.values(), *self.queries.values(), self.ids)
         return sum(map(memory_of_texts, columns)) + _memory_of_grades(self.grades)
 
     def chosen(self, query_field: str | None = None, document_fields: Sequence[str] | None = None) -> GradedSet:
@@ -285,6 +288,7 @@ class FieldedSet:
             np.array([own[number] for number in kept], np.int64)
             if any(own[number] != NONE for number in kept)
             else None,
+            tuple(key for key, text in zip(self.ids, documents, strict=bool(self.ids)) if text),
         )
 
     def _report_of(
@@ -505,6 +509,7 @@ def _matched(
         report,
         tuple(tuple(missing.get(key, ())) for key, _ in kept) if missing else (),
         own if (own != NONE).any() else None,
+        tuple(corpus.ids),
     )
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import io
 import random
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +15,10 @@ from components.jobs import Cancelled
 from components.retrieval.corpora.readers.limits import Limits
 from components.retrieval.evaluation.graded import archive, collection
 from components.retrieval.evaluation.graded.files import Judgements
-from tests.support.judged_collections import BEIR, check
+from tests.support.judged_collections import BEIR, check, packed
 
 BOMB = {"corpus.jsonl": b" " * (20 << 20)}
 SMALLER_BOMB = {"corpus.jsonl": b" " * (1 << 20)}
-
-
-def packed(files: Mapping[str, bytes], folder: str = "", method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", method) as packing:
-        for name, data in files.items():
-            entry = zipfile.ZipInfo("name")
-            entry.filename, entry.compress_type = f"{folder}{name}", method  # "" too, which writestr does not take
-            with packing.open(entry, "w") as file:
-                file.write(data)
-    return content.getvalue()
 
 
 @pytest.mark.parametrize("folder", ["", "cranfield/", "my-documents/"])

@@ -22,6 +22,7 @@ from components.model.catalog import (
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 from components.model.trace import EVERY_POOLING
 from components.retrieval.failures.causes import CAUSES
+from components.retrieval.rankings.run_code import MOST_FUSED, RunCode
 from components.retrieval.search.exact import EVERY_SIMILARITY
 from components.retrieval.search.lexical import KINDS
 from dashboard import access
@@ -173,24 +174,21 @@ def parse_sentences(values: list[str]) -> tuple[str, ...]:
 
 
 def parse_runs(values: list[str]) -> tuple[str, ...]:
-    """Codes of runs: "m.6.mean" is layer 6 of the model with mean pooling, "m2..." the second model, "bm25" a ranking.
-
-    "rr.100.m.6.mean" is the first 100 hits of such a run, re-ranked by the cross-encoder, "ms.100..." by MaxSim, "mx.100..."
-    by the second model's MaxSim; "sp.m" and "sp.m2" are SPLADE by either model. "fr.bm25.m.6.mean" is such a run together with
-    a ranking by words, by reciprocal ranks, and "f25.bm25..." by scores, of which the words have a weight of 25 %.
-    A single empty code stands for no runs.
-    """
+    """Codes of runs, as `RunCode` has them. A single empty code stands for no runs. Raises ValueError."""
     if values == [""]:
         return ()
     if len(values) > MOST_RUNS:
         raise ValueError(f"there are more than {MOST_RUNS}")
+    return tuple(dict.fromkeys(str(RunCode.read(value)) for value in values))
+
+
+def parse_hybrid(values: list[str]) -> tuple[str, ...]:
+    """What is put together with a list by vectors: kinds of rankings by words, "maxsim", or other vectors as "m.3.mean"."""
+    if len(values) >= MOST_FUSED:
+        raise ValueError(f"there are more than {MOST_FUSED - 1}")
     for value in values:
-        second, fused = r"(rr|ms|mx)\.(?P<k>[1-9][0-9]{0,3})\.", rf"f(r|[1-9]?[0-9]|100)\.({'|'.join(KINDS)})\."
-        code = re.fullmatch(rf"({second}|{fused})?m2?\.[0-9]{{1,3}}\.({'|'.join(EVERY_POOLING)})", value)
-        if value not in (*KINDS, "static", "sp.m", "sp.m2") and code is None:
-            raise ValueError("it names no run")
-        if code is not None and code["k"] and not LEAST_RUN_CANDIDATES <= int(code["k"]) <= MOST_RUN_CANDIDATES:
-            raise ValueError(f"the candidates are not {LEAST_RUN_CANDIDATES} to {MOST_RUN_CANDIDATES:,}")
+        if value != "maxsim" and not ((code := RunCode.read(value)).words or (code.is_vectors and code.model == "m")):
+            raise ValueError("it is no ranking that is put together with the list by vectors")
     return tuple(dict.fromkeys(values))
 
 
@@ -276,7 +274,6 @@ _STAR = re.compile(r"[a-z]{1,20}\?[^#\s]{0,8000}#[^#\s]{1,200}(?:#[^#\s]{1,1000}
 MOST_CODE = 24  # characters of a class's code
 MOST_PATCHES = 12  # made together
 MOST_EXPERIMENT_SEED = 9_999
-LEAST_RUN_CANDIDATES, MOST_RUN_CANDIDATES = 2, 1_000  # of a query that a run re-ranks
 LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005")
 LEARNT_CS = ("0.00001", "0.0001", "0.001", "0.01", "0.1", "1", "10")
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")

@@ -566,3 +566,57 @@ def test_a_style_sheet_closes_what_it_opens(path: Path) -> None:
     assert min(depths) >= 0
     assert depths[-1] == 0
     assert max(depths) <= 3
+
+
+def test_codes_of_runs_are_read_and_written_by_run_code_alone():
+    """No other module of the views, the jobs or retrieval divides "rr.100.m.6.mean", or puts such a code together."""
+    begins = re.compile(r"(m2?|rr|ms|mx|sp|fr|f[0-9]+)\.$")
+    wrong = []
+    for path in (path for folder in WITH_RUNS for path in files_of(folder, ".py") if path.name != "run_code.py"):
+        for node in ast.walk(tree_of(path)):
+            divides = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DIVIDE
+            if divides and any(isinstance(each, ast.Constant) and each.value in SIGNS for each in node.args):
+                wrong.append(f"{relative(path)}:{node.lineno} divides")
+            if isinstance(node, ast.JoinedStr) and len(node.values) > 1:
+                parts = [each.value if isinstance(each, ast.Constant) else None for each in node.values]
+                if begins.match(str(parts[0])) or parts[:3] == [None, ".", None]:
+                    wrong.append(f"{relative(path)}:{node.lineno} writes")
+    assert wrong == []
+
+
+WITH_RUNS = ("components/retrieval/rankings", "components/retrieval/fusion")
+WITH_RUNS += ("dashboard/jobs", "dashboard/corpora", *(f"dashboard/views/{name}" for name in ("evaluate", "search")))
+DIVIDE = {"split", "rsplit", "partition", "rpartition", "removeprefix", "startswith"}
+SIGNS = {".", "~", "m.", "m2.", "rr.", "ms.", "mx.", "sp.", "fr."}
+
+
+def test_one_class_has_the_ranks_of_correct_answers():
+    """`Ranking` and what derives from it; `RelevantRanks` are such ranks, and a remedy of Diagnose has some to compare."""
+    holders = {
+        node.name
+        for folder in ("components/retrieval", "dashboard")
+        for path in files_of(folder, ".py")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef)
+        for field in node.body
+        if (isinstance(field, ast.AnnAssign) and re.search(r"\bRanks\b", ast.unparse(field.annotation)))
+        or (
+            isinstance(field, ast.AnnAssign)
+            and ast.unparse(field.target) == "ranks"
+            and ast.unparse(field.annotation) == "Int64"
+        )
+    }
+    # FusedHits has the ranks of the hits by each of its parts.
+    assert holders == {"Ranking", "RelevantRanks", "FusedHits", "Measured", "Present"}
+
+
+def test_a_ranking_of_scores_is_made_by_one_function():
+    """Of `Ranking` and `Ranked`, the one that Search shows, every one comes from `of_scores`."""
+    made = [
+        relative(path)
+        for folder in ("components", "dashboard")
+        for path in files_of(folder, ".py")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Ranking", "Ranked"}
+    ]
+    assert made == []

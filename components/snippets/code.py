@@ -94,7 +94,7 @@ HOMES = {
         "components.retrieval.failures.failed_queries": ("find_failures", "searched_corpus"),
         "components.retrieval.failures.hubness": ("k_occurrence",),
         "components.retrieval.fusion.hits": ("fused_hits", "query_scores"),
-        "components.retrieval.fusion.ranks": ("ranker_scores", "vector_scores"),
+        "components.retrieval.fusion.ranks": ("ranker_scores", "reranked_scores", "vector_scores"),
         "components.retrieval.fusion.scores": ("Fusion", "weighted"),
         "components.retrieval.failures.remedies.diagnosis": ("rows_of",),
         "components.retrieval.failures.remedies.folds": ("halves",),

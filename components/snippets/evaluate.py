@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
@@ -76,10 +77,7 @@ def graded(
 
 @dataclass(frozen=True)
 class VectorRun:
-    """A layer and pooling of a model; with `second`, its first `candidates` are ranked again.
-
-    `fused` is the ranking by words with which it is fused, and how.
-    """
+    """A layer and pooling of a model; with `second`, its first `candidates` are ranked again."""
 
     name: str
     backend: Backend
@@ -88,7 +86,6 @@ class VectorRun:
     max_length: int | None
     second: SecondStage | None = None
     candidates: int = 0
-    fused: tuple[Kind, Fusion] | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +107,18 @@ class SpladeRun:
     max_length: int | None
 
 
+SingleRun = VectorRun | WordRun | SpladeRun
+
+
+@dataclass(frozen=True)
+class FusedRun:
+    """Two or three runs put together."""
+
+    name: str
+    parts: tuple[SingleRun, ...]
+    fusion: Fusion
+
+
 @dataclass(frozen=True)
 class LoadedRun:
     """A run of a person's file of the name `file`."""
@@ -120,7 +129,7 @@ class LoadedRun:
 
 
 Variable = Callable[["Backend", str], str]  # the name of a model in the code
-AnyRun = VectorRun | WordRun | SpladeRun | LoadedRun
+AnyRun = SingleRun | FusedRun | LoadedRun
 
 
 def _embed_options(backend: str, layers: Sequence[int], poolings: Sequence[str], length: int | None, role: str) -> str:
@@ -182,38 +191,24 @@ def curve(
 def _runs(collection: Collection, runs: Sequence[AnyRun]) -> Snippet:
     """The statements that give `runs`, name to ranks."""
     models: dict[str, Backend] = {}
-
-    def variable(backend: Backend, preferred: str) -> str:
-        """The name of a model in the code: the one that it has, or a new one."""
-        for name, known in models.items():
-            if known.spec.key == backend.spec.key:
-                return name
-        name = preferred if preferred not in models else f"{preferred}_{len(models) + 1}"
-        models[name] = backend
-        return name
-
+    variable = partial(_variable, models)
     body = ["runs = {}"]
     for name, group in _by_model(runs).items():
         backend = variable(group[0].backend, "backend")
         layers, poolings = (sorted({part(run) for run in group}) for part in (lambda r: r.layer, lambda r: r.pooling))
         body += _ranked_by_vectors(backend, layers, poolings, group[0].max_length, collection.rank)
-        plain = {run.name: (run.layer, run.pooling) for run in group if run.second is None and run.fused is None}
+        plain = {run.name: (run.layer, run.pooling) for run in group if run.second is None}
         body += [f"runs[{code.literal(name)}] = ranks[{code.literal(cell)}]" for name, cell in plain.items()]
         for run in group:
             if run.second is not None:
                 body += _second_stage(collection, run, run.second, backend, variable(run.second.backend, "scorer"))
-            if run.fused is not None:
-                words, fusion = run.fused
-                found = f"{collection.answers}.ranks_by_fusions(scores, [{_fusion(fusion)}])"
-                body += [*_fused_scores(run, words, backend), f"runs[{code.literal(run.name)}] = {found}[0]"]
     for other in runs:
-        if isinstance(other, WordRun):
-            body += _by_words(collection, other, variable)
-        elif isinstance(other, SpladeRun):
-            backend = variable(other.backend, "backend")
-            index = code.call("SpladeIndex.of_texts", backend, "documents", max_length=other.max_length)
-            ranker = f"SpladeRanker({backend}, {index})"
-            body += collection.by_ranker(other.name, ranker)
+        if isinstance(other, FusedRun):
+            found = f"{collection.answers}.ranks_by_fusions(scores, [{_fusion(other.fusion)}])"
+            body += [*_fused_scores(collection, other, variable), f"runs[{code.literal(other.name)}] = {found}[0]"]
+        elif isinstance(other, WordRun | SpladeRun):
+            before, ranker = _ranker(other, variable)
+            body += [*before, *collection.by_ranker(other.name, ranker)]
     for file in dict.fromkeys(run.file for run in runs if isinstance(run, LoadedRun)):
         names = {run.title: run.name for run in runs if isinstance(run, LoadedRun) and run.file == file}
         body += [
@@ -225,6 +220,16 @@ def _runs(collection: Collection, runs: Sequence[AnyRun]) -> Snippet:
     return Snippet(setup, tuple(body))
 
 
+def _variable(models: dict[str, Backend], backend: Backend, preferred: str) -> str:
+    """The name of a model in the code: the one that it has in `models`, or a new one."""
+    for name, known in models.items():
+        if known.spec.key == backend.spec.key:
+            return name
+    name = preferred if preferred not in models else f"{preferred}_{len(models) + 1}"
+    models[name] = backend
+    return name
+
+
 def _by_model(runs: Sequence[AnyRun]) -> Mapping[str, list[VectorRun]]:
     groups: dict[str, list[VectorRun]] = {}
     for run in runs:
@@ -233,16 +238,18 @@ def _by_model(runs: Sequence[AnyRun]) -> Mapping[str, list[VectorRun]]:
     return groups
 
 
-def _by_words(collection: Collection, run: WordRun, variable: Variable) -> list[str]:
+def _ranker(run: WordRun | SpladeRun, variable: Variable) -> tuple[list[str], str]:
+    """The statements before a ranker that is no vectors', and the ranker."""
+    if isinstance(run, SpladeRun):
+        backend = variable(run.backend, "backend")
+        index = code.call("SpladeIndex.of_texts", backend, "documents", max_length=run.max_length)
+        return [], f"SpladeRanker({backend}, {index})"
     if run.kind != "static":
-        return collection.by_ranker(run.name, f"make_ranker({code.literal(run.kind)}, documents)")
+        return [], f"make_ranker({code.literal(run.kind)}, documents)"
     if not run.file:
-        return collection.by_ranker(run.name, f"StaticRanker.of_model({variable(run.backend, 'backend')}, documents)")
-    return [
-        *code.file(run.file, "The word vectors were those of"),
-        "words = read_static_vectors(file, file.name)",
-        *collection.by_ranker(run.name, "StaticRanker.of_words(words, documents)"),
-    ]
+        return [], f"StaticRanker.of_model({variable(run.backend, 'backend')}, documents)"
+    before = [*code.file(run.file, "The word vectors were those of"), "words = read_static_vectors(file, file.name)"]
+    return before, "StaticRanker.of_words(words, documents)"
 
 
 def _vectors(run: VectorRun, backend: str) -> list[str]:
@@ -254,35 +261,51 @@ def _vectors(run: VectorRun, backend: str) -> list[str]:
     ]
 
 
-def _fused_scores(run: VectorRun, words: Kind, backend: str) -> list[str]:
-    """The statements that give `scores`, of vectors and of words."""
-    ranker = f"make_ranker({code.literal(words)}, documents)"
-    return [
-        *_vectors(run, backend),
-        f"scores = [vector_scores(of_queries, of_documents), ranker_scores({ranker}, queries)]",
-    ]
+def _fused_scores(collection: Collection, run: FusedRun, variable: Variable) -> list[str]:
+    """The statements that give `scores`, of each part."""
+    body = ["scores = []"]
+    for part in run.parts:
+        if not isinstance(part, VectorRun):
+            before, ranker = _ranker(part, variable)
+            body += [*before, f"scores.append(ranker_scores({ranker}, queries))"]
+            continue
+        backend, scores = variable(part.backend, "backend"), "vector_scores(of_queries, of_documents)"
+        if part.second is None:
+            body += _vectors(part, backend)
+        else:
+            scorer = variable(part.second.backend, "scorer")
+            before, reranked = _candidates(collection, part, part.second, backend, scorer)
+            body, scores = body + before, f"reranked_scores({scores}, rows, {reranked})"
+        body.append(f"scores.append({scores})")
+    return body
 
 
 def _fusion(fusion: Fusion) -> str:
-    return "Fusion()" if fusion.method == "rrf" else f"weighted({fusion.weights[1]})"
+    if fusion.method != "rrf":
+        return f"weighted({fusion.weights[1]})"
+    return "Fusion()" if len(fusion.weights) == 2 else f"Fusion(weights={fusion.weights})"
 
 
-def fused_weights(collection: Collection, run: VectorRun, words: Kind, measure: str, steps: int) -> Snippet:
-    """A measure of vectors and words together by the words' weight, and by reciprocal ranks."""
+def fused_weights(collection: Collection, run: FusedRun, measure: str, steps: int) -> Snippet:
+    """A measure of two runs together by the weight of the last, and by reciprocal ranks."""
+    models: dict[str, Backend] = {}
+    body = _fused_scores(collection, run, partial(_variable, models))
     return Snippet(
-        (code.model(run.backend), *collection.statements),
+        (*(code.model(backend, name) for name, backend in models.items()), *collection.statements),
         (
-            *_fused_scores(run, words, "backend"),
+            *body,
             f"fusions = [*(weighted(step / {steps}) for step in range({steps + 1})), Fusion()]",
             f"found = {collection.answers}.ranks_by_fusions(scores, fusions)",
             f"values = [100 * MEASURES[{code.literal(measure)}](ranks).mean() for ranks in found]",
-            f"print(values)  # per cent, for weights 0, {1 / steps:g}, ..., 1 of the words, then by ranks",
+            f"print(values)  # per cent, for weights 0, {1 / steps:g}, ..., 1 of the last, then by ranks",
         ),
     )
 
 
-def _second_stage(collection: Collection, run: VectorRun, second: SecondStage, backend: str, scorer: str) -> list[str]:
-    vectors = _vectors(run, backend)
+def _candidates(
+    collection: Collection, run: VectorRun, second: SecondStage, backend: str, scorer: str
+) -> tuple[list[str], str]:
+    """The statements that give `rows`, the candidates, and their scores."""
     if second.layer is None:
         options = {"label": second.label, "max_length": second.max_length}
         score = f"{scorer}.score_pairs"
@@ -292,13 +315,16 @@ def _second_stage(collection: Collection, run: VectorRun, second: SecondStage, b
     else:
         arguments = (scorer, str(second.layer), "queries", "documents", "rows")
         scores = code.call("max_sim_candidate_scores", *arguments, max_length=second.max_length)
+    own = ", own=graded.own" if collection.is_graded else ""
+    rows = f"rows = candidates(of_queries, of_documents, {run.candidates}{own})"
+    return [*_vectors(run, backend), rows], scores
+
+
+def _second_stage(collection: Collection, run: VectorRun, second: SecondStage, backend: str, scorer: str) -> list[str]:
+    before, scores = _candidates(collection, run, second, backend, scorer)
     first = f"ranks[{code.literal((run.layer, run.pooling))}], rows, {scores}"
     both = f"second_relevant_ranks({first})" if collection.is_graded else f"either_ranks({first}, pairs.gold)"
-    return [
-        *vectors,
-        f"rows = candidates(of_queries, of_documents, {run.candidates}{', own=graded.own' if collection.is_graded else ''})",
-        f"runs[{code.literal(run.name)}] = {both}",
-    ]
+    return [*before, f"runs[{code.literal(run.name)}] = {both}"]
 
 
 def ranks(collection: Collection, runs: Sequence[AnyRun]) -> Snippet:

@@ -225,16 +225,20 @@ class SecondStage:
         )
 
 
+def _candidates(count: int, similarity: Similarity) -> tuple[str, ...]:
+    """The statements that give `rows`, the first hits, and their texts `documents`."""
+    found = code.call("search.search", "queries", k=count, similarity=similarity)
+    return f"rows = {found}.indices[0]", "documents = [corpus.texts[row] for row in rows]"
+
+
 def reranked(of: Embedded, stage: SecondStage, query: str, candidates: int, similarity: Similarity) -> Snippet:
     """The first hits of a query in the order of a second stage."""
-    found = code.call("search.search", "queries", k=candidates, similarity=similarity)
     return Snippet(
         (*of.setup, code.model(stage.backend, "second")),
         (
             f"query = {code.literal(query)}",
             *of.body("[query]"),
-            f"rows = {found}.indices[0]",
-            "documents = [corpus.texts[row] for row in rows]",
+            *_candidates(candidates, similarity),
             f"reranked = in_order_of({stage.scores()}, rows)",
             "best, values = reranked.rows, reranked.scores",
             "print(best, values)  # [candidate] each, best first",
@@ -243,16 +247,33 @@ def reranked(of: Embedded, stage: SecondStage, query: str, candidates: int, simi
     )
 
 
-def fused(of: Embedded, words: Kind, query: str, k: int, similarity: Similarity) -> Snippet:
-    """The first hits by vectors and words together, by reciprocal rank fusion, with the terms of each."""
+# What is put together with vectors: other vectors of the model; a ranking by words, with the name of a person's file of vectors
+# or ""; or a second stage of the first vectors, with the number of its candidates.
+Fused = Embedded | tuple["Kind", str] | tuple[SecondStage, int]
+
+
+def fused(of: Embedded, others: Sequence[Fused], query: str, k: int, similarity: Similarity) -> Snippet:
+    """The first hits by vectors and one or two other rankings together, by reciprocal rank fusion, with the terms of each."""
+    by = f"query_scores(queries[0], search.vectors, {code.literal(similarity)})"
+    setup, body = of.setup, [f"query = {code.literal(query)}", *of.body("[query]"), f"runs = [{by}]"]
+    # What needs the first vectors comes before other vectors.
+    for other in sorted(others, key=lambda other: isinstance(other, Embedded)):
+        if isinstance(other, Embedded):
+            body += [*other.body("[query]"), f"runs.append({by})"]
+        elif isinstance(other[0], SecondStage):
+            stage, candidates = other[0], other[1]
+            setup = (*setup, code.model(stage.backend, "second"))
+            body += [*_candidates(candidates, similarity), f"scores = {stage.scores()}"]
+            body.append("runs.append(reranked_scores(lambda _: runs[0], rows[None], scores[None])(slice(0, 1)))")
+        else:
+            _, ranker = _word_ranker(of.backend, of.corpus, other[0], other[1])
+            body += [*ranker, "runs.append(ranker_scores(ranker, [query])(slice(0, 1)))"]
+    fusion = "Fusion()" if len(others) == 1 else f"Fusion(weights={(1.0,) * (1 + len(others))})"
     return Snippet(
-        of.setup,
+        setup,
         (
-            f"query = {code.literal(query)}",
-            *of.body("[query]"),
-            f"by_vectors = query_scores(queries[0], search.vectors, {code.literal(similarity)})",
-            f"by_words = ranker_scores(make_ranker({code.literal(words)}, corpus.texts), [query])(slice(0, 1))",
-            f"hits = fused_hits([by_vectors, by_words], Fusion(), {k})",
+            *body,
+            f"hits = fused_hits(runs, {fusion}, {k})",
             "best, values = hits.indices, hits.scores",
             "print(best, values, hits.terms)  # [hit], [hit] and [run, hit]: 1 / (60 + rank) of each run",
             TEXTS_OF_HITS,

@@ -44,6 +44,11 @@ class PairIndexes:
     queries: VectorIndex
     ranks: LayerGrid  # [layer, pooling, query], or RelevantRanks [layer, pooling]
 
+    @property
+    def both(self) -> tuple[VectorIndex, VectorIndex]:
+        """The vectors of the documents, and of the queries."""
+        return self.documents, self.queries
+
 
 def result(
     key: tuple[object, ...],

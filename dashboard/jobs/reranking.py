@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 
 StageKind = Literal["rerank", "maxsim"]
 STAGE_NAMES: dict[StageKind, str] = {"rerank": "Cross-encoder", "maxsim": "MaxSim"}
-MOST_CANDIDATES = (
-    100  # of one query, for which a person waits; a run of Evaluate has up to settings.MOST_RUN_CANDIDATES
-)
+MOST_CANDIDATES = 100  # of one query, for which a person waits; a run of Evaluate has up to run_code.MOST_CANDIDATES
 RANKED_BY = {"entailment", "relevant"}  # labels that rank, where a head has several; in lower case
 SCORED_TOGETHER = (20, 50, MOST_CANDIDATES)  # a slider of the number of candidates moves freely within a step
 REPEATS = 3  # of what takes milliseconds

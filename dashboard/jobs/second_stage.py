@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from components.retrieval.evaluation import pair_runs, run_record, second_stage
 from dashboard.jobs import evaluation
@@ -16,13 +16,11 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
+    from components.retrieval.corpora.texts import Texts
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.index.folder import VectorIndex
     from dashboard.jobs.reranking import SecondStage
-
-# In a run's code: re-ranked by the cross-encoder; by MaxSim over the model's token vectors; over those of the second model.
-Kind = Literal["rr", "ms", "mx"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,24 +87,25 @@ class TwoStages:
         return self.second.pair_scores(queries, documents, progress, is_cancelled)
 
 
-def candidates(
-    stages: TwoStages,
-    indexes: tuple[VectorIndex, VectorIndex],
-    texts: Sequence[str],
-    query_texts: Sequence[str],
-    content_hash: str,
-    where: str,
-    own: Int64 | None = None,
-) -> Candidates:
-    """The candidates of all queries with their scores; `indexes` are those of documents and queries. Raises NotReady.
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """What is searched, and by what."""
 
-    `own` are the documents that are left out of one query's ranking (`second_stage.candidates`).
-    """
+    documents: Texts
+    queries: Sequence[str]
+    content_hash: str  # of both, and of the correct answers
+    own: Int64 | None = None  # documents that are left out of one query's ranking (`second_stage.candidates`)
+
+
+def candidates(
+    stages: TwoStages, indexes: tuple[VectorIndex, VectorIndex], searched: Searched, where: str
+) -> Candidates:
+    """The candidates of all queries with their scores; `indexes` are those of documents and queries. Raises NotReady."""
     documents, queries = indexes
     return evaluation.result(
-        ("second stage", documents.folder.name, queries.folder.name, content_hash, *stages.key),
-        f"{len(query_texts):,} queries: {stages.name}",
-        partial(stages.candidates, documents, queries, texts, query_texts, own),
+        ("second stage", documents.folder.name, queries.folder.name, searched.content_hash, *stages.key),
+        f"{len(searched.queries):,} queries: {stages.name}",
+        partial(stages.candidates, documents, queries, searched.documents.texts, searched.queries, searched.own),
         where,
     )
 

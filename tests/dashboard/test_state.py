@@ -47,6 +47,7 @@ EXAMPLES = {
     "typed_queries": ("a & b = <c>?", "日本語 😀"),
     "third_text": "a & b = <c>?",
     "query": "a & b = <c>?",
+    "hybrid_with": ("maxsim", "m.3.mean"),
     "runs": ("m.6.mean", "m2.12.cls", "bm25", "rr.100.m.6.mean", "ms.20.m2.12.cls"),
     "patches": ("h3.5", "t4.2", "a2", "f5"),
     "compared_models": ("distilbert/distilbert-base-uncased", "embedded-cross-encoder"),

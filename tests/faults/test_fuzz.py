@@ -147,9 +147,9 @@ RUNS = write_runs(
             RunData("pairs", 4, 4, "ab" * 32),
             {"precision": "float32", "max_length": 256},
             {"torch": "2"},
-            np.array([1, 2, 4, 1]),
-            0.25,
-            1_024,
+            ranks=np.array([1, 2, 4, 1]),
+            milliseconds=0.25,
+            index_bytes=1_024,
         )
     ]
 )

@@ -286,7 +286,16 @@ def vectors(draw: random.Random) -> bytes:
 
 def runs(draw: random.Random) -> bytes:
     known = json.loads(
-        write_runs([Run("Layer 6", {"kind": "encoder"}, DATA, {}, {}, np.array([1, 2, 4, 1]), 0.25, 1_024)])
+        write_runs(
+            [
+                Run(
+                    *("Layer 6", {"kind": "encoder"}, DATA, {}, {}),
+                    ranks=np.array([1, 2, 4, 1]),
+                    milliseconds=0.25,
+                    index_bytes=1_024,
+                )
+            ]
+        )
     )
     parts = []
     for key, value in known.items():

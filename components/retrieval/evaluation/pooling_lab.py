@@ -44,6 +44,7 @@ from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.sts import ScoredPairs, correlations
+from components.retrieval.rankings.ranking import Ranking
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -113,13 +114,12 @@ def _halves(pairs: Pooled, layers: Sequence[int], layer: int) -> tuple[Pooled, P
 
 
 @dataclass(frozen=True, eq=False)
-class LabCell:
+class LabCell(Ranking):
     """The results of one pooling and treatment. Correlations are None where all pairs have the same score, or without pairs."""
 
     pooling: LabPooling
     treatment: Treatment
     dims: int  # numbers per vector after the treatment; 0 where the documents do not differ at all
-    ranks: Ranks
     spearman: float | None
     pearson: float | None
 
@@ -364,7 +364,7 @@ def _cell(
     documents, queries, first, second = (apply(side[pooling]) for side in sides)
     ranks = rank(queries, documents, progress=progress, is_cancelled=is_cancelled, cosine=treatment != "dot")
     agreement = _agreement(first, second, treatment, scores)
-    return LabCell(pooling, treatment, documents.shape[1], _kept(ranks), *agreement)
+    return LabCell(f"{pooling}, {treatment}", pooling, treatment, documents.shape[1], *agreement, ranks=_kept(ranks))
 
 
 def _kept(ranks: Ranks) -> Ranks:

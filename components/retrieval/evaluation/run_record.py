@@ -17,7 +17,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,6 +30,7 @@ from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.graded.ranks import RelevantRanks
 from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import NOT_FOUND
+from components.retrieval.rankings.ranking import Ranking
 from components.sizes import in_words
 
 KIND, FORMAT = "BERT Internals runs", 2
@@ -53,17 +54,14 @@ class RunData:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """One way of ranking on one set of pairs."""
+class Run(Ranking):
+    """One way of ranking on one set of pairs: the ranks of its correct answers."""
 
-    name: str
     system: Mapping[str, str | int | float]  # kind, model, revision, layer, pooling ...
     data: RunData
     settings: Mapping[str, str | int | float]  # precision, max_length, similarity, seed ...
     versions: Mapping[str, str]
-    ranks: Ranks
-    milliseconds: float | None = None  # per query, on the machine that made the run
-    index_bytes: int | None = None
+    _: KW_ONLY
     made: str = ""  # when, in UTC
 
     @property

@@ -24,16 +24,16 @@ from components.arrays import Float32, Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import gold_ranks
+from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.search.exact import SIMILARITIES, ExactSearch, Similarity
 
 _QUERIES = 256  # searched together
 
 
 @dataclass(frozen=True, eq=False)
-class Retrieved:
+class Retrieved(Ranking):
     """What one similarity retrieves for each query."""
 
-    ranks: Ranks  # of the correct answers; ties count against them
     first_hits: Int64  # [query], a document
     is_single: NDArray[np.bool_]  # [query], no other document has the first hit's score
 
@@ -69,5 +69,5 @@ def by_each_similarity(
             first_hits[rows], is_single[rows] = hits.indices[:, 0], hits.tied == 1
             progress(number * count + min(start + _QUERIES, count), len(SIMILARITIES) * count)
         ranks = rank(queries, documents.vectors, is_cancelled=is_cancelled, cosine=similarity == "cosine")
-        retrieved[similarity] = Retrieved(ranks, first_hits, is_single)
+        retrieved[similarity] = Retrieved(similarity, first_hits, is_single, ranks=ranks)
     return retrieved

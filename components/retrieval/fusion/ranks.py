@@ -49,6 +49,26 @@ def ranker_scores(ranker: ScoresDocuments, queries: Sequence[str]) -> ScoresOf:
     return scores
 
 
+def reranked_scores(first: ScoresOf, rows: Int64, scores: NDArray[np.floating]) -> ScoresOf:
+    """The scores of a second stage, of which other texts than the candidates are not ranked.
+
+    `first` is the first stage; `rows` and `scores` are the candidates [query, candidate]. Nor is a candidate ranked that
+    shares its score of the first stage with a text that is none.
+    """
+
+    def of(block: slice) -> RunScores:
+        is_ranked = first(block).first(rows.shape[1]).is_ranked
+        own = scores[block].astype(np.float64)
+        lowest = own.min(axis=1, keepdims=True)
+        found = np.repeat(lowest - 3 * TIED * np.maximum(1.0, np.abs(lowest)), is_ranked.shape[1], axis=1)
+        is_candidate = np.zeros_like(is_ranked)
+        np.put_along_axis(found, rows[block], own, axis=1)
+        np.put_along_axis(is_candidate, rows[block], True, axis=1)
+        return RunScores(found, is_ranked & is_candidate, TIED)
+
+    return of
+
+
 def fused_ranks(
     runs: Sequence[ScoresOf],
     fusions: Sequence[Fusion],

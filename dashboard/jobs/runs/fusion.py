@@ -1,28 +1,21 @@
-"""Runs of Evaluate that rank by words and vectors together."""
+"""Runs of Evaluate that put two or three rankings together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from components.jobs import Stoppable
 from components.retrieval.evaluation import run_record
-from components.retrieval.fusion.ranks import ScoresOf, ranker_scores, vector_scores
-from components.retrieval.search.lexical import TITLES
 from dashboard.jobs import evaluation
-from dashboard.jobs.evaluation import PairIndexes, Timing
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
-    from components.model.backend import Backend
-    from components.model.trace import Pooling
     from components.retrieval.evaluation.metrics import Ranks
-    from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
+    from components.retrieval.fusion.ranks import ScoresOf
     from components.retrieval.fusion.scores import Fusion
-    from components.retrieval.index.folder import VectorIndex
-    from dashboard.jobs.rankers import WordRanking
+    from components.retrieval.rankings.run_code import RunCode
 
 
 class RanksByFusions(Protocol):
@@ -36,91 +29,47 @@ class RanksByFusions(Protocol):
     ) -> Sequence[Ranks]: ...
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One of the rankings that are put together."""
+
+    key: tuple[object, ...]  # what its scores depend on, beside the queries
+    scores: Callable[[], ScoresOf]  # takes the time of making directions of all vectors
+
+
 def fused_ranks(
-    answers: RanksByFusions,
-    texts: tuple[Sequence[str], Sequence[str]],
-    indexes: tuple[VectorIndex, VectorIndex],
-    cell: tuple[int, Pooling],
-    ranking: WordRanking,
-    fusions: Sequence[Fusion],
-    where: str,
+    answers: RanksByFusions, parts: Sequence[Part], fusions: Sequence[Fusion], name: str, where: str
 ) -> Sequence[Ranks]:
-    """The ranks of the correct answers by each fusion of a layer and pooling with a ranking by words. Raises NotReady.
-
-    `texts` and `indexes` are those of the documents and of the queries.
-    """
-    documents, queries = indexes
-
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Sequence[Ranks]:
-        vectors = vector_scores(queries.engine(*cell).vectors, documents.engine(*cell).vectors)
-        words = ranker_scores(ranking.make(Stoppable(texts[0], is_cancelled)), texts[1])
-        return answers.ranks_by_fusions([vectors, words], fusions, report_progress, is_cancelled)
-
+    """The ranks of the correct answers by each fusion of the parts; `name` is the run's. Raises NotReady."""
     return evaluation.result(
-        (
-            "fused",
-            documents.folder.name,
-            queries.folder.name,
-            answers.content_hash,
-            ranking.kind,
-            *cell,
-            tuple(fusions),
+        ("fused", answers.content_hash, tuple(part.key for part in parts), tuple(fusions)),
+        f"{name}: ranking the queries",
+        lambda report_progress, is_cancelled: answers.ranks_by_fusions(
+            [part.scores() for part in parts], fusions, report_progress, is_cancelled
         ),
-        f"{len(texts[1]):,} queries: vectors and {TITLES[ranking.kind]} together",
-        work,
         where,
     )
 
 
-def pair_ranks(
-    pairs: Pairs,
-    indexes: PairIndexes,
-    cell: tuple[int, Pooling],
-    ranking: WordRanking,
-    fusions: Sequence[Fusion],
-    where: str,
-) -> Sequence[Ranks]:
-    """The same over pairs. Raises NotReady."""
-    texts = pairs.documents.texts, pairs.queries.texts
-    return fused_ranks(pairs, texts, (indexes.documents, indexes.queries), cell, ranking, fusions, where)
-
-
-def pair_run(
-    backend: Backend,
-    pairs: Pairs,
-    indexes: PairIndexes,
-    cell: tuple[int, Pooling],
-    ranking: WordRanking,
-    fusion: Fusion,
-    where: str,
-) -> Run:
-    """The record of a fused run over pairs. Raises NotReady."""
-    first, words = evaluation.vector_run(backend, pairs, indexes, *cell), evaluation.word_run(ranking, pairs)
-    (ranks,) = pair_ranks(pairs, indexes, cell, ranking, [fusion], where)
+def record(code: RunCode, singles: Sequence[Run], ranks: Ranks) -> Run:
+    """The record of a fused run, out of those of its parts."""
+    fusion, first = code.fusion, singles[0]
     method: dict[str, str | int | float] = {"method": "rrf", "k": fusion.rank_constant}
     if fusion.method != "rrf":
-        method = {"method": "weighted", "normalised": fusion.method, "weight": fusion.weights[1]}
-    milliseconds, made = timing(backend, pairs, indexes, ranking).known() or (None, run_record.now())
+        method = {"method": "weighted", "normalised": fusion.method, "weight": fusion.weights[-1]}
+    last = "words" if code.parts[-1].words else "of the last"
+    how = "by ranks" if code.weight is None else f"{code.weight} % {last}"
+    named = [part.words or run.name for part, run in zip(code.parts, singles, strict=True)]
+    # Vectors of one layer and pooling are stored once.
+    sizes = {part.first: run.index_bytes for part, run in zip(code.parts, singles, strict=True)}.values()
+    times = [run.milliseconds for run in singles]
     return replace(
         first,
-        name=f"{first.name} + {words.name}, "
-        + ("by ranks" if fusion.method == "rrf" else f"{100 * fusion.weights[1]:g} % words"),
-        system={**first.system, "kind": "fused", "fused": ranking.kind, **method},
-        versions={**first.versions, **words.versions},
+        name=f"{' + '.join(run.name for run in singles)}, {how}",
+        system={**first.system, "kind": "fused", "fused": ", ".join(named[code.parts[0].is_vectors :]), **method},
+        versions={name: version for run in singles for name, version in run.versions.items()},
         ranks=ranks,
-        milliseconds=milliseconds,
-        index_bytes=None
-        if first.index_bytes is None or words.index_bytes is None
-        else first.index_bytes + words.index_bytes,
-        made=made,
-    )
-
-
-def timing(backend: Backend, pairs: Pairs, indexes: PairIndexes, ranking: WordRanking) -> Timing:
-    """The time per query of both rankings; the sum of their scores takes next to none."""
-    both = evaluation.vector_timing(backend, pairs, indexes), evaluation.word_timing(ranking, pairs)
-    return Timing(
-        ("speed", "fused", *(part for each in both for part in each.key)),
-        f"Measuring the time per query of {backend.spec.title} with {TITLES[ranking.kind]}",
-        lambda is_cancelled: sum(each.measure(is_cancelled) for each in both),
+        milliseconds=None if None in times else sum(time for time in times if time is not None),
+        index_bytes=None if None in sizes else sum(size for size in sizes if size is not None),
+        made=run_record.now() if None in times else max(run.made for run in singles),
     )

@@ -6,28 +6,29 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import pandas as pd
 import streamlit as st
 
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
-from components.model.trace import Pooling
 from components.numbers import enumerated
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.evaluation.metrics import MEASURES, finds_nothing
 from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
-from components.retrieval.fusion.scores import Fusion, weighted
+from components.retrieval.fusion.ranks import ranker_scores, reranked_scores, vector_scores
+from components.retrieval.rankings.run_code import LEAST_CANDIDATES, MOST_CANDIDATES, MOST_FUSED, RunCode
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.splade import TITLE as SPLADE
 from components.snippets import evaluate as snippets
 from components.words.unicode_words import has_pairs
 from dashboard import caching, settings, state
 from dashboard.corpora import current, word_rankings
-from dashboard.jobs import evaluation
+from dashboard.jobs import evaluation, rankers, second_stage, splade
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.reranking import SecondStage
-from dashboard.jobs.second_stage import Kind, TwoStages
+from dashboard.jobs.runs.fusion import Part
+from dashboard.jobs.second_stage import Searched, TwoStages
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import POOLING_NAMES, counted
@@ -36,9 +37,12 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from components.model.backend import Backend
+    from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.evaluation.metrics import Ranks
     from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.rankings.run_code import Second
     from components.retrieval.search.lexical import Kind as WordKind
 
 MEASURE_HELP = (
@@ -61,19 +65,19 @@ GRADED_MEANINGS = MEANINGS | {
 }
 MANY_QUERIES, FEW_QUERIES = 50_000, 30
 LOOKED_AT = 200  # queries, to see whether they have spaces between words
-SECOND_STAGES: dict[Kind, str] = {"rr": "re-ranked", "ms": "by MaxSim", "mx": "by the second model's MaxSim"}
-SPLADE_CODES = {"sp.m": "m", "sp.m2": "m2"}  # runs by SPLADE's weights, and the model that gives them
+SECOND_STAGES: dict[Second, str] = {"rr": "re-ranked", "ms": "by MaxSim", "mx": "by the second model's MaxSim"}
 _NAMED = {"dot": "dot product", "euclidean": "Euclidean distance", "manhattan": "Manhattan distance"}
-WORDS: WordKind = "bm25"  # with which runs by vectors are offered fused
+WORDS = RunCode(words="bm25")  # with which runs by vectors are offered fused
 ABOUT_FUSION = (
-    "A fused run ranks all sentences by a sum. By ranks: 1 / (60 + rank) by vectors plus the same by words (reciprocal rank "
-    "fusion). With a share of words: both scores from 0 to 1 for each query, weighted. A sentence without a word of the query "
+    "A fused run ranks all sentences by a sum. By ranks: 1 / (60 + rank) of each of its rankings (reciprocal rank fusion). "
+    "With a share of words: both scores from 0 to 1 for each query, weighted. A sentence without a word of the query "
     "has no rank by words, and a word score of 0."
 )
 NO_SHARED_WORD = "no query shares a word with a correct answer, so that there is nothing to measure."
 NO_RUN = "**No run yet.** Add a layer and pooling, or a word ranking."
 Outcome = TypeVar("Outcome")  # of a run
 Sides = TypeVar("Sides")  # a model's documents and queries
+Both = tuple["VectorIndex", "VectorIndex"]  # of documents and queries
 
 
 def measuring(draw: Callable[[Backend], None], backend: Backend) -> None:
@@ -101,43 +105,16 @@ def codes_of(measures: Iterable[str]) -> dict[str, str]:
 CODES = codes_of(MEASURES)
 
 
-@dataclass(frozen=True)
-class VectorCode:
-    """A run by vectors; `model` is "m" for the session's first model, "m2" for the second.
-
-    `second` says how its first `k` hits are re-ranked; "" where they are not. `words` is the ranking by words with which it is
-    fused, "" without one, and `weight` that of the words in per cent, None for reciprocal rank fusion.
-    """
-
-    model: str
-    layer: int
-    pooling: Pooling
-    second: Kind | Literal[""] = ""
-    k: int = 0
-    words: WordKind | Literal[""] = ""
-    weight: int | None = None
-
-    @property
-    def is_single(self) -> bool:
-        """Whether vectors alone rank."""
-        return not self.second and not self.words
-
-    @property
-    def fusion(self) -> Fusion:
-        """How it is fused with the words."""
-        return Fusion() if self.weight is None else weighted(self.weight / 100)
-
-
 @dataclass(frozen=True, eq=False)
 class RunRequest:
     """The chosen runs, with the models they use: "m", and "m2" where a second one is chosen."""
 
     models: Mapping[str, EmbedRequest]
-    codes: tuple[str, ...]
+    codes: tuple[RunCode, ...]
     names: Mapping[str, str]  # by code
     cross_encoder: SecondStage | None = None  # only where a run needs it
 
-    def stages(self, code: VectorCode) -> TwoStages | None:
+    def stages(self, code: RunCode) -> TwoStages | None:
         """Both stages of a run that has two, else None. Raises NotReady where the cross-encoder is not available."""
         if not code.second:
             return None
@@ -151,25 +128,53 @@ class RunRequest:
                 0 if by.backend.late_interaction is not None else code.layer
             )  # a trained model has no choice of layers
             second = SecondStage("maxsim", by.backend, by.max_length, layer=layer)
-        return TwoStages(first.backend, code.layer, code.pooling, code.k, second)
+        return TwoStages(first.backend, *code.cell, code.k, second)
 
-    def code_of(self, runs: Iterable[tuple[str, str]]) -> list[snippets.AnyRun]:
+    def parts(self, code: RunCode, sides: Mapping[str, Both], searched: Searched, where: str) -> list[Part]:
+        """What each run of a fused one says of all documents. Raises NotReady."""
+        return [self._part(part, sides, searched, where) for part in code.parts]
+
+    def _part(self, code: RunCode, sides: Mapping[str, Both], searched: Searched, where: str) -> Part:
+        queries = searched.queries
+        if code.words:
+            ranking = word_rankings.word_ranking(self.backend, code.words)
+            ranker = rankers.word_ranker(ranking, searched.documents)
+            return Part((code.words, ranking.source), lambda: ranker_scores(ranker, queries))
+        if code.is_splade:
+            request = self.models[code.model]
+            of_corpus = splade.ranker(request, searched.documents, where)
+            return Part(
+                ("splade", request.backend.spec.key, request.max_length),
+                lambda: lambda block: ranker_scores(of_corpus.for_queries(queries[block]), queries)(block),
+            )
+        indexes = sides[code.model]
+        of_documents, of_queries = (index.engine(*code.cell).vectors for index in indexes)
+        key = (*(index.folder.name for index in indexes), *code.cell)
+        stages = self.stages(code)
+        if stages is None:
+            return Part(key, lambda: vector_scores(of_queries, of_documents))
+        found = second_stage.candidates(stages, indexes, searched, where)
+        return Part(
+            (*key, *stages.key),
+            lambda: reranked_scores(vector_scores(of_queries, of_documents), found.rows, found.scores),
+        )
+
+    def code_of(self, runs: Iterable[tuple[RunCode, str]]) -> list[snippets.AnyRun]:
         """Runs, given by code and name, for the code of a figure."""
         return [self._code_of_one(code, name) for code, name in runs]
 
-    def _code_of_one(self, code: str, name: str) -> snippets.AnyRun:
-        if code in SPLADE_CODES:
-            model = self.models[SPLADE_CODES[code]]
-            return snippets.SpladeRun(name, model.backend, model.max_length)
-        vector_code = parsed(code)
-        if vector_code is None:
-            ranking = word_rankings.word_ranking(self.backend, code)
-            return snippets.WordRun(name, cast("WordKind", code), self.backend, ranking.file)
-        of_model, stages = self.models[vector_code.model], self.stages(vector_code)
-        cell = (vector_code.layer, vector_code.pooling)
+    def _code_of_one(self, code: RunCode, name: str) -> snippets.AnyRun:
+        if code.parts:
+            parts = tuple(self._code_of_one(part, str(part)) for part in code.parts)
+            return snippets.FusedRun(name, cast("tuple[snippets.SingleRun, ...]", parts), code.fusion)
+        if code.words:
+            ranking = word_rankings.word_ranking(self.backend, code.words)
+            return snippets.WordRun(name, cast("WordKind", code.words), self.backend, ranking.file)
+        of_model, stages = self.models[code.model], self.stages(code)
+        if code.is_splade:
+            return snippets.SpladeRun(name, of_model.backend, of_model.max_length)
         second = None if stages is None else stages.second.code
-        words = (vector_code.words, vector_code.fusion) if vector_code.words else None
-        return snippets.VectorRun(name, of_model.backend, *cell, of_model.max_length, second, vector_code.k, words)
+        return snippets.VectorRun(name, of_model.backend, *code.cell, of_model.max_length, second, code.k)
 
     @property
     def backend(self) -> Backend:
@@ -178,54 +183,50 @@ class RunRequest:
 
     def gather(
         self,
-        by_words: Callable[[str], Outcome],
-        by_splade: Callable[[EmbedRequest, str], Outcome],
+        outcome_of: Callable[[RunCode, Mapping[str, Sides]], Outcome | None],
         sides_of: Callable[[EmbedRequest, str], Sides],
-        by_vectors: Callable[[Backend, Sides, VectorCode, str], Outcome | None],
-    ) -> tuple[list[tuple[str, str, Outcome]], dict[str, Sides]]:
+    ) -> tuple[list[tuple[RunCode, str, Outcome]], dict[str, Sides]]:
         """Code, name and outcome of each finished run, in the chosen order; and each model's sides.
 
-        by_words: the outcome of a word ranking. by_splade: that of a SPLADE model, by its request and code. sides_of: a
-        model's documents and queries. by_vectors: the outcome of a layer and pooling, None if it is not embedded. All
-        raise NotReady for what is not finished: why is drawn.
+        outcome_of: the outcome of a run, None if its layer and pooling are not embedded. sides_of: a model's documents and
+        queries. Both raise NotReady for what is not finished: why is drawn.
         """
-        ready: list[tuple[str, str, Outcome]] = []
-        sides: dict[str, Sides | None] = {}  # None: not ready, and why has been drawn
+        ready: list[tuple[RunCode, str, Outcome]] = []
+        sides: dict[str, Sides] = {}
+        asked: set[str] = set()  # of these the sides are there, or why they are not has been drawn
         for number, code in enumerate(self.codes):
-            vector_code, name = parsed(code), self.names[code]
-            outcome: Outcome | None = None
+            name, outcome = self.names[str(code)], None
+            needed = {part.model for part in code.each if part.pooling}
             with frame.figure(f"run_{number}") as figure:
-                if code in SPLADE_CODES:
-                    outcome = by_splade(self.models[SPLADE_CODES[code]], code)
-                elif vector_code is None:
-                    outcome = by_words(code)
-                else:
-                    model = vector_code.model
-                    if model not in sides:
-                        sides[model] = None
-                        sides[model] = sides_of(self.models[model], model)
-                    model_sides = sides[model]
-                    if model_sides is None:
-                        continue
-                    outcome = by_vectors(self.models[model].backend, model_sides, vector_code, name)
-                    if outcome is None:
-                        st.caption(f"Not embedded: {messages.escape(name)}.")
+                for model in sorted(needed - asked):
+                    asked.add(model)
+                    sides[model] = sides_of(self.models[model], model)
+                if not needed <= sides.keys():
+                    continue
+                outcome = outcome_of(code, sides)
+                if outcome is None:
+                    st.caption(f"Not embedded: {messages.escape(name)}.")
             if outcome is not None:
                 ready.append((code, name, outcome))
             if figure.not_ready is not None and evaluation.is_under_way(figure.not_ready):
                 # Not joined by commas, which the names have too.
-                rest = " · ".join(f"“{messages.escape(self.names[later])}”" for later in self.codes[number + 1 :])
+                rest = " · ".join(f"“{messages.escape(self.names[str(later)])}”" for later in self.codes[number + 1 :])
                 if rest:
                     st.caption(f"The next runs: {rest}")
                 break
-        return ready, {model: model_sides for model, model_sides in sides.items() if model_sides is not None}
+        return ready, sides
+
+
+def searched(pairs: Pairs) -> Searched:
+    """The documents and queries of pairs."""
+    return Searched(pairs.documents, pairs.queries.texts, pairs.content_hash)
 
 
 def that_find(
-    ready: Sequence[tuple[str, str, Outcome]], ranks_of: Callable[[Outcome], Ranks]
-) -> list[tuple[str, str, Outcome]]:
+    ready: Sequence[tuple[RunCode, str, Outcome]], ranks_of: Callable[[Outcome], Ranks]
+) -> list[tuple[RunCode, str, Outcome]]:
     """The finished runs without those by words that find no correct answer of any query, of which that is said."""
-    silent = [name for code, name, outcome in ready if parsed(code) is None and finds_nothing(ranks_of(outcome))]
+    silent = [name for code, name, outcome in ready if is_by_words(code) and finds_nothing(ranks_of(outcome))]
     if silent:
         st.info(f"{messages.escape(enumerated(silent))}: {NO_SHARED_WORD}", icon=":material/search_off:")
     return [run for run in ready if run[1] not in silent]
@@ -357,39 +358,38 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         messages.cross_encoder_note([second], after=[backend])
         models["m2"] = EmbedRequest.of_session(second, exact=True)
     titles = {key: request.backend.spec.title for key, request in models.items()} if second is not None else {}
-    names = {
-        code: name_of(code, titles)
+    first_codes = [
+        code
         for key, request in models.items()
         for code in vector_codes(key, request.backend.text_layers, request.backend.poolings)
-    } | TITLES
-    names |= {
-        code: name_of(code, titles)
-        for code, key in SPLADE_CODES.items()
-        if key in models and models[key].backend.splade is not None
-    }
+    ]
+    by_words = [RunCode(words=kind) for kind in TITLES]
+    by_splade = [RunCode(key) for key, request in models.items() if request.backend.splade is not None]
     chosen = state.get("runs")
     with place:
         k = _candidates()
-    first_codes = [code for code in names if parsed(code) is not None]
-    second_codes = [
-        f"{kind}.{k}.{code}" for kind in SECOND_STAGES for code in first_codes if _is_offered(kind, code, models)
+    single = [*first_codes, *by_words, *by_splade]
+    single += [
+        replace(code, second=second_stage, k=k)
+        for second_stage in SECOND_STAGES
+        for code in first_codes
+        if _is_offered(second_stage, code, models)
     ]
-    own = f"m.{backend.facts.layers}.{backend.own_pooling}"
-    fused_codes = [f"fr.{WORDS}.{code}" for code in first_codes] + [
-        f"f{weight}.{WORDS}.{own}" for weight in (25, 50, 75)
-    ]
-    names |= {code: name_of(code, titles) for code in (*second_codes, *fused_codes)}
+    own = RunCode("m", backend.facts.layers, backend.own_pooling)
+    offered = single + [RunCode.fused((code, WORDS)) for code in first_codes]
+    offered += [RunCode.fused((own, WORDS), weight) for weight in (25, 50, 75)]
     # Chosen before with another number of candidates, or in an address with other words or another weight.
-    names |= {
-        code: name_of(code, titles)
-        for code in chosen or ()
-        if (earlier := parsed(code)) is not None
-        and first_stage(code) in names
-        and (not earlier.second or _is_offered(earlier.second, first_stage(code), models))
-    }
-    codes = tuple(
-        code for code in (default_runs(backend, second, queries) if chosen is None else chosen) if code in names
-    )
+    offered += [
+        code
+        for code in map(RunCode.read, chosen or ())
+        if all(
+            part.first in single and (not part.second or _is_offered(part.second, part.first, models))
+            for part in code.each
+        )
+    ]
+    names = {str(code): name_of(code, titles) for code in offered}
+    wanted = tuple(map(str, default_runs(backend, second, queries))) if chosen is None else chosen
+    codes = tuple(code for code in wanted if code in names)
     if chosen is not None and len(codes) < len(chosen):
         missing = ", ".join(code for code in chosen if code not in names)
         state.refuse("runs", codes, f"These runs are not available for these models: {missing}.")
@@ -404,21 +404,51 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         help="A run is one way to rank the sentences. Type to find a layer, a pooling, a word ranking, “BM25”, “re-ranked” or "
         "“MaxSim”. “SPLADE” is offered with a SPLADE model as the model or the second model.",
     )
-    cross_encoder = model_gate.cross_encoder_stage() if any(code.startswith("rr.") for code in codes) else None
+    _fuse({str(code): names[str(code)] for code in single}, codes, place)
+    chosen_codes = tuple(map(RunCode.read, codes))
+    is_reranked = any(part.second == "rr" for code in chosen_codes for part in code.each)
+    cross_encoder = model_gate.cross_encoder_stage() if is_reranked else None
     if cross_encoder is not None:
         with place:
             model_gate.label_choice(cross_encoder)
-    return RunRequest(models, codes, names, cross_encoder)
+    return RunRequest(models, chosen_codes, names, cross_encoder)
 
 
-def _is_offered(kind: Kind, first: str, models: Mapping[str, EmbedRequest]) -> bool:
+def _fuse(names: Mapping[str, str], codes: Sequence[str], place: DeltaGenerator) -> None:
+    """The choice of two or three runs that are put together as one more run."""
+    parts = controls.checked(
+        place.multiselect,
+        "Put two or three together",
+        key="w_fused_parts",
+        default=[],
+        options=names,
+        format_func=lambda code: names.get(code, code),
+        max_selections=MOST_FUSED,
+        placeholder="Layers and poolings, word rankings, MaxSim …",
+        help="The new run ranks all sentences by the sum of 1 / (60 + rank) of each (reciprocal rank fusion).",
+    )
+    fused = str(RunCode.fused(tuple(map(RunCode.read, parts)))) if len(parts) > 1 else ""
+    place.button(
+        "Add this run",
+        icon=":material/join:",
+        disabled=not fused or fused in codes or len(codes) >= settings.MOST_RUNS,
+        on_click=_add,
+        args=((*codes, fused),),
+    )
+
+
+def _add(codes: tuple[str, ...]) -> None:
+    state.put("runs", codes)
+    st.session_state["w_fused_parts"] = []
+
+
+def _is_offered(kind: Second, first: RunCode, models: Mapping[str, EmbedRequest]) -> bool:
     """Whether the hits of a run by vectors can be re-ranked in this way: the second model only if it was trained for it."""
     if kind == "ms":
-        code = parsed(first)
-        return code is not None and not models[code.model].backend.structure.why_not("tokens")
+        return first.model in models and not models[first.model].backend.structure.why_not("tokens")
     if kind != "mx":
         return True
-    return first.startswith("m.") and "m2" in models and models["m2"].backend.late_interaction is not None
+    return first.model == "m" and "m2" in models and models["m2"].backend.late_interaction is not None
 
 
 def _candidates() -> int:
@@ -428,8 +458,8 @@ def _candidates() -> int:
             "candidates",
             st.number_input,
             "Candidates of the re-ranked runs you add",
-            min_value=settings.LEAST_RUN_CANDIDATES,
-            max_value=settings.MOST_RUN_CANDIDATES,
+            min_value=LEAST_CANDIDATES,
+            max_value=MOST_CANDIDATES,
             help="So many first hits of a layer and pooling are re-ranked, by the sidebar's cross-encoder or by MaxSim. Other "
             "sentences keep their ranks. Runs that are in the list keep their number.",
         )
@@ -438,10 +468,9 @@ def _candidates() -> int:
 
 def about_second_stage(request: RunRequest) -> None:
     """What a fused run is, and what a re-ranked run can and cannot change, where there is any."""
-    chosen = [code for code in map(parsed, request.codes) if code is not None]
-    if any(code.words for code in chosen):
+    if any(code.parts for code in request.codes):
         st.caption(ABOUT_FUSION)
-    two_stages = [code for code in chosen if code.second]
+    two_stages = [part for code in request.codes for part in code.each if part.second]
     seconds = {code.second for code in two_stages}
     if not seconds:
         return
@@ -477,61 +506,48 @@ def _about_max_sim(backends: Sequence[Backend]) -> str:
     return text
 
 
-def default_runs(backend: Backend, second: Backend | None, queries: int) -> tuple[str, ...]:
+def default_runs(backend: Backend, second: Backend | None, queries: int) -> tuple[RunCode, ...]:
     """The model's last layer with its own pooling and with [CLS], its input embeddings, and well-known word rankings.
 
     A word ranking takes milliseconds per query: with very many queries, it is run only if somebody chooses it.
     """
     last = backend.facts.layers
-    codes = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean"]
+    codes = [RunCode("m", last, backend.own_pooling), RunCode("m", last, "cls"), RunCode("m", 0, "mean")]
     if backend.late_interaction is not None:  # what the model was trained for
-        codes.insert(0, f"ms.{state.default('candidates')}.{codes[0]}")
+        codes.insert(0, replace(codes[0], second="ms", k=state.default("candidates")))
     if backend.splade is not None:
-        codes.insert(0, "sp.m")
+        codes.insert(0, RunCode("m"))
     if queries <= MANY_QUERIES:
-        codes += ["bow", "tfidf", "bm25", "static"]
+        codes += [RunCode(words=kind) for kind in ("bow", "tfidf", "bm25", "static")]
     if second is not None:
-        codes.insert(1, f"m2.{second.facts.layers}.{second.own_pooling}")
+        codes.insert(1, RunCode("m2", second.facts.layers, second.own_pooling))
     return tuple(dict.fromkeys(codes))
 
 
-def parsed(code: str) -> VectorCode | None:
-    """A code such as "m.6.mean", "rr.100.m.6.mean" or "fr.bm25.m.6.mean", parsed; None for a word ranking's and SPLADE's."""
-    parts = code.split(".")
-    if len(parts) not in {3, 5}:
-        return None
-    model, layer, pooling = parts[-3:]
-    first = VectorCode(model, int(layer), cast("Pooling", pooling))
-    if len(parts) == 3:
-        return first
-    if parts[0] not in SECOND_STAGES:
-        weight = None if parts[0] == "fr" else int(parts[0].removeprefix("f"))
-        return replace(first, words=cast("WordKind", parts[1]), weight=weight)
-    return replace(first, second=parts[0], k=int(parts[1]))
+def vector_codes(model: str, layers: Sequence[int], poolings: Sequence[Pooling]) -> list[RunCode]:
+    """A model's runs by vectors, the last layer first."""
+    return [RunCode(model, layer, pooling) for layer in layers[::-1] for pooling in poolings]
 
 
-def first_stage(code: str) -> str:
-    """The code of the run by vectors with which a re-ranked or fused run begins; of another run, its own."""
-    return ".".join(code.split(".")[-3:])
+def is_by_words(code: RunCode) -> bool:
+    """Whether only words or SPLADE's pieces rank, so that a sentence may have nothing in common with a query."""
+    return all(part.words or part.is_splade for part in code.each)
 
 
-def vector_codes(model: str, layers: Sequence[int], poolings: Sequence[str]) -> list[str]:
-    """The codes of a model's runs, the last layer first."""
-    return [f"{model}.{layer}.{pooling}" for layer in layers[::-1] for pooling in poolings]
-
-
-def name_of(code: str, models: Mapping[str, str] = MappingProxyType({})) -> str:
+def name_of(code: RunCode, models: Mapping[str, str] = MappingProxyType({})) -> str:
     """A run's short name. `models` are the models' titles, where there are two to be told apart."""
-    if code in SPLADE_CODES:
-        return f"{models[SPLADE_CODES[code]]}, {SPLADE}" if models else SPLADE
-    vector_code = parsed(code)
-    if vector_code is None:
-        return TITLES[code]
-    name = f"layer {vector_code.layer}, {POOLING_NAMES[vector_code.pooling]}"
-    if vector_code.second:
-        name += f", first {vector_code.k} {SECOND_STAGES[vector_code.second]}"
-    if vector_code.words:
-        name += f" + {TITLES[vector_code.words]}, " + (
-            "by ranks" if vector_code.weight is None else f"{vector_code.weight} % words"
-        )
-    return f"{models[vector_code.model]}, {name}" if models else name[0].upper() + name[1:]
+    name = _name_of(code, models)
+    return name if models or not code.each[0].pooling else name[0].upper() + name[1:]
+
+
+def _name_of(code: RunCode, models: Mapping[str, str]) -> str:
+    if code.parts:
+        last = "words" if code.parts[-1].words else "of the last"
+        how = "by ranks" if code.weight is None else f"{code.weight} % {last}"
+        return f"{' + '.join(_name_of(part, models) for part in code.parts)}, {how}"
+    if code.words:
+        return TITLES[code.words]
+    name = SPLADE if code.is_splade else f"layer {code.layer}, {POOLING_NAMES[code.cell[1]]}"
+    if code.second:
+        name += f", first {code.k} {SECOND_STAGES[code.second]}"
+    return f"{models[code.model]}, {name}" if models else name

@@ -24,7 +24,7 @@ from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame, progress
 from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, queries, run_table, similarities
-from dashboard.views.evaluate.choices import RunRequest, VectorCode
+from dashboard.views.evaluate.choices import RunRequest
 from dashboard.views.evaluate.fused import weights
 from dashboard.views.evaluate.queries import Entry
 from dashboard.views.evaluate.rows import runs as run_rows
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
+    from components.retrieval.rankings.run_code import RunCode
     from dashboard.jobs.embedding import EmbedRequest
 
 FIGURES = {
@@ -65,7 +66,7 @@ def compare(backend: Backend) -> None:
     entries, indexes = _entries(request, pairs)
     with st.container(key="load_place"):
         run_table.loading()
-    entries += [Entry(run, f"loaded.{run.key}", f"{run.name} (loaded)", live=False) for run in run_table.loaded()]
+    entries += [Entry(run, f"{run.name} (loaded)") for run in run_table.loaded()]
     if not entries:
         if not request.codes:
             st.info(choices.NO_RUN, icon=":material/add:")
@@ -77,12 +78,12 @@ def compare(backend: Backend) -> None:
         reference, is_best = _reference(entries, comparable, measure)
     runs = [entry.run for entry in entries]
     time_note = above
-    code = request.code_of((entry.code, entry.short) for entry in entries if entry.live)
+    code = request.code_of((entry.code, entry.short) for entry in entries if entry.code is not None)
     of_files = run_table.files_of_loaded()
     code += [
         snippets.LoadedRun(entry.title, entry.run.name, of_files.get(entry.run.key, ""))
         for entry in entries
-        if not entry.live
+        if entry.code is None
     ]
     with above, frame.figure("comparison"):  # the figure needs no significance, and does not wait for it
         table, compared, differences = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
@@ -120,36 +121,37 @@ def compare(backend: Backend) -> None:
 def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, PairIndexes]]:
     """The finished runs, in the chosen order, and each model's indexes."""
 
-    def by_vectors(
-        backend: Backend, indexes: PairIndexes, code: VectorCode, name: str
-    ) -> tuple[Run, Candidates | None] | None:
-        cell = code.layer, code.pooling
-        if cell not in indexes.ranks:
-            return None
+    searched = choices.searched(pairs)
+
+    def outcome_of(code: RunCode, sides: Mapping[str, PairIndexes]) -> tuple[Run, Candidates | None] | None:
+        where = f"compare_{code}"
+        if code.parts:
+            singles = [outcome[0] for part in code.parts if (outcome := outcome_of(part, sides)) is not None]
+            if len(singles) < len(code.parts):
+                return None
+            parts = request.parts(code, {model: each.both for model, each in sides.items()}, searched, where)
+            (ranks,) = fusion.fused_ranks(pairs, parts, [code.fusion], request.names[str(code)], where)
+            return fusion.record(code, singles, ranks), None
         if code.words:
-            words = word_rankings.word_ranking(request.backend, code.words)
-            return fusion.pair_run(backend, pairs, indexes, cell, words, code.fusion, f"compare {name}"), None
-        stages = request.stages(code)
+            return evaluation.word_run(word_rankings.word_ranking(request.backend, code.words), pairs), None
+        if code.is_splade:
+            return splade.pair_run(request.models[code.model], pairs, where), None
+        of_model, stages = sides[code.model], request.stages(code)
+        if code.cell not in of_model.ranks:
+            return None
         if stages is None:
-            return evaluation.vector_run(backend, pairs, indexes, *cell), None
-        both = indexes.documents, indexes.queries
-        texts = pairs.documents.texts, pairs.queries.texts
-        candidates = second_stage.candidates(stages, both, *texts, pairs.content_hash, f"compare {name}")
-        return second_stage.pair_run(stages, pairs, indexes, candidates), candidates
+            return evaluation.vector_run(request.models[code.model].backend, pairs, of_model, *code.cell), None
+        candidates = second_stage.candidates(stages, of_model.both, searched, where)
+        return second_stage.pair_run(stages, pairs, of_model, candidates), candidates
 
     def indexes_of(embed_request: EmbedRequest, model: str) -> PairIndexes:
         found = evaluation.pair_indexes(embed_request, pairs, f"compare_{model}")
         before_work.other_layers(embed_request, pairs.documents, f"compare_{model}")
         return found
 
-    ready, indexes = request.gather(
-        lambda kind: (evaluation.word_run(word_rankings.word_ranking(request.backend, kind), pairs), None),
-        lambda embed_request, code: (splade.pair_run(embed_request, pairs, f"compare_{code}"), None),
-        indexes_of,
-        by_vectors,
-    )
+    ready, indexes = request.gather(outcome_of, indexes_of)
     ready = choices.that_find(ready, lambda outcome: outcome[0].ranks)
-    return [Entry(run, code, name, candidates=candidates) for code, name, (run, candidates) in ready], indexes
+    return [Entry(run, name, code, candidates) for code, name, (run, candidates) in ready], indexes
 
 
 def _compared(
@@ -219,11 +221,11 @@ def _other(entries: Sequence[Entry], rows: Sequence[RunRow], compared: Compared,
     if telling is None:
         return None
     names = {"": f"{entries[telling].short} (most to see)"}
-    names |= {entries[number].code: entries[number].short for number in comparable if number != reference}
+    names |= {entries[number].key: entries[number].short for number in comparable if number != reference}
     if state.get("other_run") not in names:
         state.put("other_run", "")
     chosen = controls.pick("other_run", "For whom is it better", names)
-    return telling if not chosen else [entry.code for entry in entries].index(chosen)
+    return telling if not chosen else [entry.key for entry in entries].index(chosen)
 
 
 def _show_rows(
@@ -294,28 +296,29 @@ def _measure_times(
 ) -> None:
     """Have the times per query measured that are not known, and say why they are missing until then."""
     timings = {
-        (timing := _timing(request, pairs, indexes, entry)).key: timing for entry in entries if entry.live
-    }  # layers and poolings of one model share a time
+        timing.key: timing
+        for entry in entries
+        for code in (() if entry.code is None else entry.code.each)
+        for timing in _timing(request, pairs, indexes, code, entry.candidates)
+    }  # layers and poolings of one model share a time, and a fused run takes as long as its parts
     if evaluation.measure_times(timings.values()):
         text = "– in the table: the time per query is measured as soon as no other job runs on this server."
         progress.until(lambda: not caching.queue().under_way(), lambda: st.caption(text), 1.0)
 
 
-def _timing(request: RunRequest, pairs: Pairs, indexes: Mapping[str, PairIndexes], entry: Entry) -> Timing:
-    if entry.code in choices.SPLADE_CODES:
-        embed_request = request.models[choices.SPLADE_CODES[entry.code]]
-        return splade.timing(embed_request, pairs, f"timing_{entry.code}")
-    code = choices.parsed(entry.code)
-    if code is None:
-        return evaluation.word_timing(word_rankings.word_ranking(request.backend, entry.code), pairs)
-    stages = request.stages(code)
-    if stages is not None and entry.candidates is not None:
-        return second_stage.timing(stages, pairs, indexes[code.model], entry.candidates)
-    backend = request.models[code.model].backend
+def _timing(
+    request: RunRequest, pairs: Pairs, indexes: Mapping[str, PairIndexes], code: RunCode, candidates: Candidates | None
+) -> list[Timing]:
+    """How the time per query of a run that is not fused is measured; nothing while that is not known."""
     if code.words:
-        words = word_rankings.word_ranking(request.backend, code.words)
-        return fusion.timing(backend, pairs, indexes[code.model], words)
-    return evaluation.vector_timing(backend, pairs, indexes[code.model])
+        return [evaluation.word_timing(word_rankings.word_ranking(request.backend, code.words), pairs)]
+    if code.is_splade:
+        return [splade.timing(request.models[code.model], pairs, f"timing_{code}")]
+    of_model, stages = indexes[code.model], request.stages(code)
+    if stages is None:
+        return [evaluation.vector_timing(request.models[code.model].backend, pairs, of_model)]
+    found = candidates or second_stage.candidates(stages, of_model.both, choices.searched(pairs), f"timing_{code}")
+    return [second_stage.timing(stages, pairs, of_model, found)]
 
 
 def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str) -> tuple[int, bool]:
@@ -325,13 +328,13 @@ def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str
     """
     judge = metrics.MEASURES[measure]
     best = max(comparable or range(len(entries)), key=lambda number: float(judge(entries[number].run.ranks).mean()))
-    names = {"": f"the best ({entries[best].short})", **{entry.code: entry.short for entry in entries}}
+    names = {"": f"the best ({entries[best].short})", **{entry.key: entry.short for entry in entries}}
     if state.get("reference") not in names:
         state.put("reference", "")
     chosen = controls.pick("reference", "Compare all runs with", names)
     if not chosen:
         return best, True
-    return [entry.code for entry in entries].index(chosen), False
+    return [entry.key for entry in entries].index(chosen), False
 
 
 def _figure(kind: str, entries: Sequence[Entry], measure: str, code: Sequence[snippets.AnyRun]) -> None:

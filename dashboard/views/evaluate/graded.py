@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,11 +24,12 @@ from dashboard import navigation
 from dashboard.corpora import graded_sets, own_queries, word_rankings
 from dashboard.jobs import evaluation, second_stage, splade
 from dashboard.jobs.runs import fusion
+from dashboard.jobs.second_stage import Searched
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, run_table
-from dashboard.views.evaluate.choices import RunRequest, VectorCode
+from dashboard.views.evaluate.choices import RunRequest
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.metrics import Interval
     from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.rankings.run_code import RunCode
     from components.retrieval.search.exact import ExactSearch
     from components.snippets.code import Snippet
     from dashboard.jobs.embedding import EmbedRequest
@@ -176,28 +178,35 @@ def finding(table: pd.DataFrame, measure: str, unsure: Sequence[str], is_complet
     return f"{said}, but {messages.escape(enumerated(list(unsure)))} may be as good."
 
 
-def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, str, RelevantRanks]]:
+def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[RunCode, str, RelevantRanks]]:
     """Codes, names and ranks of the finished runs."""
 
-    def by_vectors(
-        _: Backend, sides: tuple[VectorIndex, VectorIndex], code: VectorCode, name: str
-    ) -> RelevantRanks | None:
-        documents, queries = sides
-        cell = (code.layer, code.pooling)
-        if cell not in documents.engines:
+    searched = Searched(graded.document_texts, graded.queries, graded.content_hash, graded.own)
+
+    def ranks_of(code: RunCode, sides: Mapping[str, tuple[VectorIndex, VectorIndex]]) -> RelevantRanks | None:
+        where = f"graded_{code}"
+        if any(part.pooling and part.cell not in sides[part.model][0].engines for part in code.each):
             return None
-        if code.words:
-            ranking = word_rankings.word_ranking(request.backend, code.words)
-            where, texts = f"graded fused {name}", (graded.documents, graded.queries)
-            (fused,) = fusion.fused_ranks(graded, texts, sides, cell, ranking, [code.fusion], where)
+        if code.parts:
+            parts = request.parts(code, sides, searched, where)
+            (fused,) = fusion.fused_ranks(graded, parts, [code.fusion], request.names[str(code)], where)
             return fused if isinstance(fused, RelevantRanks) else None
+        if code.words:
+            return _by_words(request.backend, graded, code.words)
+        if code.is_splade:
+            return splade.relevant_ranks(request.models[code.model], graded, where)
+        documents, queries = sides[code.model]
         first = evaluation.result(
-            ("graded", documents.folder.name, queries.folder.name, graded.content_hash, *cell),
-            f"{name}: ranking {len(graded.queries):,} queries",
-            partial(_ranks_of, documents.engine(*cell), queries.engine(*cell), graded),
-            f"graded_{code.model}.{code.layer}.{code.pooling}",
+            ("graded", documents.folder.name, queries.folder.name, graded.content_hash, *code.cell),
+            f"{request.names[str(code)]}: ranking {len(graded.queries):,} queries",
+            partial(_ranks_of, documents.engine(*code.cell), queries.engine(*code.cell), graded),
+            where,
         )
-        return _reranked(request, graded, sides, code, first)
+        stages = request.stages(code)
+        if stages is None:
+            return first
+        candidates = second_stage.candidates(stages, (documents, queries), searched, where)
+        return second_relevant_ranks(first, candidates.rows, candidates.scores)
 
     def sides_of(embed_request: EmbedRequest, model: str) -> tuple[VectorIndex, VectorIndex]:
         where = f"graded_{model}"
@@ -205,30 +214,7 @@ def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, str, Releva
         before_work.other_layers(embed_request, graded.document_texts, where)
         return found
 
-    ready, _ = request.gather(
-        lambda kind: _by_words(request.backend, graded, kind),
-        lambda embed_request, code: splade.relevant_ranks(embed_request, graded, f"graded_{code}"),
-        sides_of,
-        by_vectors,
-    )
-    return ready
-
-
-def _reranked(
-    request: RunRequest,
-    graded: GradedSet,
-    sides: tuple[VectorIndex, VectorIndex],
-    code: VectorCode,
-    first: RelevantRanks,
-) -> RelevantRanks:
-    """The ranks after the second stage of a run, or those of the first if it has none. Raises NotReady."""
-    stages = request.stages(code)
-    if stages is None:
-        return first
-    texts = graded.documents, graded.queries
-    where = f"graded_{code.second}.{code.k}.{code.model}.{code.layer}.{code.pooling}"
-    candidates = second_stage.candidates(stages, sides, *texts, graded.content_hash, where, graded.own)
-    return second_relevant_ranks(first, candidates.rows, candidates.scores)
+    return request.gather(ranks_of, sides_of)[0]
 
 
 def _ranks_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from components.retrieval.rankings.run_code import LEAST_CANDIDATES, MOST_CANDIDATES
 from dashboard.declared.view import (
     OF_MODELS,
     SMALL_CORPUS,
@@ -14,8 +15,6 @@ from dashboard.declared.view import (
 from dashboard.settings import (
     APPROXIMATIONS,
     LAB_POOLINGS,
-    LEAST_RUN_CANDIDATES,
-    MOST_RUN_CANDIDATES,
     Setting,
     choice,
     flag,
@@ -27,7 +26,7 @@ from dashboard.settings import (
 SETTINGS = (
     choice("measure", "by", ("r1", "r5", "r10", "r20", "r50", "mrr", "ndcg")),
     Setting("runs", "r", None, parse_runs, lambda value: list(value) or [""]),
-    number("candidates", "kc", 20, MOST_RUN_CANDIDATES, least=LEAST_RUN_CANDIDATES, words="number of candidates"),
+    number("candidates", "kc", 20, MOST_CANDIDATES, least=LEAST_CANDIDATES, words="number of candidates"),
     text("reference", "ref", words="run to compare with"),
     text("other_run", "vs", words="run whose queries are shown"),
     choice("compare_figure", "fig", ("curves", "precision", "cost", "similarities", "weights"), words="figure"),

@@ -12,12 +12,11 @@ import streamlit as st
 
 from components import numbers
 from components.arrays import Int64
+from components.numbers import enumerated
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.pair_runs import rows_of_queries
 from components.retrieval.evaluation.ranks import NOT_FOUND
-from components.retrieval.fusion.ranks import ranker_scores, vector_scores
 from components.retrieval.search.exact import top
-from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import evaluate as snippets
 from dashboard import navigation, state
@@ -29,13 +28,13 @@ from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import NUMBERS_EXPLAINED
 from dashboard.views.evaluate import choices
-from dashboard.views.evaluate.choices import VectorCode
 
 if TYPE_CHECKING:
     from components.arrays import Float32, Int64
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.fusion.scores import RunScores
+    from components.retrieval.rankings.run_code import RunCode
     from components.retrieval.search.lexical import Ranker
     from dashboard.jobs.second_stage import Candidates
     from dashboard.views.evaluate.choices import RunRequest
@@ -49,14 +48,18 @@ class Entry:
     """A run of the comparison."""
 
     run: Run
-    code: str
     short: str  # a short name
-    live: bool = True  # False for a loaded run, which cannot rank anything here
+    code: RunCode | None = None  # None for a loaded run, which cannot rank anything here
     candidates: Candidates | None = None  # of a run in two stages
 
     @property
+    def key(self) -> str:
+        """What names it in an address."""
+        return f"loaded.{self.run.key}" if self.code is None else str(self.code)
+
+    @property
     def title(self) -> str:
-        return self.run.name if self.live else self.short
+        return self.short if self.code is None else self.run.name
 
 
 def queries(
@@ -173,24 +176,24 @@ def _opened(
             if len(answers) == 1
             else "\n".join([f"**{len(answers)} correct answers:**\n", *(f"- {answer}" for answer in answers)])
         )
-        live = [entry for entry in entries if entry.live]
+        live = [(entry, entry.code) for entry in entries if entry.code is not None]
         for start in range(0, len(live), 2):
-            for column, entry in zip(st.columns(2), live[start : start + 2], strict=False):
-                with column, frame.figure(f"opened_{entry.code}"):
-                    _first_hits(entry, pairs, *_ranked(entry, pairs, request, indexes, row), row)
-                    _ranks_alone(entry, pairs, request, indexes, row)
-                    _explained(entry, row)
+            for column, (entry, code) in zip(st.columns(2), live[start : start + 2], strict=False):
+                with column, frame.figure(f"opened_{code}"):
+                    alone = _alone(code, pairs, request, indexes, row)
+                    _first_hits(entry, code, pairs, *_ranked(entry, code, alone, pairs, request, indexes, row), row)
+                    _ranks_alone(code, alone, pairs.answers_of(row))
+                    _explained(entry, code, row)
         if len(live) < len(entries):
-            names = ", ".join(messages.escape(entry.run.name) for entry in entries if not entry.live)
+            names = ", ".join(messages.escape(entry.run.name) for entry in entries if entry.code is None)
             st.caption(f"Loaded runs contain only ranks: {names}.")
 
 
-def _explained(entry: Entry, row: int) -> None:
+def _explained(entry: Entry, code: RunCode, row: int) -> None:
     """A button that opens “Failed queries” for a query that fails here, if the run is one of the first model's vectors."""
-    code = choices.parsed(entry.code)
-    if code is None or code.model != "m" or not code.is_single or first_ranks(entry.run.ranks)[row] <= 1:
+    if code.model != "m" or not code.is_vectors or first_ranks(entry.run.ranks)[row] <= 1:
         return
-    if st.button("Why?", icon=":material/troubleshoot:", key=f"why_{entry.code}", help="Why another text ranks first"):
+    if st.button("Why?", icon=":material/troubleshoot:", key=f"why_{code}", help="Why another text ranks first"):
         corpus = current.corpus()
         column = current.query_column(corpus)
         if column is None:
@@ -202,21 +205,29 @@ def _explained(entry: Entry, row: int) -> None:
 
 
 def _ranked(
-    entry: Entry, pairs: Pairs, request: RunRequest, indexes: dict[str, PairIndexes], row: int
+    entry: Entry,
+    code: RunCode,
+    alone: Sequence[RunScores],
+    pairs: Pairs,
+    request: RunRequest,
+    indexes: dict[str, PairIndexes],
+    row: int,
 ) -> tuple[Float32, Int64]:
     """A live run's scores of all sentences for one query, float32 [sentence], and its first hits, int64 [hit].
 
-    Of a run in two stages, sentences that are no candidates have the score minus infinity.
-    Raises NotReady while a word ranking counts its words.
+    Of a run in two stages, sentences that are no candidates have the score minus infinity; `alone` are the parts of a fused
+    one. Raises NotReady while a word ranking counts its words.
     """
-    code = choices.parsed(entry.code)
-    if code is None:
-        model = choices.SPLADE_CODES.get(entry.code)
-        ranker: Ranker
-        if model is None:
-            ranker = word_rankings.ranker(request.backend, pairs.documents, entry.code)
-        else:
-            ranker = splade.ranker(request.models[model], pairs.documents, f"opened_{entry.code}")
+    if code.parts:
+        fused = code.fusion.of(alone)
+        scores = np.where(fused.is_ranked[0], fused.scores[0], -np.inf)
+        return scores, top(scores, min(SHOWN_HITS, int(fused.is_ranked.sum())))
+    if not code.pooling:
+        ranker: Ranker = (
+            word_rankings.ranker(request.backend, pairs.documents, code.words)
+            if code.words
+            else splade.ranker(request.models[code.model], pairs.documents, f"opened_{code}")
+        )
         scores = ranker.scores(pairs.queries.texts[row])
         return scores, top(scores, SHOWN_HITS)
     if entry.candidates is not None:
@@ -224,48 +235,45 @@ def _ranked(
         scores = np.full(len(pairs.documents), -np.inf, np.float32)
         scores[rows] = own_scores
         return scores, in_order_of(own_scores, rows).rows[:SHOWN_HITS]
-    model_indexes = indexes[code.model]
-    vector = model_indexes.queries.engine(code.layer, code.pooling).vectors[row]
-    engine = model_indexes.documents.engine(code.layer, code.pooling)
-    if code.words:
-        fused = code.fusion.of(_both_alone(code, pairs, request, indexes, row))
-        scores = np.where(fused.is_ranked[0], fused.scores[0], -np.inf)
-        return scores, top(scores, min(SHOWN_HITS, int(fused.is_ranked.sum())))
+    vector = indexes[code.model].queries.engine(*code.cell).vectors[row]
+    engine = indexes[code.model].documents.engine(*code.cell)
     scores = engine.scores(vector)
     return scores, engine.hits_of(vector, scores, SHOWN_HITS).indices[0]
 
 
-def _both_alone(
-    code: VectorCode, pairs: Pairs, request: RunRequest, indexes: dict[str, PairIndexes], row: int
+def _alone(
+    code: RunCode, pairs: Pairs, request: RunRequest, indexes: dict[str, PairIndexes], row: int
 ) -> list[RunScores]:
-    """What vectors and words say of all sentences for one query, before they are put together. Raises NotReady."""
-    of_model, cell = indexes[code.model], (code.layer, code.pooling)
-    vectors = of_model.queries.engine(*cell).vectors[row : row + 1], of_model.documents.engine(*cell).vectors
-    ranker = word_rankings.ranker(request.backend, pairs.documents, code.words)
-    both = vector_scores(*vectors), ranker_scores(ranker, [pairs.queries.texts[row]])
-    return [scores(slice(0, 1)) for scores in both]
+    """What each part of a fused run says of all sentences for one query. Raises NotReady."""
+    parts = request.parts(
+        code, {model: each.both for model, each in indexes.items()}, choices.searched(pairs), f"opened_{code}"
+    )
+    return [part.scores()(slice(row, row + 1)) for part in parts]
 
 
-def _ranks_alone(entry: Entry, pairs: Pairs, request: RunRequest, indexes: dict[str, PairIndexes], row: int) -> None:
-    """Of a fused run: which of its two rankings alone would have found a correct answer first."""
-    code = choices.parsed(entry.code)
-    if code is None or not code.words:
+def _ranks_alone(code: RunCode, alone: Sequence[RunScores], answers: Sequence[int]) -> None:
+    """Of a fused run: which of its rankings alone would have found a correct answer first."""
+    if not alone:
         return
-    answers, names = list(pairs.answers_of(row)), ("vectors", TITLES[code.words])
-    ranks = [int(run.ranks[0, answers].min()) for run in _both_alone(code, pairs, request, indexes, row)]
+    is_usual = code.parts[0].is_vectors and len(alone) == 2 and code.parts[1].words
+    names = ["vectors" if is_usual and part.is_vectors else choices.name_of(part) for part in code.parts]
+    ranks = [int(run.ranks[0, list(answers)].min()) for run in alone]
     said = [
-        f"by {name} {'not found' if rank == NOT_FOUND else f'rank {rank:,}'}"
+        f"by {messages.escape(name)} {'not found' if rank == NOT_FOUND else f'rank {rank:,}'}"
         for name, rank in zip(names, ranks, strict=True)
     ]
-    first = [name for name, rank in zip(names, ranks, strict=True) if rank == 1]
-    found = {0: "neither alone finds it first", 1: f"{''.join(first)} alone would find it first"}
-    st.caption(f"Each alone: {' and '.join(said)}; {found.get(len(first), 'either alone would find it first')}.")
+    first = [messages.escape(name) for name, rank in zip(names, ranks, strict=True) if rank == 1]
+    every, none = ("either", "neither") if len(alone) == 2 else ("any", "none")
+    found = f"{every} alone would find it first"
+    if len(first) < len(alone):
+        found = f"{enumerated(first)} alone would find it first" if first else f"{none} alone finds it first"
+    st.caption(f"Each alone: {enumerated(said)}; {found}.")
 
 
-def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, hits: Int64, row: int) -> None:
+def _first_hits(entry: Entry, code: RunCode, pairs: Pairs, scores: Float32, hits: Int64, row: int) -> None:
     rank, answers = int(first_ranks(entry.run.ranks)[row]), pairs.answers_of(row)
-    is_found, by_words = rank != NOT_FOUND, choices.parsed(entry.code) is None
-    if by_words and entry.code != "jm":
+    is_found = rank != NOT_FOUND
+    if (code.words or code.is_splade) and code.words != "jm":
         hits = hits[scores[hits] > 0]  # with a score of 0, nothing is in common with the query
     st.markdown(f"**{messages.escape(entry.short)}**: " + (f"rank {rank:,}" if is_found else "not found"))
     lines = []

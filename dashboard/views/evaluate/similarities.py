@@ -61,7 +61,7 @@ def similarities(
 ) -> None:
     """Recall@1 of each run with vectors by both similarities, and how long the first hits are. Raises NotReady."""
     rows = [
-        row for entry in entries if entry.live and (row := _row(request, entry, pairs, indexes)) is not None
+        row for entry in entries if (row := _row(request, entry, pairs, indexes)) is not None
     ]  # in the order of the table
     if not rows:
         st.info(
@@ -97,17 +97,15 @@ def _row(request: RunRequest, entry: Entry, pairs: Pairs, indexes: Mapping[str, 
 
     Raises NotReady.
     """
-    code = choices.parsed(entry.code)
-    if code is None or not code.is_single or code.model not in indexes:
+    code = entry.code
+    if code is None or not code.is_vectors or code.model not in indexes:
         return None
     of_model = indexes[code.model]
     where = f"similarities_{code.model}"
     tokens = embedding.token_counts(request.models[code.model].backend, pairs.documents, where)
-    by_similarity = evaluation.retrieved(
-        pairs, of_model.documents, of_model.queries, code.layer, code.pooling, entry.short, f"similarities_{entry.code}"
-    )
-    norms = of_model.documents.engine(code.layer, code.pooling).norms
-    (of_run,) = request.code_of([(entry.code, entry.short)])
+    by_similarity = evaluation.retrieved(pairs, *of_model.both, *code.cell, entry.short, f"similarities_{code}")
+    norms = of_model.documents.engine(*code.cell).norms
+    (of_run,) = request.code_of([(code, entry.short)])
     return Row(entry.short, by_similarity, norms, tokens, cast("snippets.VectorRun", of_run))
 
 

@@ -18,6 +18,7 @@ from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.corpora.readers.separated_rows import AS_FOUND
 from components.retrieval.corpora.rows.roles import AS_CHOSEN, LABEL
 from components.retrieval.evaluation import sts
+from components.retrieval.rankings.run_code import RunCode
 from components.retrieval.search.lexical import TITLES
 from components.snippets import evaluate as snippets
 from dashboard import caching
@@ -280,19 +281,19 @@ def _one_run(
     """One layer and pooling, or word ranking: its scores against people's, and the largest errors."""
     cosines = grid.cosines
     # All word rankings, also those that are not finished: else a link's choice would be lost while it is waited for.
-    codes = [*choices.vector_codes("m", cosines.layers, cosines.poolings), *TITLES]
-    names = {code: choices.name_of(code) for code in codes}
-    own = f"m.{cosines.layers[-1]}.{backend.own_pooling}"
+    codes = [
+        *choices.vector_codes("m", cosines.layers, cosines.poolings),
+        *(RunCode(words=kind) for kind in TITLES),
+    ]
+    names = {str(code): choices.name_of(code) for code in codes}
+    own = str(RunCode("m", cosines.layers[-1], backend.own_pooling))
     with st.container(key="sts_run_choice", width=340):
         chosen = controls.pick("sts_run", "Run", names, default=own)
-    code = choices.parsed(chosen)
-    if code is None and chosen not in words:
+    code = RunCode.read(chosen)
+    if code.words and chosen not in words:
         st.caption(f"{names[chosen]} has no scores yet: its progress, or the reason, stands above.")
         return
-    if code is None:
-        predicted, unit = words[chosen], "score"
-    else:
-        predicted, unit = cosines.of(code.layer, code.pooling), _unit(backend)
+    predicted, unit = (words[chosen], "score") if code.words else (cosines.of(*code.cell), _unit(backend))
     name = names[chosen]
     people = np.array(pairs.scores)
     spearman, pearson = sts.correlations(predicted, pairs.scores)
@@ -307,9 +308,9 @@ def _one_run(
         code=snippets.one_agreement(
             backend,
             of,
-            None if code is None else (code.layer, code.pooling),
+            None if code.words else code.cell,
             controls.length_for(backend),
-            cast("Kind", chosen) if code is None else None,
+            cast("Kind", chosen) if code.words else None,
             file_of_vectors=word_rankings.word_ranking(backend, "static").file,
         ),
         alt=f"Scatter plot of {len(people)} pairs: people's scores against the {unit} of {name}",

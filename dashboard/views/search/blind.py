@@ -23,9 +23,8 @@ from dashboard.ui.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
-
     from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.rankings.ranking import Ranking
     from dashboard.views.search.request import SearchRequest
 
 SHOWN_CHARACTERS = 300  # of a hit
@@ -44,15 +43,15 @@ _VOTED_ON = "_blind_voted_on"  # session key: the comparison of the last votes
 FEWEST_QUERIES = 5  # for the interval of a difference
 
 
-def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) -> None:
-    """Draw two rankings (title and hits) without their names, the vote, and what the votes say once it is revealed."""
+def compare(request: SearchRequest, rankings: Sequence[Ranking]) -> None:
+    """Draw two rankings without their names, the vote, and what the votes say once it is revealed."""
     browser.know_visitor("blind_visitor")
     corpus, query = request.corpus, request.query
-    titles = (rankings[0][0], rankings[1][0])
+    titles = (rankings[0].name, rankings[1].name)
     named = " / ".join((request.backend.spec.key, *titles))
     comparison = _comparison(request, titles)
     is_first_left = blind_votes.is_first_left(named, query)
-    count = min(len(hits) for _, hits in rankings)  # a shorter list would be known by its length
+    count = min(len(ranking.best) for ranking in rankings)  # a shorter list would be known by its length
     if not count:
         st.info(
             "One of the two rankings finds nothing for this query, so they cannot be compared blindly. Ask another one."
@@ -67,7 +66,7 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
     _say_if_others(comparison)
     _vote(comparison, query, is_first_left)
     _result(comparison, query, titles, is_first_left)
-    lists = tuple(tuple(int(row) for row in hits[:count]) for _, hits in rankings)
+    lists = tuple(tuple(int(row) for row in ranking.best[:count]) for ranking in rankings)
     own = caching.blind_votes().marked_by(comparison, query, caching.visitor())
     is_over = caching.blind_votes().is_revealed(comparison, query, caching.visitor())
     mark = _marker(comparison, query, (lists[0], lists[1]))

@@ -17,19 +17,20 @@ from dashboard.ui.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-
     from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.rankings.ranking import Ranking
     from components.retrieval.search.relevance import Judgements
     from dashboard.views.search.request import SearchRequest
 
 
-def precision(rankings: Sequence[tuple[str, np.ndarray]], request: SearchRequest) -> None:
-    """P@5 and P@10 of every judged query. `rankings` are those on screen: title and first ten hits."""
+def precision(rankings: Sequence[Ranking], request: SearchRequest) -> None:
+    """P@5 and P@10 of every judged query. `rankings` are those on screen."""
     corpus, query = request.corpus, request.query
     judged = marks.judgements(corpus)
     if query in judged.marks:
-        marks.keep_rankings(corpus, query, tuple((title, tuple(map(int, hits))) for title, hits in rankings))
+        marks.keep_rankings(
+            corpus, query, tuple((ranking.name, tuple(map(int, ranking.first_ten))) for ranking in rankings)
+        )
     kept = marks.rankings(corpus)
     rows = []
     for judged_query in judged.marks:

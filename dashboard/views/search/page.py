@@ -23,12 +23,14 @@ from dashboard.settings import (
     choice,
     flag,
     number,
+    parse_hybrid,
     parse_queries,
 )
 
 SETTINGS = (
     flag("blind", "blind", False, words="blind comparison"),
     choice("compare_with", "vs", COMPARISONS, words="comparison"),
+    Setting("hybrid_with", "hy", ("bm25",), parse_hybrid, list, words="rankings put together"),
     number("reranked_hits", "cand", 100, 100, least=10, words="number of candidates"),
     number("layer2", "l2", None, 1_000, words="layer of the comparison"),
     replace(
@@ -72,6 +74,7 @@ VIEWS = (
             "similarity",
             "blind",
             "compare_with",
+            "hybrid_with",
             "reranked_hits",
             "layer2",
             "pooling2",
@@ -108,6 +111,7 @@ VIEWS = (
             },
             {"corpus": SMALL_CORPUS, "query": "storm", "k": 5, "engine": "usearch"},
             {"corpus": SMALL_CORPUS, "query": "storm", "k": 5, "compare_with": "fused", "layer": 3},
+            {"query": "storm", "corpus": SMALL_CORPUS, "compare_with": "fused", "hybrid_with": ("maxsim", "m.3.mean")},
         ),
         figure="hits",
     ),

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from components.analysis.similarity import calibration
 from components.charts.theme import number
+from components.retrieval.rankings.ranking import Ranking
 from components.snippets.code import UNWRITTEN, NoCode
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from components.analysis.similarity.calibration import Calibration
     from components.jobs import Job
     from components.retrieval.search.chance import ChanceLevel
@@ -72,16 +71,9 @@ class Explained:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
-    """One ranking of the corpus."""
+class Ranked(Ranking):
+    """A ranking of the corpus, and how it is shown and explained."""
 
-    title: str  # as typed: escape it where it is drawn
-    unit: str  # what the score is
-    scores: np.ndarray  # [sentence]; NaN for sentences that it does not rank
-    best: np.ndarray  # int64 [hit]: the first k sentences that are hits
-    first_ten: np.ndarray  # int64 [hit]: the same for k = 10, for which precision is computed
-    tied: int  # the sentences of the corpus with the same score as the last hit, itself included
-    tied_shown: int  # how many of them are hits
     calibration: Calibration | None = None  # of its cosines, where they are shown as percentiles
     code: Snippet | NoCode = UNWRITTEN
     code_of_all: Snippet | NoCode = UNWRITTEN  # of the scores of all sentences

@@ -14,6 +14,7 @@ import streamlit as st
 from components.charts import histogram, theme
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.model.trace import Pooling
+from components.retrieval.rankings.ranking import TEN
 from components.retrieval.search import words
 from components.retrieval.search.exact import is_distance, tie_note, top
 from components.retrieval.search.lexical import TITLES
@@ -105,7 +106,6 @@ SHADED = (
 SHARED = "Words that the query has too are marked, except words such as “the” and “at”."
 OWN_EXAMPLES = 3  # queries that are offered for a person's own corpus
 WORDS_OF_EXAMPLE, MOST_OF_EXAMPLE = 5, 40
-TIE = 1e-6  # scores of a word ranking that differ by less are equal
 OF_WORDS = (
     "Bars begin at the score of a sentence without a word of the query; a full one would be a sentence in which each word "
     "counts as much as it does anywhere in the corpus."
@@ -160,7 +160,7 @@ def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
     if comparison is not None:
         rankings.append(comparison)
     if len(rankings) == 2 and state.get("blind"):
-        blind.compare(request, [(ranked.title, ranked.best) for ranked in rankings])
+        blind.compare(request, rankings)
         examples(request.corpus)
         return
     if rankings:
@@ -177,7 +177,7 @@ def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
     if of_splade is not None and request.explained is not None:
         splade.query_pieces(of_splade, request)  # after the explanation, which was asked for
     why.notes()
-    judging.precision([(ranked.title, ranked.first_ten) for ranked in rankings], request)
+    judging.precision(rankings, request)
     for number, ranked in enumerate(rankings):
         if len(ranked.best) and not ranked.hits_only:
             _spread(ranked, request.corpus, number)
@@ -249,7 +249,7 @@ def query_controls(backend: Backend) -> DeltaGenerator:
             disabled=state.get("compare_with") == "none",
         )
         _engine()
-        if state.get("compare_with") in reranking.STAGE_NAMES:
+        if _has_max_sim() or state.get("compare_with") in reranking.STAGE_NAMES:
             controls.number("reranked_hits", "Candidates (re-ranked)", 10, reranking.MOST_CANDIDATES, 100)
     return panel
 
@@ -319,23 +319,24 @@ def _by_vectors(
     engine, query = index.engine(layer, pooling), vectors[layer, pooling][0]
     scores = engine.scores(query, similarity)
     hits = engine.hits_of(query, scores, request.k, similarity)
-    ten = hits if request.k == 10 else engine.hits_of(query, scores, 10, similarity)
+    ten = (
+        hits if request.k >= TEN else engine.hits_of(query, scores, TEN, similarity)
+    )  # the first ten of more are the same
     exact_scores = scores.astype(np.float64)
     exact_scores[hits.indices[0]] = hits.scores[0]
     title = title or f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
     as_percentiles = state.get("percentiles") and similarity == "cosine"
     code = request.code(index, layer, pooling)
-    return Ranked(
+    return Ranked.of_scores(
         title,
         similarity,
         exact_scores,
-        hits.indices[0],
+        request.k,
         ten.indices[0],
-        int(hits.tied[0]),
-        int(hits.tied_shown[0]),
-        caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
-        snippets.hits(code, [request.query], request.k, similarity),
-        snippets.all_scores(code, request.query, similarity),
+        (int(hits.tied[0]), int(hits.tied_shown[0])),
+        calibration=caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
+        code=snippets.hits(code, [request.query], request.k, similarity),
+        code_of_all=snippets.all_scores(code, request.query, similarity),
         **_measured(request, index, layer, pooling, similarity, exact_scores),
     )
 
@@ -368,7 +369,7 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
         st.caption(messages.escape(engine.facts.note))
     query = caching.query_vectors(request.backend, (request.query,), index.info)[layer, pooling]
     hits = engine.search(query, request.k, similarity)
-    ten = hits if request.k >= 10 else engine.search(query, 10, similarity)  # the first ten of more are the same
+    ten = hits if request.k >= TEN else engine.search(query, TEN, similarity)
     scores = np.full(len(request.corpus), np.nan)
     scores[ten.indices[0]], scores[hits.indices[0]] = ten.scores[0], hits.scores[0]
     name = search_engines.NAMES[request.engine]
@@ -376,17 +377,16 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
     code = NoCode(
         f"Python code is given for the exact search only: `python -m components search --engine {request.engine}`."
     )
-    return Ranked(
+    return Ranked.of_scores(
         f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}, {name}",
         similarity,
         scores,
-        hits.indices[0],
-        ten.indices[0][:10],
-        int(hits.tied[0]),
-        int(hits.tied_shown[0]),
-        caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
-        code,
-        code,
+        request.k,
+        ten.indices[0],
+        (int(hits.tied[0]), int(hits.tied_shown[0])),
+        calibration=caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
+        code=code,
+        code_of_all=code,
         hits_only=True,
         **_measured(request, index, layer, pooling, similarity, scores),
     )
@@ -410,7 +410,7 @@ def _comparison(
     if request.compare_with in TITLES:
         return _by_words(request)
     if request.compare_with == "fused" and index is not None:
-        return fused.by_both(request, index)
+        return fused.together(request, index, panel, max_sim_by)
     return None
 
 
@@ -421,19 +421,16 @@ def _by_words(request: SearchRequest) -> Ranked:
     ranker = rankers.word_ranker(ranking, corpus)
     scores = ranker.scores(query)
     unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
-    best = _hits(request, scores, request.k)
     read = current.code_of(corpus)
     of_kind = (request.backend, read, cast("Kind", kind), query)
     code = snippets.words(*of_kind, request.k, file_of_vectors=ranking.file)
-    ten = _hits(request, scores, 10)
     low, high = ranker.bounds(query)
-    return Ranked(
+    return Ranked.of_scores(
         ranker.title,
         unit,
         scores,
-        best,
-        ten,
-        *_tied(scores, best),
+        request.k,
+        _by_likelihood(request, scores) if kind == "jm" else None,
         code=code,
         code_of_all=code,
         scale=COSINES if unit == "cosine" else Scale(low, high, ("no word", "each at its most"), OF_WORDS),
@@ -448,19 +445,15 @@ def _by_words(request: SearchRequest) -> Ranked:
 
 def _by_splade(request: SearchRequest, ranker: SpladeRanker) -> Ranked:
     scores = ranker.scores(request.query)
-    best = _hits(request, scores, request.k)
     title = f"{ranker.title}, {ranker.backend.spec.title}"
     code = snippets.by_splade(
         ranker.backend, current.code_of(request.corpus), ranker.max_length, request.query, request.k
     )
-    ten = _hits(request, scores, 10)
-    return Ranked(
+    return Ranked.of_scores(
         title,
         "SPLADE score",
         scores,
-        best,
-        ten,
-        *_tied(scores, best),
+        request.k,
         code=code,
         code_of_all=code,
         is_open_ended=True,
@@ -489,21 +482,19 @@ def _by_second_stage(
     reranked = in_order_of(scored.scores, rows)
     scores = np.full(len(request.corpus), np.nan)
     scores[reranked.rows] = reranked.scores
-    best, title = reranked.rows[: request.k], f"Re-ranked: {stage.title}"
+    title, shown = f"Re-ranked: {stage.title}", min(request.k, len(rows))
     note = TRAINED_MAX_SIM.format(title=messages.escape(stage.backend.spec.title)) if stage.is_trained_max_sim else ""
     code = snippets.reranked(
         request.code(index, layer, pooling), stage.code, request.query, request.candidates, request.similarity
     )
-    ten, shown = reranked.rows[:10], len(best)
     is_cross = stage.kind == "rerank"
-    return Ranked(
+    return Ranked.of_scores(
         title,
         stage.unit,
         scores,
-        best,
-        ten,
-        shown,
-        shown,
+        request.k,
+        reranked.rows,
+        (shown, shown),
         code=code,
         code_of_all=code,
         note=note,
@@ -525,9 +516,15 @@ def _scale_of_max_sim(stage: SecondStage, query: str) -> Scale:
     return Scale(0.0, float(max(1, count)), ("0", str(max(1, count))), OF_MAX_SIM)
 
 
+def _has_max_sim() -> bool:
+    """Whether MaxSim ranks, alone or in a hybrid list."""
+    compared = state.get("compare_with")
+    return compared == "maxsim" or (compared == "fused" and "maxsim" in state.get("hybrid_with"))
+
+
 def _of_token_vectors(request: SearchRequest) -> Backend:
     """The model whose token vectors MaxSim compares: the second one where only that was trained for late interaction."""
-    if request.compare_with != "maxsim" or request.backend.late_interaction is not None or not state.get("model2"):
+    if not _has_max_sim() or request.backend.late_interaction is not None or not state.get("model2"):
         return request.backend
     second = model_gate.second_model()
     return request.backend if second is None or second.late_interaction is None else second
@@ -546,15 +543,17 @@ def _by_second_model(request: SearchRequest) -> Ranked | None:
     return _by_vectors(request, index, layer, pooling, "cosine", title)
 
 
-def _hits(request: SearchRequest, scores: np.ndarray, k: int) -> np.ndarray:
-    """The first k sentences of a word ranking or of static vectors that have something in common with the query."""
-    best = top(scores, k)
-    if request.compare_with != "jm":
-        return best[scores[best] > 0]
+def _by_likelihood(request: SearchRequest, scores: np.ndarray) -> np.ndarray:
+    """The first sentences by log-probability that have a word of the query."""
     floor = scores.min()  # the log-probability of sentences without a word of the query
     texts = request.corpus.texts
     return np.array(
-        [row for row in best if scores[row] > floor or words.shared_words(request.query, texts[row])], np.int64
+        [
+            row
+            for row in top(scores, max(request.k, TEN))
+            if scores[row] > floor or words.shared_words(request.query, texts[row])
+        ],
+        np.int64,
     )
 
 
@@ -590,7 +589,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             for rank, row in enumerate(ranked.best, start=1)
         ]
         with column.container(gap="xsmall", key=f"hit_column_{number}"):
-            name = f"**{messages.escape(ranked.title)}**"
+            name = f"**{messages.escape(ranked.name)}**"
             if not len(ranked.best):
                 st.markdown(name)
                 shared = "piece" if request.compare_with == "splade" else "word"
@@ -604,7 +603,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 key=f"hits_{number}",
                 table=lambda ranked=ranked: _table(ranked, corpus),  # type: ignore[misc]
                 code=ranked.code,
-                title=f"Hits: {ranked.title}",
+                title=f"Hits: {ranked.name}",
                 place=f".st-key-hits_{number}",
                 read=_read(ranked, request, number, len(rankings) == 2, shaded is not None),
                 not_shown="Whether a hit answers the query: sentences on one subject are close too. A hit below the level of "
@@ -657,7 +656,7 @@ def _say_what_words_are(request: SearchRequest, number: int) -> None:
 
 def _read(ranked: Ranked, request: SearchRequest, number: int, is_compared: bool, is_shaded: bool) -> str:
     """How a list is read: its ranking, its bars, what is marked, and its numbers."""
-    parts = [f"**{messages.escape(ranked.title)}.** {_about_bars(ranked)}"]
+    parts = [f"**{messages.escape(ranked.name)}.** {_about_bars(ranked)}"]
     if number and request.compare_with in COMPARISON_NOTES:
         candidates = int(np.count_nonzero(np.isfinite(ranked.scores)))
         note = ranked.note or COMPARISON_NOTES[request.compare_with]
@@ -712,15 +711,6 @@ def _marker(corpus_hash: str, query: str) -> Callable[[int, bool | None], None]:
     return lambda row, relevant: marks.mark(corpus_hash, query, row, relevant)
 
 
-def _tied(scores: np.ndarray, best: np.ndarray) -> tuple[int, int]:
-    """How many scores of a word ranking equal that of the last hit, and how many of these are hits."""
-    if not len(best):
-        return 0, 0
-    last = float(scores[best[-1]])
-    is_tied = np.abs(scores - last) <= TIE * max(1.0, abs(last))
-    return int(np.count_nonzero(is_tied)), int(np.count_nonzero(is_tied[best]))
-
-
 def _tag(corpus: Corpus, row: int) -> str:
     topics = current.topics(corpus)
     return "" if topics is None else topics[row]
@@ -745,13 +735,13 @@ def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
         histogram.score_histogram(
             scores,
             np.searchsorted(ranked_rows, ranked.best),
-            f"All {len(scores):,} scores: {ranked.title}",
+            f"All {len(scores):,} scores: {ranked.name}",
             value=ranked.unit,
         ),
         key=f"spread_{number}",
         code=ranked.code_of_all,
-        alt=f"Histogram of {len(scores):,} scores, {ranked.title}; the {len(ranked.best)} shown are marked",
-        message=f"{messages.escape(ranked.title)}: the best hit scores {best}; half of all {things} score at most {median}.",
+        alt=f"Histogram of {len(scores):,} scores, {ranked.name}; the {len(ranked.best)} shown are marked",
+        message=f"{messages.escape(ranked.name)}: the best hit scores {best}; half of all {things} score at most {median}.",
         read="Bars count sentences by score (each grid line means ten times as many); the orange marks are the hits shown.",
         not_shown="Whether a hit is relevant. A gap between the hits and the other sentences is a good sign. Scores of "
         "different models, layers or methods cannot be compared.",

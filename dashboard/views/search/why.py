@@ -128,7 +128,7 @@ def why(
 
 def _choice(request: SearchRequest, rankings: Sequence[Ranked]) -> str:
     """Whose score is explained: that of the "first" or the "second" ranking, or "maxsim" beside them; a choice is drawn."""
-    offered = {name: messages.escape(ranked.title) for name, ranked in zip(("first", "second"), rankings, strict=False)}
+    offered = {name: messages.escape(ranked.name) for name, ranked in zip(("first", "second"), rankings, strict=False)}
     if request.compare_with != "none":
         offered.setdefault("second", "The other list")  # it may still be computed
     if not any(ranked.explained.is_max_sim for ranked in rankings) and request.compare_with != "maxsim":
@@ -144,7 +144,7 @@ def _score(ranked: Ranked, row: int) -> None:
     unit = UNITS.get(ranked.unit, ranked.unit)
     if math.isnan(score):
         st.info(
-            f"**{messages.escape(ranked.title)}** gave this sentence no score: it is not among those that it looked at."
+            f"**{messages.escape(ranked.name)}** gave this sentence no score: it is not among those that it looked at."
         )
         return
     if explained.split is None or explained.code is None:

@@ -19,7 +19,7 @@ from tests.support.places import ASSETS
 from tests.support.snippets import Run
 
 RUNS = ["m.6.mean", "m.0.cls", "m2.5.max", "bow", "static", "rr.3.m.6.mean", "ms.3.m.4.max"]
-FUSED = ["m.6.mean", "fr.bm25.m.6.mean", "f25.tfidf.m.4.max"]
+FUSED = ["m.6.mean", "fr.bm25.m.6.mean", "f25.tfidf.m.4.max", "fr.m.6.mean~ms.3.m.4.max~static"]
 
 
 def test_every_layer_and_pooling(open_page: Open, run: Run, corpus: str) -> None:

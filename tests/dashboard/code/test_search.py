@@ -18,6 +18,7 @@ from tests.support.saved_models import save_sparse
 from tests.support.snippets import Run
 
 QUERY = "a dog saved a child"
+HYBRID = {"fused": ["bm25"], "fused by three": ["m.3.max", "maxsim"], "fused with static vectors": ["tfidf", "static"]}
 
 
 def hits(app: AppTest, number: int = 0) -> list[dict[str, Any]]:
@@ -41,13 +42,16 @@ def test_hits_by_vectors(open_page: Open, run: Run, corpus: str) -> None:
         same(np.sort(scores)[::-1][:4], of_hits["x"], 1e-5 * np.abs(scores).max())
 
 
-@pytest.mark.parametrize("comparison", ["bow", "bm25", "jm", "static", "rerank", "maxsim", "fused"])
+@pytest.mark.parametrize("comparison", ["bow", "bm25", "jm", "static", "rerank", "maxsim", *HYBRID])
 def test_hits_of_other_rankings(open_page: Open, run: Run, corpus: str, comparison: str) -> None:
-    app = at_rest(open_page("search", corpus=corpus, q=QUERY, k="5", vs=comparison, cand="10", len="20"))
+    vs, length = comparison.split()[0], {"cand": "10", "len": "20"}
+    app = at_rest(
+        open_page("search", corpus=corpus, q=QUERY, k="5", vs=vs, hy=HYBRID.get(comparison, ["bm25"]), **length)
+    )
     names = run(codes(app)["hits_1"].snippet)
     shown = hits(app, 1)
     assert names["best"][: len(shown)].tolist() == [row["index"] for row in shown]
-    scores = names["values"] if comparison in ("rerank", "maxsim", "fused") else names["values"][names["best"]]
+    scores = names["values"] if vs in ("rerank", "maxsim", "fused") else names["values"][names["best"]]
     same(scores[: len(shown)], figure(app, "spread_1")["data"][1]["x"], 1e-5)
 
 

@@ -14,7 +14,9 @@ from tests.support.pages import Open, settled
 
 SECRET = "Zanzibar"  # in each file's name and, where it holds words, in its content
 LINES = "\n".join(f"{SECRET} ship number {number} sailed home." for number in range(12))
-RUNS = write_runs([Run(f"{SECRET}'s", {"kind": "x"}, RunData(SECRET, 9, 3, "0" * 64), {}, {}, np.array([1, 2, 3]))])
+RUNS = write_runs(
+    [Run(f"{SECRET}'s", {"kind": "x"}, RunData(SECRET, 9, 3, "0" * 64), {}, {}, ranks=np.array([1, 2, 3]))]
+)
 VECTORS = learnt_vectors.write_vectors(
     learnt_vectors.LearntVectors(
         *(f"org/{SECRET}", "r1", "apart", (12,), ("cls",), 128, "0" * 64),

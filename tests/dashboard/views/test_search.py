@@ -424,11 +424,11 @@ def test_bars_of_dot_products_of_either_sign(
 def test_a_level_that_is_measured_while_the_page_is_drawn_waits_for_the_next_drawing() -> None:
     job = Job("Measuring chance")
     known = chance.ChanceLevel(np.array([0.3, 0.4]), np.array([0.1]))
-    ranked = Ranked("BM25", "score", np.array([0.5]), np.array([0]), np.array([0]), 1, 1, chance=job)
+    ranked = Ranked.of_scores("BM25", "score", np.array([0.5]), 1, chance=job)
     job.finish(known)
     assert ranked.level is None
     assert ranked.is_measured_now
-    again = Ranked("BM25", "score", np.array([0.5]), np.array([0]), np.array([0]), 1, 1, chance=job)
+    again = Ranked.of_scores("BM25", "score", np.array([0.5]), 1, chance=job)
     assert again.level is known
     assert not again.is_measured_now
 

@@ -55,6 +55,24 @@ def test_hits_by_both_have_the_terms_of_their_scores(open_page: Open) -> None:
     assert not hits(app)[0]["terms"]  # the list by vectors has none
 
 
+def test_other_vectors_and_max_sim_are_put_together_and_say_their_ranks(open_page: Open) -> None:
+    app = at_rest(open_page("search", q=QUERY, vs="fused", hy=["m.3.mean", "maxsim"], cand="10"))
+    assert not app.error
+    assert "Hybrid: vectors + layer 3, Mean + MaxSim" in texts(app).replace("\\", "")
+    terms = [[term.rpartition(" ")[::2] for term in row["terms"]] for row in hits(app, 1)]
+    assert all([name for name, _ in row] == ["vectors", "layer 3, Mean", "MaxSim"] for row in terms)
+    for row, written in zip(hits(app, 1), terms, strict=True):
+        ranks = [float(term.removeprefix("1/(60+").removesuffix(")")) for _, term in written if term != "–"]
+        assert row["score"] == f"{sum(1 / (60 + rank) for rank in ranks):.4f}"
+        assert row["bar"] == pytest.approx(sum(1 / (60 + rank) for rank in ranks) / (3 / 61), abs=1e-4)
+    # The candidates of MaxSim are the first ten of the list by vectors: all others have no rank by it.
+    by_vectors, _ = plain_ranks(QUERY)
+    assert all(
+        (written[2][1] == "–") == (by_vectors[row["index"]] > 10)
+        for row, written in zip(hits(app, 1), terms, strict=True)
+    )
+
+
 def test_without_a_word_of_the_query_words_change_nothing(open_page: Open) -> None:
     app = at_rest(open_page("search", q="zzzz qqqq", vs="fused"))
     assert not app.error
@@ -66,13 +84,13 @@ def test_without_a_word_of_the_query_words_change_nothing(open_page: Open) -> No
 def test_a_hit_by_both_says_that_its_score_is_no_sum_over_words(open_page: Open) -> None:
     app = at_rest(open_page("search", q=QUERY, vs="fused", why="3", wb="second"))
     assert not app.error
-    assert "is a sum over two ranks, not over words" in texts(app)
+    assert "is a sum over ranks, not over words" in texts(app)
 
 
 @pytest.mark.parametrize(
     ("by_vectors", "by_words", "said"),
     [
-        (1, 4, "**Words leave the first place as it is**: by words it has rank 4."),
+        (1, 4, "**Words leave the first place as it is**: it has rank 4 by words."),
         (1, NOT_FOUND, "**Words leave the first place as it is**: it has no word of the query."),
         (2, NOT_FOUND, "**Words leave the first place as it is**: it has no word of the query."),  # a tie by vectors
         (2, 1, "“Airlines \\<b\\>” rises from 2 to 1**: it has rank 1 by words."),
@@ -87,5 +105,5 @@ def test_the_finding_is_about_the_first_place(by_vectors: int, by_words: int, sa
 def test_a_sentence_that_was_first_by_vectors_with_an_equal_one_does_not_rise() -> None:
     found = FusedHits(np.array([7]), np.array([0.03]), np.zeros((2, 1)), np.array([[2], [2]]))
     assert (
-        finding(found, "Airlines", True, best=2) == "**Words leave the first place as it is**: by words it has rank 2."
+        finding(found, "Airlines", True, best=2) == "**Words leave the first place as it is**: it has rank 2 by words."
     )

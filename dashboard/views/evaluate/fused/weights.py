@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -15,9 +14,8 @@ from components.numbers import number, signed
 from components.retrieval.evaluation import metrics
 from components.retrieval.fusion.scores import Fusion, weighted
 from components.retrieval.fusion.weights import ChosenWeight, chosen_weight
-from components.retrieval.search.lexical import TITLES
+from components.retrieval.rankings.run_code import RunCode
 from components.snippets import evaluate as snippets
-from dashboard.corpora import word_rankings
 from dashboard.jobs.runs import fusion
 from dashboard.ui import figures, messages
 from dashboard.views.evaluate import choices
@@ -38,27 +36,28 @@ def weights(
 
     Raises NotReady.
     """
-    codes = [(entry.code, code) for entry in entries if entry.live and (code := choices.parsed(entry.code)) is not None]
-    usable = [(text, code) for text, code in codes if code.model in indexes and not code.second]
+    codes = [entry.code for entry in entries if entry.code is not None]
+    usable = [code.parts for code in codes if len(code.parts) == 2]
+    usable += [(code, choices.WORDS) for code in codes if code.is_vectors]
     if not usable:
         st.info(
             "**No run with vectors.** Words are put together with vectors: add a layer and pooling under “Choose runs”.",
             icon=":material/add:",
         )
         return
-    text, code = next((run for run in usable if run[1].words), usable[0])
-    words = code.words or choices.WORDS
-    name = choices.name_of(choices.first_stage(text))
+    code = RunCode.fused(usable[0])
+    name, last = map(choices.name_of, code.parts)
     fusions = [*(weighted(step / STEPS) for step in range(STEPS + 1)), Fusion()]
-    ranking = word_rankings.word_ranking(request.backend, words)
-    cell, where = (code.layer, code.pooling), f"weights_{code.model}"
-    found = fusion.pair_ranks(pairs, indexes[code.model], cell, ranking, fusions, where)
+    parts = request.parts(
+        code, {model: each.both for model, each in indexes.items()}, choices.searched(pairs), "weights"
+    )
+    found = fusion.fused_ranks(pairs, parts, fusions, f"{name} + {last}", "weights")
     values = [metrics.MEASURES[measure](ranks) for ranks in found]
     intervals = [metrics.interval(each) for each in values]
     shares = [100 * step / STEPS for step in range(STEPS + 1)]
     of_weights, by_ranks = intervals[:-1], intervals[-1]
-    alone = replace(code, words="", weight=None)
-    (single,) = request.code_of([(f"{alone.model}.{alone.layer}.{alone.pooling}", name)])
+    (fused,) = request.code_of([(code, name)])
+    weight = f"weight of {'the words' if code.parts[1].words else last} (%)"
     figures.figure(
         charts.curves_over(
             [
@@ -72,15 +71,15 @@ def weights(
                 charts.Curve("by ranks (reciprocal rank fusion)", np.full(len(shares), 100 * by_ranks.value)),
             ],
             shares,
-            f"{name} with {TITLES[words]}",
-            x_title="weight of the words (%)",
+            f"{name} with {last}",
+            x_title=weight,
             y_title=f"{measure} (%)",
         ),
         key="compare_weights",
-        code=snippets.fused_weights(choices.code_of_pairs(), cast("snippets.VectorRun", single), words, measure, STEPS),
-        alt=f"{measure} of {name} together with {TITLES[words]}, by the weight of the words from 0 to 100 %",
-        message=finding(chosen_weight(values[:-1]), name, TITLES[words], measure),
-        read="At 0 % the vectors rank alone, at 100 % the words. Between, both scores of a query are put on a scale of 0 to 1 "
+        code=snippets.fused_weights(choices.code_of_pairs(), cast("snippets.FusedRun", fused), measure, STEPS),
+        alt=f"{measure} of {name} together with {last}, by its weight from 0 to 100 %",
+        message=finding(chosen_weight(values[:-1]), name, last, measure),
+        read=f"At 0 % {name} ranks alone, at 100 % {last}. Between, both scores of a query are put on a scale of 0 to 1 "
         "over all sentences, and added with their weights. The pale band is the 95 % interval: where the values may lie for "
         "other queries. The flat line adds 1 / (60 + rank) of each ranking and needs no weight. The weight is chosen on one "
         "half of the queries, drawn by lot, and measured on the other, since the best of several flatters itself.",
@@ -88,7 +87,7 @@ def weights(
         "words, queries with names and numbers more.",
         table=lambda: pd.DataFrame(
             {
-                "weight of the words (%)": [*shares, np.nan],
+                weight: [*shares, np.nan],
                 "run": ["by scores"] * len(shares) + ["by ranks"],
                 **{
                     title: [round(100 * getattr(each, part), 3) for each in intervals]

@@ -1,94 +1,163 @@
-"""Words and vectors together (hybrid ranking): the corpus by the sum of 1 / (60 + rank) of both."""
+"""Several rankings together (hybrid ranking): the corpus by the sum of 1 / (60 + rank) of each."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import streamlit as st
 
+from components.numbers import enumerated
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.fusion.hits import fused_hits, query_scores, said
-from components.retrieval.fusion.ranks import ranker_scores
-from components.retrieval.fusion.scores import RRF_K, Fusion
+from components.retrieval.fusion.ranks import ranker_scores, reranked_scores
+from components.retrieval.fusion.scores import RRF_K, Fusion, RunScores
+from components.retrieval.rankings.ranking import TEN
+from components.retrieval.rankings.run_code import MOST_FUSED, RunCode
 from components.retrieval.search.exact import SAME
 from components.retrieval.search.lexical import TITLES
 from components.snippets import search as snippets
 from dashboard import caching
 from dashboard.corpora import word_rankings
-from dashboard.jobs import rankers
-from dashboard.ui import messages
+from dashboard.jobs import rankers, reranking
+from dashboard.ui import controls, messages, model_gate
+from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.search.ranked import Explained, Ranked, Scale
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from components.model.backend import Backend
     from components.retrieval.fusion.hits import FusedHits
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.lexical import Kind
+    from components.snippets.code import Snippet
     from dashboard.views.search.request import SearchRequest
 
-WORDS: Kind = "bm25"
 MOST_SHOWN = 22  # characters of a sentence in the finding
 NOTE = (
-    f"Words and vectors together (reciprocal rank fusion): the score of a sentence is 1 / ({RRF_K} + its rank by vectors) plus "
-    f"1 / ({RRF_K} + its rank by {TITLES[WORDS]}), over all sentences; equal scores have the last of their ranks. A sentence "
-    "without a word of the query has no rank by words and gets nothing for it. Blue is what vectors add, green what words add."
+    f"Several rankings together (reciprocal rank fusion): the score of a sentence is the sum of 1 / ({RRF_K} + its rank) in "
+    "each, over all sentences; equal scores have the last of their ranks. A sentence without a word of the query has no rank "
+    "by words, one that is not among MaxSim's candidates none by MaxSim, and gets nothing for it. Blue is what the vectors "
+    "of the other list add, green what the rest adds. What is put together is chosen under “Options”."
 )
-NO_SUM_OVER_WORDS = "**{score}** is a sum over two ranks, not over words: the lists by vectors and by words say why."
+NO_SUM_OVER_WORDS = "**{score}** is a sum over ranks, not over words: the lists alone say why."
 
 
-def by_both(request: SearchRequest, index: VectorIndex) -> Ranked:
-    """The corpus by words and vectors together. Raises NotReady while its words are counted."""
-    layer, pooling = request.cell(index)
-    vector = caching.query_vectors(request.backend, (request.query,), index.info)[layer, pooling][0]
-    ranker = rankers.word_ranker(word_rankings.word_ranking(request.backend, WORDS), request.corpus)
-    fusion = Fusion()
-    runs = [
-        query_scores(vector, index.engine(layer, pooling).vectors, request.similarity),
-        ranker_scores(ranker, [request.query])(slice(0, 1)),
-    ]
-    hits = fused_hits(runs, fusion, max(request.k, 10))
+def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, max_sim_by: Backend) -> Ranked | None:
+    """The corpus by vectors and what is put together with them. Raises NotReady while words are counted or MaxSim computed.
+
+    `panel` gets the choice, and `max_sim_by` gives the token vectors that MaxSim compares.
+    """
+    cell = request.cell(index)
+    names = {**TITLES} if max_sim_by.structure.why_not("tokens") else {**TITLES, "maxsim": "MaxSim"}
+    names |= {
+        str(RunCode("m", *other)): f"layer {other[0]}, {POOLING_NAMES[other[1]]}"
+        for other in index.engines
+        if other != cell
+    }
+    with panel:
+        chosen: tuple[str, ...] = controls.bind(
+            "hybrid_with",
+            st.multiselect,
+            "Hybrid: these vectors together with",
+            options=names,
+            max_selections=MOST_FUSED - 1,
+            placeholder="One or two rankings",
+        )
+    if not chosen:
+        st.info("**Nothing to put together yet.** Choose one or two rankings under “Options”.", icon=":material/join:")
+        return None
+    vectors = caching.query_vectors(request.backend, (request.query,), index.info)
+    runs = [query_scores(vectors[cell][0], index.engine(*cell).vectors, request.similarity)]
+    codes: list[snippets.Fused] = []
+    for name in chosen:
+        if name == "maxsim":
+            stage = model_gate.second_stage("maxsim", max_sim_by, cell[0])
+            if stage is None:
+                return None
+            rows = index.engine(*cell).search(vectors[cell], request.candidates, request.similarity).indices
+            scores = reranking.scored(stage, request.corpus, request.query, rows[0], "search").scores
+            runs.append(reranked_scores(lambda _: runs[0], rows, scores[None])(slice(0, 1)))
+            codes.append((stage.code, request.candidates))
+            continue
+        code = RunCode.read(name)
+        if code.words:
+            ranking = word_rankings.word_ranking(request.backend, code.words)
+            ranker = rankers.word_ranker(ranking, request.corpus)
+            runs.append(ranker_scores(ranker, [request.query])(slice(0, 1)))
+            codes.append((cast("Kind", code.words), ranking.file))
+        else:
+            runs.append(query_scores(vectors[code.cell][0], index.engine(*code.cell).vectors, request.similarity))
+            codes.append(request.code(index, *code.cell))
+    return _ranked(
+        request,
+        runs,
+        [names[name] for name in chosen],
+        snippets.fused(request.code(index, *cell), codes, request.query, request.k, request.similarity),
+    )
+
+
+def _ranked(request: SearchRequest, runs: Sequence[RunScores], names: Sequence[str], code: Snippet) -> Ranked:
+    """The fused ranking; `names` are those of the other runs."""
+    fusion = Fusion("rrf", (1.0,) * len(runs))
+    hits = fused_hits(runs, fusion, max(request.k, TEN))
     places = {int(row): place for place, row in enumerate(hits.indices)}
     scores, best = fusion.of(runs).scores[0], hits.indices[: request.k]
     is_tied = np.abs(scores - scores[best[-1]]) <= SAME
+    # Of one other ranking by words, people know which it is from the title.
+    labels = ("words",) if len(names) == 1 and names[0] in TITLES.values() else names
 
     def terms(row: int) -> tuple[tuple[str, ...], float]:
         place = places[row]
         written = [
             f"{name} {said(float(term), int(rank), fusion)}" if rank != NOT_FOUND else f"{name} –"
-            for name, term, rank in zip(("vectors", "words"), hits.terms[:, place], hits.ranks[:, place], strict=True)
+            for name, term, rank in zip(("vectors", *labels), hits.terms[:, place], hits.ranks[:, place], strict=True)
         ]
         return tuple(written), float(hits.terms[0, place] / hits.scores[place])
 
     most = len(runs) / (RRF_K + 1)
-    code = snippets.fused(request.code(index, layer, pooling), WORDS, request.query, request.k, request.similarity)
-    return Ranked(
-        f"Hybrid: vectors + {TITLES[WORDS]}",
+    return Ranked.of_scores(
+        f"Hybrid: {' + '.join(('vectors', *names))}",
         "fused score",
         scores,
-        best,
-        hits.indices[:10],
-        int(np.count_nonzero(is_tied)),
-        int(np.count_nonzero(is_tied[best])),
+        request.k,
+        hits.indices,
+        (int(np.count_nonzero(is_tied)), int(np.count_nonzero(is_tied[best]))),
         code=code,
         code_of_all=code,
-        scale=Scale(0.0, most, ("0", f"2/{RRF_K + 1}"), "A full bar is first by vectors and by words."),
+        scale=Scale(
+            0.0, most, ("0", f"{len(runs)}/{RRF_K + 1}"), f"A full bar is first by vectors and by {enumerated(labels)}."
+        ),
         explained=Explained(said=NO_SUM_OVER_WORDS),
         finding=finding(
-            hits, request.corpus.texts[int(best[0])], bool(runs[1].is_ranked.any()), int(runs[0].ranks.min())
+            hits,
+            request.corpus.texts[int(best[0])],
+            any(bool(run.is_ranked.any()) for run in runs[1:]),
+            int(runs[0].ranks.min()),
+            labels,
         ),
         terms=terms,
     )
 
 
-def finding(hits: FusedHits, first: str, has_words: bool, best: int = 1) -> str:
-    """Whether words change the first place of the ranking by vectors; `first` is the sentence that now has it.
+def finding(hits: FusedHits, first: str, has_others: bool, best: int = 1, names: Sequence[str] = ("words",)) -> str:
+    """Whether the other rankings change the first place of the one by vectors; `first` is the sentence that now has it.
 
-    `best` is the rank that the first sentence by vectors has: of a tie all have its last rank.
+    `best` is the rank that the first sentence by vectors has: of a tie all have its last rank. `names` are the others'.
     """
-    if not has_words:
+    if not has_others:
         return "No sentence has a word of the query: **words change nothing**."
-    by_vectors, by_words = (int(rank) for rank in hits.ranks[:, 0])
-    if by_vectors == best or by_words == NOT_FOUND:
-        words = "it has no word of the query" if by_words == NOT_FOUND else f"by words it has rank {by_words:,}"
-        return f"**Words leave the first place as it is**: {words}."
+    by_vectors, *by_others = (int(rank) for rank in hits.ranks[:, 0])
+    found = [
+        f"rank {rank:,} by {messages.escape(name)}"
+        for name, rank in zip(names, by_others, strict=True)
+        if rank != NOT_FOUND
+    ]
+    if by_vectors == best or not found:
+        others = "Words leave" if tuple(names) == ("words",) else "The other rankings leave"
+        why = f"it has {enumerated(found)}" if found else "it has no word of the query"
+        return f"**{others} the first place as it is**: {why}."
     text = first if len(first) <= MOST_SHOWN else f"{first[:MOST_SHOWN].rsplit(' ', 1)[0]} …"
-    return f"**“{messages.escape(text)}” rises from {by_vectors:,} to 1**: it has rank {by_words:,} by words."
+    return f"**“{messages.escape(text)}” rises from {by_vectors:,} to 1**: it has {enumerated(found)}."

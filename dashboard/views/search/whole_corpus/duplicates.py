@@ -23,8 +23,8 @@ from dashboard.corpora import current
 from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.ui.waiting import frame
+from dashboard.views.search.chance import TIE
 from dashboard.views.search.request import SearchRequest
-from dashboard.views.search.results import TIE
 
 if TYPE_CHECKING:
     import numpy as np

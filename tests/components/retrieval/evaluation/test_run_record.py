@@ -238,6 +238,6 @@ def test_as_many_runs_as_are_kept_are_read_again():
     ranks = np.arange(31_000, 36_000)
     data = RunData("pairs", 36_000, 5_000, "ab" * 32)
     settings = {f"setting {number}": number for number in range(20)}
-    run = Run("n" * 300, {"kind": "encoder", "model": "m" * 100}, data, settings, {"torch": "2"}, ranks)
+    run = Run("n" * 300, {"kind": "encoder", "model": "m" * 100}, data, settings, {"torch": "2"}, ranks=ranks)
     content = write_runs([run] * run_record.MOST_RUNS)
     assert len(read_runs(content, "runs.json")) == run_record.MOST_RUNS

@@ -11,7 +11,7 @@ from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.pair_runs import pairs_of_rows
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.fusion import ranks as module
-from components.retrieval.fusion.ranks import fused_ranks, ranker_scores, vector_scores
+from components.retrieval.fusion.ranks import fused_ranks, ranker_scores, reranked_scores, vector_scores
 from components.retrieval.fusion.scores import Fusion
 from components.retrieval.search.exact import VectorRanker
 from components.retrieval.search.lexical import KINDS, make_ranker
@@ -137,3 +137,15 @@ def test_a_ranking_by_distances_ranks_every_text():
     runs = [ranker_scores(ranker, names)]
     (ranks,) = fused_ranks(runs, [Fusion("rrf", (1.0,))], (3, 30), answers=np.array([0, 1, 2]))
     assert ranks.tolist() == [1, 1, 1]
+
+
+def test_a_second_stage_ranks_its_candidates_alone_and_none_that_ties_with_other_texts():
+    first = vector_scores(
+        np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 0], [0.9, 0.1], [0, 1.0], [0, 1.0], [1.0, 1.0]])
+    )
+    run = reranked_scores(first, np.array([[1, 0], [2, 4]]), np.array([[0.1, 0.7], [5.0, 5.0]], np.float32))(
+        slice(0, 2)
+    )
+    assert run.ranks[0].tolist() == [1, 2, NOT_FOUND, NOT_FOUND, NOT_FOUND]
+    # Texts 2 and 3 tie, and both are among the first two: 4, which is third, is none though it was given.
+    assert run.ranks[1].tolist() == [NOT_FOUND, NOT_FOUND, 2, NOT_FOUND, NOT_FOUND]

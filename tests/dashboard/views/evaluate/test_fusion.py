@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.fusion.weights import ChosenWeight
+from components.retrieval.rankings.run_code import RunCode
 from components.retrieval.search.lexical import make_ranker
 from dashboard.corpora import current
-from dashboard.settings import parse_runs
 from dashboard.views.evaluate import choices
-from dashboard.views.evaluate.choices import VectorCode
 from dashboard.views.evaluate.fused.weights import finding
 from tests.support.evaluate_page import ready, small_corpus, timed
 from tests.support.pages import Open, backend, frame
 
 COUNT = 24
 CODES = ("m.6.mean", "bm25", "fr.bm25.m.6.mean", "f0.bm25.m.6.mean", "f100.bm25.m.6.mean", "f25.bm25.m.6.mean")
+OF_ANY = {  # other fused runs, and the rankings that `plain_ranks` adds for each
+    "fr.m.6.mean~bm25~tfidf": ("m.6", "bm25", "tfidf"),
+    "fr.bm25~tfidf": ("bm25", "tfidf"),
+    "fr.m.6.mean~m.3.mean": ("m.6", "m.3"),
+    "f100.bm25~m.6.mean": ("m.6",),
+}
 
 
 @pytest.fixture(scope="module")
@@ -26,28 +33,40 @@ def small() -> Corpus:
     return small_corpus(COUNT)
 
 
-def plain_ranks(corpus: Corpus) -> np.ndarray:
-    """By reciprocal rank fusion of the last layer's cosines and BM25, one query after the other."""
+def plain_scores(corpus: Corpus, name: str) -> np.ndarray:
+    """The scores [query, text] of a layer with mean pooling, as "m.6", or of a ranking by words."""
     queries = corpus.columns["compressed"]
-    both = backend().embed([*corpus.texts, *queries], options=backend().embed_options(precision="float32"))[0, 0]
-    both = both.astype(np.float64) / np.linalg.norm(both.astype(np.float64), axis=1, keepdims=True)
-    cosines, ranker, ranks = both[COUNT:] @ both[:COUNT].T, make_ranker("bm25", corpus.texts), []
-    for number, query in enumerate(queries):
-        words = ranker.scores(query)
-        sums = [
-            1 / (60 + sum(cosines[number] >= cosines[number, text]))
-            + (1 / (60 + sum(words >= words[text] - 1e-6)) if words[text] > 0 else 0.0)
-            for text in range(COUNT)
-        ]
-        ranks.append(sum(value >= sums[number] - 1e-12 for value in sums))
+    if not name.startswith("m."):
+        ranker = make_ranker(name, corpus.texts)  # type: ignore[arg-type]
+        return np.array([ranker.scores(query) for query in queries])
+    options = backend().embed_options([int(name[2:])], ["mean"], precision="float32")
+    both = backend().embed([*corpus.texts, *queries], options=options)[0, 0].astype(np.float64)
+    both /= np.linalg.norm(both, axis=1, keepdims=True)
+    return both[COUNT:] @ both[:COUNT].T
+
+
+def plain_ranks(corpus: Corpus, names: Sequence[str] = ("m.6", "bm25")) -> np.ndarray:
+    """By reciprocal rank fusion, one query after the other."""
+    rankings, ranks = {name: plain_scores(corpus, name) for name in names}, []
+    for number in range(COUNT):
+        sums = [0.0] * COUNT
+        for name, scores in rankings.items():
+            by_words, own = not name.startswith("m."), scores[number]
+            for text in range(COUNT):
+                if not by_words or own[text] > 0:
+                    sums[text] += 1 / (60 + sum(own >= own[text] - (1e-6 if by_words else 0)))
+        # What no ranking finds is not found.
+        ranks.append(sum(value >= sums[number] - 1e-12 for value in sums) if sums[number] else np.inf)
     return np.array(ranks)
 
 
 def test_fused_runs_stand_in_the_table_and_their_ends_are_the_single_runs(open_page: Open, small: Corpus) -> None:
-    app = timed(open_page("evaluate", v="compare-runs", corpus=current.key_of(small), r=list(CODES), by="mrr", am="1"))
+    app = timed(
+        open_page("evaluate", v="compare-runs", corpus=current.key_of(small), r=[*CODES, *OF_ANY], by="mrr", am="1")
+    )
     assert not app.error
     table = frame(app, "p (Holm)")
-    assert len(table) == len(CODES)
+    assert len(table) == len(CODES) + len(OF_ANY)
     measures = [name for name in table.columns if name.startswith("Recall@") or name in ("MRR", "nDCG@10")]
     for end, single in ((3, 0), (4, 1)):
         np.testing.assert_allclose(
@@ -55,6 +74,13 @@ def test_fused_runs_stand_in_the_table_and_their_ends_are_the_single_runs(open_p
         )
     assert table["MRR"][2] == pytest.approx(100 * (1 / plain_ranks(small)).mean(), abs=1e-6)
     assert any("A fused run ranks all sentences by a sum" in each.value for each in app.caption)
+    for place, names in enumerate(OF_ANY.values(), start=len(CODES)):
+        assert table["MRR"][place] == pytest.approx(100 * (1 / plain_ranks(small, names)).mean(), abs=1e-6), names
+    # One is added under “Choose runs”, and stands in the address and in the table.
+    app.multiselect(key="w_fused_parts").set_value(["m.6.mean", "ms.20.m.6.mean", "bm25"]).run()
+    app = timed(next(button for button in app.button if button.label == "Add this run").click().run())
+    assert app.query_params["r"][-1] == "fr.m.6.mean~ms.20.m.6.mean~bm25"
+    assert len(frame(app, "p (Holm)")) == len(CODES) + len(OF_ANY) + 1
 
 
 def test_an_opened_query_says_which_run_alone_finds_it(open_page: Open, small: Corpus) -> None:
@@ -70,33 +96,14 @@ def test_an_opened_query_says_which_run_alone_finds_it(open_page: Open, small: C
     assert "alone" in said.split(";")[1]
 
 
-@pytest.mark.parametrize(
-    ("code", "read"),
-    [
-        ("fr.bm25.m.6.mean", VectorCode("m", 6, "mean", words="bm25")),
-        ("f25.jm.m2.0.cls", VectorCode("m2", 0, "cls", words="jm", weight=25)),
-        ("f100.bow.m.1.own", VectorCode("m", 1, "own", words="bow", weight=100)),
-        ("rr.100.m.6.mean", VectorCode("m", 6, "mean", second="rr", k=100)),
-    ],
-)
-def test_codes_are_read(code: str, read: VectorCode) -> None:
-    assert parse_runs([code]) == (code,)
-    assert choices.parsed(code) == read
-    assert choices.first_stage(code) == f"{read.model}.{read.layer}.{read.pooling}"
-
-
-@pytest.mark.parametrize(
-    "code",
-    ["f101.bm25.m.6.mean", "f.bm25.m.6.mean", "fr.static.m.6.mean", "f05.bm25.m.6.mean", "fr.20.m.6.mean", "fr.bm25"],
-)
-def test_other_codes_name_no_run(code: str) -> None:
-    with pytest.raises(ValueError, match="names no run"):
-        parse_runs([code])
-
-
 def test_names_say_what_is_fused() -> None:
-    assert choices.name_of("fr.bm25.m.6.mean") == "Layer 6, Mean + BM25, by ranks"
-    assert choices.name_of("f25.jm.m.6.mean", {"m": "A model"}) == "A model, layer 6, Mean + Jelinek-Mercer, 25 % words"
+    assert choices.name_of(RunCode.read("fr.bm25.m.6.mean")) == "Layer 6, Mean + BM25, by ranks"
+    of_three = RunCode.read("fr.m.6.mean~ms.20.m.6.mean~tfidf")
+    assert choices.name_of(of_three) == "Layer 6, Mean + layer 6, Mean, first 20 by MaxSim + TF-IDF, by ranks"
+    assert (
+        choices.name_of(RunCode.read("f25.jm.m.6.mean"), {"m": "A model"})
+        == "A model, layer 6, Mean + Jelinek-Mercer, 25 % words"
+    )
 
 
 @pytest.mark.parametrize(

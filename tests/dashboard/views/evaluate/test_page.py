@@ -583,7 +583,7 @@ def test_loaded_runs_stand_beside_todays(evaluate: Open, small: Corpus, scores_o
     pairs = pair_runs.pairs_of_corpus(small, "compressed")
     ranks = ranks_by(scores_of("tfidf"))
     ours = Run(
-        "Last year's <b>best</b>", {"kind": "x"}, RunData("Ten", COUNT, COUNT, pairs.content_hash), {}, {}, ranks
+        "Last year's <b>best</b>", {"kind": "x"}, RunData("Ten", COUNT, COUNT, pairs.content_hash), {}, {}, ranks=ranks
     )
     others = replace(ours, name="Elsewhere", data=RunData("Other news", 50, 3, "0" * 64), ranks=np.array([1, 2, 50]))
     content = write_runs([ours, others])
@@ -606,7 +606,7 @@ def test_loaded_runs_stand_beside_todays(evaluate: Open, small: Corpus, scores_o
 def test_loaded_runs_of_other_data_are_no_difference_and_can_be_taken_out(evaluate: Open) -> None:
     """One that is no longer kept is said, and that it is said outlives a redraw."""
     data = RunData("Other news", 50, 3, "0" * 64)
-    caching.saved_runs().put("a file", (Run("Elsewhere", {}, data, {}, {}, np.array([1, 2, 50])),))
+    caching.saved_runs().put("a file", (Run("Elsewhere", {}, data, {}, {}, ranks=np.array([1, 2, 50])),))
     app = evaluate(view="compare", r=["bm25"])
     app.session_state["_saved_runs"] = ["a file", "one that is not kept any more"]
     lost = "Some loaded runs are no longer kept on this server"

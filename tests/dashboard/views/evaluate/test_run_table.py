@@ -19,7 +19,7 @@ DATA = RunData("pairs", 100, 60, "a" * 64)
 
 
 def run(name: str, ranks: object, **options: object) -> Run:
-    return Run(name, {"kind": name}, options.pop("data", DATA), {}, {}, np.asarray(ranks, np.int64), **options)
+    return Run(name, {"kind": name}, options.pop("data", DATA), {}, {}, ranks=np.asarray(ranks, np.int64), **options)
 
 
 def results(runs: list[Run], measure: str, reference: int) -> pd.DataFrame:

@@ -16,13 +16,13 @@ from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, spec_of
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.evaluation.run_record import Run
+from components.retrieval.rankings.run_code import RunCode
 from components.retrieval.search.rerank import late_interaction_scores
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import second_stage
 from dashboard.jobs.requests import NotReady
 from dashboard.views.evaluate import choices
-from dashboard.views.evaluate.choices import VectorCode
 from tests.support.evaluate_page import ready, small_corpus, timed
 from tests.support.pages import Open, backend, frame, texts
 from tests.support.saved_models import save_cross_encoder
@@ -218,18 +218,15 @@ def test_scores_are_kept_under_all_that_they_depend_on() -> None:
     assert len({run.key for run in runs}) == len(runs)
 
 
-def test_codes_of_two_stages() -> None:
-    assert choices.parsed("rr.100.m2.6.mean") == VectorCode("m2", 6, "mean", "rr", 100)
-    assert choices.parsed("m.6.cls") == VectorCode("m", 6, "cls")
-    assert choices.first_stage("ms.20.m.6.cls") == choices.first_stage("m.6.cls") == "m.6.cls"
-    assert choices.name_of("ms.20.m.6.mean") == "Layer 6, Mean, first 20 by MaxSim"
+def test_names_of_two_stages() -> None:
+    assert choices.name_of(RunCode.read("ms.20.m.6.mean")) == "Layer 6, Mean, first 20 by MaxSim"
 
 
 def test_without_a_cross_encoder_its_runs_have_no_result() -> None:
     request = choices.RunRequest({}, (), {}, None)
-    assert request.stages(VectorCode("m", 6, "mean")) is None
+    assert request.stages(RunCode("m", 6, "mean")) is None
     with pytest.raises(NotReady):
-        request.stages(VectorCode("m", 6, "mean", "rr", 10))
+        request.stages(RunCode("m", 6, "mean", "rr", 10))
 
 
 def test_a_page_can_wait_for_a_model_and_a_cross_encoder_in_one_run() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,9 +34,29 @@ def on_device(tensors: Sequence[torch.Tensor], device: torch.device) -> list[tor
     The program goes on while the copies are made where that is safe: from pinned memory to CUDA. Elsewhere, and from other
     memory, the device may read what has been released and written again since, with no error and wrong vectors.
     """
-    if device.type == "cuda":
-        return [tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors]
-    return [tensor.to(device) for tensor in tensors]
+    with failures_in_words(device):
+        if rules_of(device) == "cuda":
+            return [tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors]
+        return [tensor.to(device) for tensor in tensors]
+
+
+def rules_of(device: torch.device) -> str:
+    """The kind of device whose rules hold: "cpu", "cuda" or "mps"."""
+    return device.type
+
+
+def name_of(device: torch.device) -> str:
+    """What a person calls a device: the name of a GPU, else "cpu" or "mps"."""
+    import torch
+
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def widest(device: torch.device) -> torch.dtype:
+    """The most exact numbers of a device: float64, but float32 of mps."""
+    import torch
+
+    return torch.float32 if rules_of(device) == "mps" else torch.float64
 
 
 @dataclass(frozen=True)
@@ -126,6 +146,18 @@ def failure(problem: BaseException, device: torch.device | None = None, doing: s
         "The device, its driver and the installed PyTorch must fit each other.",
         f"Set {variable}=cpu to compute on the CPU, or install a PyTorch that fits.",
     )
+
+
+@contextmanager
+def failures_in_words(device: torch.device) -> Iterator[None]:
+    """Within it, a failure of an accelerator becomes the ModelError that `failure` gives."""
+    try:
+        yield
+    except RuntimeError as problem:
+        failed = failure(problem, device)
+        if failed is None:
+            raise
+        raise failed from problem
 
 
 def _is_short(problem: BaseException) -> bool:

@@ -28,7 +28,7 @@ from components.model.architecture.modules import EncoderModules
 from components.model.architecture.record import facts_of, modules_of
 from components.model.architecture.structure import Offer, Structure
 from components.model.catalog import ModelFacts, ModelSpec
-from components.model.device import failure
+from components.model.device import failures_in_words
 from components.model.files import hub
 from components.model.files.checked_copy import TOKENIZER, left_out, read_tokenizer
 from components.model.files.decisions import CONFIG, MODULES
@@ -273,15 +273,10 @@ class LoadedModel:
         self._waiting.pop()
         try:
             # inference_mode is thread-local, so it is entered here and not once at start.
-            with torch.inference_mode():
+            with failures_in_words(self.device), torch.inference_mode():
                 self.forward_passes += 1
                 counters.forward_passes.add()
                 yield
-        except RuntimeError as problem:
-            failed = failure(problem, self.device)
-            if failed is None:
-                raise
-            raise failed from problem
         finally:
             self.lock.release()
             if self._waiting:
@@ -301,7 +296,10 @@ class LoadedModel:
     def tensors(self, ids: Int64, mask: Int64 | None, segments: Int64 | None) -> dict[str, torch.Tensor]:
         """The encoder's arguments on its device, each int64 [sentence, token]; None is left out."""
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
-        return {name: torch.from_numpy(array).to(self.device) for name, array in inputs.items() if array is not None}
+        with failures_in_words(self.device):
+            return {
+                name: torch.from_numpy(array).to(self.device) for name, array in inputs.items() if array is not None
+            }
 
     def eager(self) -> Any:
         """The encoder with eager attention, on the same tensors; created when first needed."""

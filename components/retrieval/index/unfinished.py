@@ -36,6 +36,7 @@ class UnfinishedVectors:
     def __init__(self, folder: Path, info: IndexInfo, sentences_per_block: int = SENTENCES_PER_BLOCK) -> None:
         """Open the files of `folder` and read its record; one of blocks of another size counts for nothing."""
         self.info, self.sentences_per_block = info, sentences_per_block
+        self.computed_on: dict[str, str | int] = {}
         self._record = folder / DONE
         record = read_json(self._record)
         if (
@@ -143,3 +144,4 @@ def embed_here(
             is_cancelled=is_cancelled,
         )
         vectors.finish(block, report.tokens, report.truncated)
+    vectors.computed_on = backend.embedder.computed_on()

@@ -179,7 +179,7 @@ class Backend:
         `make_room(device, nbytes)` is called before the weights go to the device, with the bytes they take there.
         """
         spec = parse_model(model) if isinstance(model, str) else model
-        chosen_device = device.choose_device(device_name)
+        chosen_device = device.with_whole_sums(device.choose_device(device_name))
         files = sources.find_files(spec, progress, is_cancelled)
         encoder, tokenizer = loading.from_pretrained(files.folder, spec.title)
         if files.adapter is not None:

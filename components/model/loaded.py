@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,6 +22,7 @@ import torch
 from components import counters
 from components.arrays import Float32, Int64
 from components.errors import ModelError
+from components.jobs.turns import Turns
 from components.model import loading
 from components.model.architecture.modules import EncoderModules
 from components.model.architecture.record import facts_of, modules_of
@@ -96,10 +96,10 @@ class LoadedModel:
         self.revision = revision
         self.device: torch.device = next(encoder.parameters()).device
         self.lock = threading.RLock()  # hooks placed on a shared model fire for everybody's passes
+        self._turns = Turns(self.lock)
         # Held while a head is built, which waits for other models that are being built: passes need not wait with it.
         self._building_head = threading.Lock()
         rows = int(encoder.get_input_embeddings().num_embeddings)
-        self._waiting: deque[None] = deque()  # one for each thread that waits for its pass
         self.sentence_config: SentenceConfig = with_prompts(
             read_sentence_config(folder), spec.prompts if spec.with_prompts else ()
         )
@@ -268,9 +268,7 @@ class LoadedModel:
 
         Raises ModelError where the accelerator has too little memory (kind "memory") or has failed (kind "device").
         """
-        self._waiting.append(None)
-        self.lock.acquire()
-        self._waiting.pop()
+        self._turns.take()
         try:
             # inference_mode is thread-local, so it is entered here and not once at start.
             with failures_in_words(self.device), torch.inference_mode():
@@ -279,7 +277,7 @@ class LoadedModel:
                 yield
         finally:
             self.lock.release()
-            if self._waiting:
+            if self._turns.are_awaited:
                 time.sleep(HANDOVER_SECONDS)
 
     def let_others_in(self) -> None:
@@ -289,9 +287,7 @@ class LoadedModel:
         """
         self.lock.release()
         time.sleep(HANDOVER_SECONDS)
-        self._waiting.append(None)
-        self.lock.acquire()
-        self._waiting.pop()
+        self._turns.take()
 
     def tensors(self, ids: Int64, mask: Int64 | None, segments: Int64 | None) -> dict[str, torch.Tensor]:
         """The encoder's arguments on its device, each int64 [sentence, token]; None is left out."""

@@ -133,6 +133,7 @@ def _install() -> None:
             _lib.pretend_capacity(),
         ),
         "memory_allocated": lambda device=None: used(_index(device)),
+        "memory_reserved": lambda device=None: used(_index(device)),
         "synchronize": lambda device=None: torch.accelerator.synchronize(),
         "empty_cache": lambda: None,
         "is_bf16_supported": lambda including_emulation=True: True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from components.model.embedding import batch_size, embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK
 from components.model.loader import DEVICE_PART, LANE, ModelLoader
 from components.model.store import TraceStore
+from components.operator_settings import CPU_AFTER_FAILURE
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.index.build import build_index
 from dashboard import readiness
@@ -236,6 +238,31 @@ def the_cpu_waits_seldom_for_the_device() -> None:
         assert 0 < waits <= most, (name, waits)
 
 
+def after_a_failure_the_server_goes_on_with_the_cpu_where_that_is_allowed() -> None:
+    queue = Queue({LANE: Lane()})
+    loader = ModelLoader(queue, TraceStore(64 << 20))
+    spec = parse_model(str(folder()))
+    job = loader.request(spec)
+    assert job.finished.wait(60)
+    model = job.result
+    expected = model.trace(TEXTS).hidden_states
+    with model.loaded.lock:
+        model.encoder.get_input_embeddings().weight.data = model.encoder.get_input_embeddings().weight.data[:3]
+    assert refusal(lambda: model.trace(["the cat sat on the bank"])).kind == "device"
+    assert loader.request(spec) is job
+    os.environ[CPU_AFTER_FAILURE.variable] = "1"
+    again = loader.request(spec)
+    assert again.finished.wait(60)
+    assert again.error is None, again.error
+    assert again.result.device.type == "cpu"
+    found = again.result.trace(TEXTS).hidden_states
+    del os.environ[CPU_AFTER_FAILURE.variable]
+    queue.close(5)
+    accelerator.heal()
+    device._lost.clear()
+    assert difference(expected, found) < 1e-5
+
+
 @contextmanager
 def said(name: str, path: Computation) -> Iterator[None]:
     """Within it an error says of which model's path it is."""
@@ -259,4 +286,5 @@ CHECKS = (
     by_the_rules_of_mps_nothing_is_read_too_late_and_nothing_is_float64,
     every_path_says_that_memory_ended_and_works_afterwards,
     a_lost_device_is_not_ready_and_says_so,
+    after_a_failure_the_server_goes_on_with_the_cpu_where_that_is_allowed,
 )

@@ -129,6 +129,9 @@ DEVICE = Setting(
     "the fastest available",
     "where models run: cpu, cuda, cuda:1 or mps",
 )
+CPU_AFTER_FAILURE = Setting(
+    "models", "cpu_after_failure", SWITCH, False, "0", "1: when the GPU has failed, models run on the CPU from then on"
+)
 FREE_MODELS = Setting(
     "models",
     "free_models",
@@ -314,6 +317,7 @@ DEBUG = Setting(
 
 SETTINGS: tuple[Setting[Any], ...] = (
     DEVICE,
+    CPU_AFTER_FAILURE,
     FREE_MODELS,
     BACKEND,
     SERVER_FILES,

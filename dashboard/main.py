@@ -28,7 +28,7 @@ from dashboard.lessons import panel, steps  # noqa: E402
 from dashboard.sharing import panel as session_panel  # noqa: E402
 from dashboard.sharing import walk  # noqa: E402
 from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
-from dashboard.ui.waiting import frame, listing  # noqa: E402
+from dashboard.ui.waiting import frame, listing, turn  # noqa: E402
 
 warm_up.follow_models()
 log = logging.getLogger("dashboard.main")  # the script itself is called __main__
@@ -79,10 +79,11 @@ def main() -> None:
     try:
         if state.is_in_view("corpus", key) or state.is_in_view("training_data", key):
             current.make_ready()
-        if key == (page.url_path or navigation.HOME):
-            page.run()
-        else:  # the address names a view of another page than its path
-            navigation.show(key)
+        with turn.shown():
+            if key == (page.url_path or navigation.HOME):
+                page.run()
+            else:  # the address names a view of another page than its path
+                navigation.show(key)
     except NotReady as problem:
         frame.draw(problem)
         current.offer_demo(problem)

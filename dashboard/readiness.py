@@ -38,7 +38,7 @@ def state() -> State:
     from dashboard import caching
     from dashboard.jobs import warm_up
 
-    if device.lost():  # until the server starts again nothing can be computed
+    if device.lost() and not device.goes_on_with_cpu():  # until the server starts again nothing can be computed
         return "lost"
     if not caching.queue().can_start_threads():
         return "failed"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -66,6 +66,9 @@ from components.sizes import in_words
 log = logging.getLogger(__name__)
 HIDDEN_STATES_ALONE = TraceOptions()
 KEPT_BYTES = 1 << 20  # of the guesses at the masks of many texts that are kept
+_Subject = TypeVar("_Subject")
+_Result = TypeVar("_Result")
+_Arguments = ParamSpec("_Arguments")
 
 
 class Backend:
@@ -119,30 +122,30 @@ class Backend:
         self.embed_options = self.embedder.options
         self.embed_into = self.embedder.stream
         self.embed_with_report = self.embedder.collect
-        self.embed_weighted = self.embedder.embed_weighted
-        self.token_vectors = partial(token_vectors, self.embedder)
-        self.own_token_vectors = partial(own_token_vectors, self.embedder)
-        self.embed_pairs = partial(embed_pairs, self.embedder)
-        self.score_pairs = partial(score_pairs, self.embedder)
-        self.pair_logits = partial(pair_logits, self.embedder)
+        self.embed_weighted = _on_device(Embedder.embed_weighted, self.embedder, self.device)
+        self.token_vectors = _on_device(token_vectors, self.embedder, self.device)
+        self.own_token_vectors = _on_device(own_token_vectors, self.embedder, self.device)
+        self.embed_pairs = _on_device(embed_pairs, self.embedder, self.device)
+        self.score_pairs = _on_device(score_pairs, self.embedder, self.device)
+        self.pair_logits = _on_device(pair_logits, self.embedder, self.device)
         self.pair_labels = partial(label_names, self.embedder)
         # Only of models that were published for them: `splade`, or `late_interaction`, is not None.
         self.splade: Splade | None = loaded.splade
         self.late_interaction: LateInteraction | None = loaded.late_interaction
-        self.sparse_matrix = partial(sparse_matrix, self.embedder)
-        self.sparse_vectors = partial(sparse_vectors, self.embedder)
-        self.expanded_pieces = partial(expanded_pieces, self.embedder)
-        self.multi_vectors = partial(multi_vectors, self.embedder)
+        self.sparse_matrix = _on_device(sparse_matrix, self.embedder, self.device)
+        self.sparse_vectors = _on_device(sparse_vectors, self.embedder, self.device)
+        self.expanded_pieces = _on_device(expanded_pieces, self.embedder, self.device)
+        self.multi_vectors = _on_device(multi_vectors, self.embedder, self.device)
         # What a vector is made of (components.model.contributions).
         self.references = available_references(loaded)
-        self.reference_vectors = partial(reference_vectors, loaded)
-        self.path_products = partial(path_products, loaded)
+        self.reference_vectors = _on_device(reference_vectors, loaded, self.device)
+        self.path_products = _on_device(path_products, loaded, self.device)
         # Passes in which activations are replaced.
-        self.activations = partial(activations, loaded)
-        self.patched_vectors = partial(patched_vectors, loaded)
-        self.patched_logits = partial(patched_logits, loaded)
-        self.gradient_times_input = partial(gradient_times_input, loaded)
-        self.multi_vector_pieces = partial(multi_vector_pieces, self.embedder)
+        self.activations = _on_device(activations, loaded, self.device)
+        self.patched_vectors = _on_device(patched_vectors, loaded, self.device)
+        self.patched_logits = _on_device(patched_logits, loaded, self.device)
+        self.gradient_times_input = _on_device(gradient_times_input, loaded, self.device)
+        self.multi_vector_pieces = _on_device(multi_vector_pieces, self.embedder, self.device)
         self._projection: OutputProjection | None = None
         self._block_norms: BlockNorms | None = None
         self._not_left: str | None = (
@@ -176,7 +179,7 @@ class Backend:
         `make_room(device, nbytes)` is called before the weights go to the device, with the bytes they take there.
         """
         spec = parse_model(model) if isinstance(model, str) else model
-        chosen_device = device.choose_device(device_name)
+        chosen_device = device.with_whole_sums(device.choose_device(device_name))
         files = sources.find_files(spec, progress, is_cancelled)
         encoder, tokenizer = loading.from_pretrained(files.folder, spec.title)
         if files.adapter is not None:
@@ -695,3 +698,16 @@ class Backend:
         return MaskLogits(
             tuple((int(sentence), int(token)) for sentence, token in positions), numpy_of(output.logits[rows, columns])
         )
+
+
+def _on_device(
+    function: Callable[Concatenate[_Subject, _Arguments], _Result], subject: _Subject, target: torch.device
+) -> Callable[_Arguments, _Result]:
+    """A function with its first argument given; a failure of the device, in whatever it does, is said in words."""
+
+    @wraps(function)
+    def call(*given: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
+        with device.failures_in_words(target):
+            return function(subject, *given, **named)
+
+    return call

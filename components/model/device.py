@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,9 +35,38 @@ def on_device(tensors: Sequence[torch.Tensor], device: torch.device) -> list[tor
     The program goes on while the copies are made where that is safe: from pinned memory to CUDA. Elsewhere, and from other
     memory, the device may read what has been released and written again since, with no error and wrong vectors.
     """
-    if device.type == "cuda":
-        return [tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors]
-    return [tensor.to(device) for tensor in tensors]
+    with failures_in_words(device):
+        if rules_of(device) == "cuda":
+            return [tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors]
+        return [tensor.to(device) for tensor in tensors]
+
+
+def with_whole_sums(device: torch.device) -> torch.device:
+    """The device, on which sums of bfloat16 products are float32 from now on, as on a CPU: CUDA may round them in between."""
+    import torch
+
+    if rules_of(device) == "cuda":
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    return device
+
+
+def rules_of(device: torch.device) -> str:
+    """The kind of device whose rules hold: "cpu", "cuda" or "mps"."""
+    return device.type
+
+
+def name_of(device: torch.device) -> str:
+    """What a person calls a device: the name of a GPU, else "cpu" or "mps"."""
+    import torch
+
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def widest(device: torch.device) -> torch.dtype:
+    """The most exact numbers of a device: float64, but float32 of mps."""
+    import torch
+
+    return torch.float32 if rules_of(device) == "mps" else torch.float64
 
 
 @dataclass(frozen=True)
@@ -46,15 +76,19 @@ class Memory:
     process: int
     device_used: int | None
     device_total: int | None
+    device_own: int | None = None  # what of the used this process holds
 
 
 def choose_device(name: str | None = None) -> torch.device:
     """The device to compute on: `name`, else the operator's setting `device`, else the first of cuda, mps and cpu available.
 
-    Raises ModelError (kind "device") for a device that this machine does not have.
+    Without a `name` it is the CPU where `goes_on_with_cpu`. Raises ModelError (kind "device") for a device that this machine
+    does not have.
     """
     import torch
 
+    if not name and goes_on_with_cpu():
+        return torch.device("cpu")
     chosen = (name or operator_settings.DEVICE.chosen() or "").strip().lower()
     has_mps = torch.backends.mps.is_available()
     if not chosen:
@@ -80,10 +114,13 @@ def _why_none(chosen: str) -> str:
         return ""
     if torch.version.cuda is None and torch.version.hip is None:
         return ": the installed PyTorch computes on the CPU only"
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if shown is not None:
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        left = f"{count} of this machine's GPUs" if count else "no GPU that it can use"
+        return f": CUDA_VISIBLE_DEVICES is {shown[:60]!r}, which leaves PyTorch {left}"
     if not torch.cuda.is_available():
-        return (
-            ": PyTorch finds no GPU that it can use (no driver, one that is too old, or CUDA_VISIBLE_DEVICES is empty)"
-        )
+        return ": PyTorch finds no GPU that it can use (no driver, or one that is too old)"
     return ""
 
 
@@ -113,7 +150,15 @@ def failure(problem: BaseException, device: torch.device | None = None, doing: s
             "Use shorter texts, fewer of them, or a smaller model.",
         )
     variable = operator_settings.DEVICE.variable
-    if device is not None and is_lost(device):
+    is_gone = device is not None and is_lost(device)
+    if is_gone and goes_on_with_cpu():
+        return ModelError(
+            "device",
+            f"{name} has failed: {said}.",
+            "From now on models run on the CPU, where they take longer.",
+            "Try it again: the model is read once more.",
+        )
+    if is_gone:
         return ModelError(
             "device",
             f"{name} has failed: {said}.",
@@ -128,6 +173,18 @@ def failure(problem: BaseException, device: torch.device | None = None, doing: s
     )
 
 
+@contextmanager
+def failures_in_words(device: torch.device) -> Iterator[None]:
+    """Within it, a failure of an accelerator becomes the ModelError that `failure` gives."""
+    try:
+        yield
+    except RuntimeError as problem:
+        failed = failure(problem, device)
+        if failed is None:
+            raise
+        raise failed from problem
+
+
 def _is_short(problem: BaseException) -> bool:
     """Whether memory was not enough: of the allocator, of a library of the device, or of the CPU."""
     return type(problem).__name__ == "OutOfMemoryError" or any(words in first_line(problem) for words in _TOO_LITTLE)
@@ -139,21 +196,33 @@ def _free(device: torch.device | None) -> str:
     if found is None or found.device_total is None or found.device_used is None:
         return ""
     free = max(0, found.device_total - found.device_used)
-    return f" ({in_words(free, binary=True)} of {in_words(found.device_total, binary=True)} are free)"
+    of_all = f"{in_words(free, binary=True)} of {in_words(found.device_total, binary=True)} are free"
+    return f" ({of_all}; this program holds {in_words(found.device_own or 0, binary=True)})"
 
 
 def is_lost(device: torch.device) -> bool:
     """Whether an accelerator computes nothing any more, not even one number; found out by trying, after it failed."""
     import torch
 
-    if str(device) not in _lost and device.type != "cpu":
+    name = _in_lost(device)
+    if name not in _lost and device.type != "cpu":
         try:
             if float(torch.ones(1, device=device).add(1).sum()) != 2:
-                _lost.add(str(device))
+                _lost.add(name)
         except RuntimeError as problem:
             if not _is_short(problem):
-                _lost.add(str(device))
-    return str(device) in _lost
+                _lost.add(name)
+    return name in _lost
+
+
+def _in_lost(device: torch.device) -> str:
+    """A device's name among the lost ones: "cuda" alone is the first one."""
+    return f"cuda:{device.index or 0}" if device.type == "cuda" else device.type
+
+
+def goes_on_with_cpu() -> bool:
+    """Whether an accelerator has failed, and the operator has allowed that models run on the CPU from then on."""
+    return bool(_lost) and operator_settings.CPU_AFTER_FAILURE.value()
 
 
 def lost() -> tuple[str, ...]:
@@ -163,15 +232,15 @@ def lost() -> tuple[str, ...]:
 
 def memory(device: torch.device) -> Memory:
     """The memory in use now, and the total."""
-    used = total = None
-    if device.type == "cuda" and str(device) not in _lost:
+    used = total = own = None
+    if device.type == "cuda" and _in_lost(device) not in _lost:
         import torch
 
         with suppress(RuntimeError):  # of a device that has just failed the question fails too
             free, total = torch.cuda.mem_get_info(device)
-            used = total - free
+            used, own = total - free, torch.cuda.memory_reserved(device)
     process = psutil.Process().memory_info().rss
-    return Memory(process, used, total)
+    return Memory(process, used, total, own)
 
 
 @cache

@@ -25,6 +25,7 @@ import numpy as np
 import torch
 
 from components.arrays import Float32, Float64
+from components.model.device import widest
 from components.model.files.allowed import ACTIVATIONS, POOLING_MODES
 from components.model.files.published import PublishedModule, is_inside, is_within
 from components.model.files.static_files import MODULE
@@ -163,7 +164,7 @@ class PublishedHead:
             used = [(share, each) for share, each in zip(self.layer_shares, every, strict=True) if share]
             state = torch.stack([share * each.float() for share, each in used]).sum(dim=0)
         if len(self.token_layers):
-            state = self._on(state.device)[1](state.to(_wide(state.device))).float()
+            state = self._on(state.device)[1](state.to(widest(state.device))).float()
         return state
 
     def pool(self, states: torch.Tensor, keep: torch.Tensor, first: torch.Tensor | None = None) -> torch.Tensor:
@@ -186,7 +187,7 @@ class PublishedHead:
 
     def own(self, pooled: torch.Tensor) -> torch.Tensor:
         """Pooled vectors [.., pooled] to the model's own, float32 [.., size], on their device. It can be differentiated."""
-        result: torch.Tensor = self._on(pooled.device)[0](pooled.to(_wide(pooled.device)))
+        result: torch.Tensor = self._on(pooled.device)[0](pooled.to(widest(pooled.device)))
         return result.float()
 
     def vectors(
@@ -207,18 +208,15 @@ class PublishedHead:
         if device.type == "cpu":
             return self.layers, self.token_layers
         if device not in self._copies:
-            self._copies[device] = tuple(
-                copy.deepcopy(part).to(device, _wide(device)) for part in (self.layers, self.token_layers)
-            )
+            with torch.inference_mode(False):  # a copy that is made in it could not be differentiated later
+                self._copies[device] = tuple(
+                    copy.deepcopy(part).to(device, widest(device)) for part in (self.layers, self.token_layers)
+                )
         return self._copies[device]
 
     @cached_property
     def _copies(self) -> dict[torch.device, Any]:
         return {}
-
-
-def _wide(device: torch.device) -> torch.dtype:
-    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def _counted(keep: torch.Tensor, first: torch.Tensor) -> torch.Tensor:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,12 +22,13 @@ import torch
 from components import counters
 from components.arrays import Float32, Int64
 from components.errors import ModelError
+from components.jobs.turns import Turns
 from components.model import loading
 from components.model.architecture.modules import EncoderModules
 from components.model.architecture.record import facts_of, modules_of
 from components.model.architecture.structure import Offer, Structure
 from components.model.catalog import ModelFacts, ModelSpec
-from components.model.device import failure
+from components.model.device import failures_in_words
 from components.model.files import hub
 from components.model.files.checked_copy import TOKENIZER, left_out, read_tokenizer
 from components.model.files.decisions import CONFIG, MODULES
@@ -96,10 +96,10 @@ class LoadedModel:
         self.revision = revision
         self.device: torch.device = next(encoder.parameters()).device
         self.lock = threading.RLock()  # hooks placed on a shared model fire for everybody's passes
+        self._turns = Turns(self.lock)
         # Held while a head is built, which waits for other models that are being built: passes need not wait with it.
         self._building_head = threading.Lock()
         rows = int(encoder.get_input_embeddings().num_embeddings)
-        self._waiting: deque[None] = deque()  # one for each thread that waits for its pass
         self.sentence_config: SentenceConfig = with_prompts(
             read_sentence_config(folder), spec.prompts if spec.with_prompts else ()
         )
@@ -268,23 +268,16 @@ class LoadedModel:
 
         Raises ModelError where the accelerator has too little memory (kind "memory") or has failed (kind "device").
         """
-        self._waiting.append(None)
-        self.lock.acquire()
-        self._waiting.pop()
+        self._turns.take()
         try:
             # inference_mode is thread-local, so it is entered here and not once at start.
-            with torch.inference_mode():
+            with failures_in_words(self.device), torch.inference_mode():
                 self.forward_passes += 1
                 counters.forward_passes.add()
                 yield
-        except RuntimeError as problem:
-            failed = failure(problem, self.device)
-            if failed is None:
-                raise
-            raise failed from problem
         finally:
             self.lock.release()
-            if self._waiting:
+            if self._turns.are_awaited:
                 time.sleep(HANDOVER_SECONDS)
 
     def let_others_in(self) -> None:
@@ -294,14 +287,15 @@ class LoadedModel:
         """
         self.lock.release()
         time.sleep(HANDOVER_SECONDS)
-        self._waiting.append(None)
-        self.lock.acquire()
-        self._waiting.pop()
+        self._turns.take()
 
     def tensors(self, ids: Int64, mask: Int64 | None, segments: Int64 | None) -> dict[str, torch.Tensor]:
         """The encoder's arguments on its device, each int64 [sentence, token]; None is left out."""
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
-        return {name: torch.from_numpy(array).to(self.device) for name, array in inputs.items() if array is not None}
+        with failures_in_words(self.device):
+            return {
+                name: torch.from_numpy(array).to(self.device) for name, array in inputs.items() if array is not None
+            }
 
     def eager(self) -> Any:
         """The encoder with eager attention, on the same tensors; created when first needed."""

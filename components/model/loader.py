@@ -71,7 +71,7 @@ class ModelLoader:
             keep=capacity,
             keep_bytes=self.max_bytes,
             retry_seconds=RETRY_SECONDS,
-            is_stale=self._is_saved_anew,
+            is_stale=lambda job: self._is_saved_anew(job) or self._is_to_move(job),
         )
 
     def request(self, spec: ModelSpec, person: Hashable = None) -> Job:
@@ -143,6 +143,10 @@ class ModelLoader:
         job = self.jobs.find(key)
         if job is not None:
             self.jobs.forget(job, person)
+
+    def _is_to_move(self, job: Job) -> bool:
+        """Whether a model is on a device that has failed, and is to be read again for the CPU."""
+        return device.goes_on_with_cpu() and device.is_lost(job.result.device)
 
     def _is_saved_anew(self, job: Job) -> bool:
         spec = spec_of(str(job.key))

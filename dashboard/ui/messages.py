@@ -60,7 +60,13 @@ def notices(page: str | None = None) -> None:
 
 def lost_device() -> None:
     """Say that the server's accelerator computes nothing any more, where that is so."""
-    if device.lost():
+    if device.goes_on_with_cpu():
+        st.warning(
+            f"**This server's GPU ({', '.join(device.lost())}) has failed.** Models run on the CPU until the server is started "
+            "again: the numbers are the same, but everything takes longer. Tell whoever runs it.",
+            icon=":material/memory:",
+        )
+    elif device.lost():
         st.error(
             f"**This server's GPU ({', '.join(device.lost())}) has failed.** What needs the model cannot be computed until the "
             "server is started again. Tell whoever runs it.",

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from components import operator_settings
 from components.jobs import Jobs, Lane, Queue
 from components.model import device
 from dashboard import caching, readiness
@@ -58,3 +59,8 @@ def test_a_server_whose_gpu_is_lost_is_not_ready_and_its_pages_say_so(
         "**This server's GPU (cuda:0) has failed.** What needs the model cannot be computed until the server is started "
         "again. Tell whoever runs it."
     ]
+    monkeypatch.setenv(operator_settings.CPU_AFTER_FAILURE.variable, "1")
+    assert readiness.state() != "lost"
+    page = open_page("about")
+    assert not page.error
+    assert "Models run on the CPU until the server is started again" in page.warning[0].value

@@ -10,6 +10,7 @@ What it finds, as a real GPU would:
 - memory that ends (`set_capacity`): torch.OutOfMemoryError; memory that is not given back (`used`);
 - a number out of range in a look-up: "device-side assert", and from then on every operator fails, until `heal()`;
 - with `late_copies(True)`: a non-blocking copy to the CPU that is read before anybody synchronised (it arrives only then);
+- with `as_mps(True)`: float64, and a non-blocking copy to the device whose source is released before it is read;
 - how often the CPU waits for the device (`waits`): copies to and fro, .item(), masks.
 
 What it cannot: speed; kernels' own rounding, TF32, bfloat16 sums; which attention kernel is taken; the order of several streams
@@ -97,6 +98,11 @@ def late_copies(on: bool) -> None:
     _lib.pretend_options(0, int(on))
 
 
+def as_mps(on: bool) -> None:
+    """Whether the device has no float64, and reads the source of a non-blocking copy only later, as mps does."""
+    _lib.pretend_options(int(on), 0)
+
+
 def _index(device: object = None) -> int:
     given = device if isinstance(device, int) or device is None else torch.device(str(device)).index
     return int(_lib.pretend_current()) if given is None else int(given)
@@ -127,6 +133,7 @@ def _install() -> None:
             _lib.pretend_capacity(),
         ),
         "memory_allocated": lambda device=None: used(_index(device)),
+        "memory_reserved": lambda device=None: used(_index(device)),
         "synchronize": lambda device=None: torch.accelerator.synchronize(),
         "empty_cache": lambda: None,
         "is_bf16_supported": lambda including_emulation=True: True,

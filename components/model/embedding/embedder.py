@@ -8,7 +8,7 @@ except in bfloat16 on chips with AMX; and pooling inside the batch, so that no h
 
 Sentences are processed in blocks and sorted within a block: memory stays bounded, and a caller that stores the blocks
 can continue after the last complete one. The model's lock is held for one batch at a time (about 0.1 s), so that pages
-opened in the meantime wait no longer than that.
+opened in the meantime wait no longer than that (components.model.embedding.batch_size).
 
 What it does not give: token vectors (components.model.embedding.token_vectors), and results that are equal to the last
 bit: padding and the order of additions change float32 results by about 1e-6.
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,10 +31,11 @@ from components.arrays import Float32, Int64
 from components.errors import InputError, ModelError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.model import loading
-from components.model.device import on_device
+from components.model.device import failures_in_words, name_of, on_device, rules_of
 from components.model.elsewhere import Elsewhere
 from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
+from components.model.embedding.batch_size import CPU_TOKENS, measured_tokens
 from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions, EmbedReport, Precision, Resolved
 from components.model.files.sentence_config import Role, length_for, prompt_for
 from components.model.head import PublishedHead
@@ -43,9 +45,8 @@ Sink = Callable[[Int64, Float32], None]
 _Forward = Callable[[Sequence[Sequence[int]], EmbedOptions], Float32]
 Item = TypeVar("Item")  # what a batch consists of: the ids of a sentence, for example
 
-CPU_TOKENS = 3072  # per batch: large enough for the chip's matrix units, small enough for its caches
-GPU_TOKENS = 65_536
 BATCHES_TO_GROW = 8  # that fit, until batches become larger again after memory ran out
+TRIAL_WIDTH = 64  # tokens of a text with which the size of batches is measured
 TEXTS_PER_PIECE = 256  # that another process computes at once: progress and Stop come between two pieces
 BULK_TOKENS = 1024  # batches of at least this size use a packed copy of the model's weights
 SHORT_WIDTH = 96  # tokens: up to this length plain matrix products are faster on most CPUs than the fused attention
@@ -63,9 +64,10 @@ class Embedder:
     def __init__(self, model: LoadedModel) -> None:
         self.model = model
         self._modules: dict[tuple[Resolved, bool, bool], Any] = {}  # by precision, packed, short
-        self._most_tokens = GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS
+        self._most_tokens = CPU_TOKENS  # of a batch; measured on other devices, at the first bulk work
         self._token_budget = self._most_tokens  # smaller for a while after memory ran out
         self._batches_since = 0  # batches that fitted since then
+        self._measured: dict[Resolved, int] = {}  # tokens of a batch by precision, on another device than a CPU
         self.elsewhere: Elsewhere | None = None  # another process that computes, where there is one
 
     def options(
@@ -171,7 +173,9 @@ class Embedder:
             ids, was_truncated = self.model.tokenization.encode_many(block, options.max_length, is_cancelled)
             truncated += sum(was_truncated)
             lengths = [len(row) for row in ids]
-            for rows, vectors in self.in_batches(ids, lengths, vectors_of, token_budget, is_cancelled):
+            for rows, vectors in self.in_batches(
+                ids, lengths, vectors_of, token_budget, is_cancelled, options.precision
+            ):
                 sink(rows + start, vectors)
                 done += len(rows)
                 tokens += sum(lengths[row] for row in rows)
@@ -233,11 +237,15 @@ class Embedder:
         forward: Callable[[Sequence[Item]], Float32],
         token_budget: int | None = None,
         is_cancelled: IsCancelled = lambda: False,
+        precision: Resolved = "float32",
     ) -> Iterator[tuple[Int64, Float32]]:
         """Rows of `items` in batches of similar length (in tokens), each with what `forward` computes for these items.
 
-        Raises Cancelled if `is_cancelled()` is true before a batch, ModelError for a result that is not finite.
+        `precision` is that of `forward`, on which the size of a batch depends without a `token_budget`. Raises Cancelled if
+        `is_cancelled()` is true before a batch, ModelError for a result that is not finite.
         """
+        if token_budget is None and rules_of(self.model.device) != "cpu" and sum(lengths) > CPU_TOKENS:
+            self._measure_batches(precision)
         for rows in self._batches(lengths, token_budget):
             for part, result in self._run(rows, items, is_cancelled, forward):
                 if not np.isfinite(result).all():
@@ -278,9 +286,10 @@ class Embedder:
             raise Cancelled
         result = None
         try:
-            result = forward([items[row] for row in rows])
-        except (torch.OutOfMemoryError, ModelError) as problem:
-            if len(rows) == 1 or (isinstance(problem, ModelError) and problem.kind != "memory"):
+            with failures_in_words(self.model.device):
+                result = forward([items[row] for row in rows])
+        except ModelError as problem:
+            if len(rows) == 1 or problem.kind != "memory":
                 raise
         if result is not None:
             self._fitted()
@@ -296,6 +305,34 @@ class Embedder:
         half = len(rows) // 2
         for part in (rows[:half], rows[half:]):
             yield from self._run(part, items, is_cancelled, forward)
+
+    def _measure_batches(self, precision: Resolved) -> None:
+        """Before bulk work on another device than a CPU: how large batches are there, measured once for each precision."""
+        model = self.model
+        if precision not in self._measured:
+            plain = EmbedOptions((model.facts.layers,), model.poolings[:1], model.tokenization.max_length, precision)
+            self._measured[precision] = measured_tokens(
+                name_of(model.device), f"{model.spec.key} {model.revision}", precision, partial(self._seconds, plain)
+            )
+        if self._measured[precision] != self._most_tokens:
+            self._most_tokens = self._token_budget = self._measured[precision]
+
+    def _seconds(self, options: EmbedOptions, tokens: int) -> float:
+        """How long a batch of so many tokens takes, at its second time: at the first kernels are chosen."""
+        width = min(TRIAL_WIDTH, options.max_length)
+        ids = [[token % self.model.facts.vocabulary_size for token in range(width)]] * max(1, tokens // width)
+        for _ in range(2):
+            started = time.perf_counter()
+            with failures_in_words(self.model.device):
+                self._forward(ids, options)
+            seconds = time.perf_counter() - started
+        return seconds
+
+    def computed_on(self) -> dict[str, str | int]:
+        """The device's name and the tokens of a batch, where that was measured; else empty."""
+        if not self._measured:
+            return {}
+        return {"device": name_of(self.model.device), "tokens_per_batch": self._most_tokens}
 
     def _fitted(self) -> None:
         """After some batches that fitted, batches are larger again: a shortage may have been another program's."""

@@ -110,7 +110,7 @@ def pair_logits(
         pairs = model.tokenization.encode_pairs(queries[block], documents[block], length, truncation, is_cancelled)
         lengths = [len(ids) for ids, _ in pairs]
         for rows, logits in embedder.in_batches(
-            pairs, lengths, partial(_logits, embedder, resolved), token_budget, is_cancelled
+            pairs, lengths, partial(_logits, embedder, resolved), token_budget, is_cancelled, resolved
         ):
             scores[rows + start] = logits
             done += len(rows)

@@ -61,7 +61,12 @@ def embed_pairs(
         )
         lengths = [len(ids) for ids, _ in pairs]
         for rows, vectors in embedder.in_batches(
-            pairs, lengths, lambda batch: _vectors(embedder, batch, options), token_budget, is_cancelled
+            pairs,
+            lengths,
+            lambda batch: _vectors(embedder, batch, options),
+            token_budget,
+            is_cancelled,
+            options.precision,
         ):
             result[:, :, rows + start] = vectors
             done += len(rows)

@@ -23,6 +23,7 @@ from components.arrays import Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import loading
 from components.model.architecture.record import modules_of, replaced
+from components.model.device import failures_in_words
 from components.model.guesses.masks import check_hidden, typed_masks
 from components.model.guesses.record import LayerGuesses, Surprises
 from components.model.guesses.vocabulary import Kept, kept
@@ -282,7 +283,7 @@ class _Head:
         self._model, self._module = model, module
         self._encoder = getattr(module, module.base_model_prefix)
         dim = model.facts.hidden_size
-        with torch.inference_mode():
+        with failures_in_words(model.device), torch.inference_mode():
             self.pieces = int(self.scores(torch.zeros((1, dim), device=model.device)).shape[1])
         self.rows_at_once = max(1, SCORES // self.pieces)
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from components.arrays import Float64, Int64
+from components.model.device import widest
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +37,7 @@ def kept(logits: torch.Tensor, k: int, asked: Int64) -> Kept:
     best = _best(logits, min(k, logits.shape[1]))
     top = logits.amax(dim=-1, keepdim=True)
     # Summed in float64, where the device has it: thousands of small numbers.
-    precision = torch.float32 if logits.device.type == "mps" else torch.float64
-    total = _numpy(torch.exp(logits - top).sum(dim=-1, dtype=precision))[:, None]
+    total = _numpy(torch.exp(logits - top).sum(dim=-1, dtype=widest(logits.device)))[:, None]
     highest = _numpy(top)
 
     def log_probability(scores: torch.Tensor) -> Float64:

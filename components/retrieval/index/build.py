@@ -159,7 +159,13 @@ def built(
             raise
         vectors = UnfinishedVectors(part, info, sentences_per_block)
         embed(backend, corpus.texts, vectors, progress, is_cancelled)
-        info = replace(info, tokens=vectors.tokens, truncated=vectors.truncated, versions=versions())
+        info = replace(
+            info,
+            tokens=vectors.tokens,
+            truncated=vectors.truncated,
+            versions=versions(),
+            computed_on=vectors.computed_on,
+        )
         del vectors  # Windows moves no folder while its files are mapped into memory
         index_folder.write_manifest(part, info, leave_out=(JOB, DONE))
         part.rename(folder)

@@ -65,6 +65,8 @@ class IndexInfo:
     columns: tuple[str, ...] = ()
     columns_hash: str = ""  # of their names and contents
     versions: Mapping[str, str] = field(default_factory=dict)
+    # The device's name and the tokens of a batch, which only change rounding; empty where batches have a fixed size.
+    computed_on: Mapping[str, str | int] = field(default_factory=dict)
 
     @property
     def identity(self) -> str:
@@ -228,6 +230,7 @@ def _info(content: Mapping[str, Any]) -> IndexInfo:
         columns=tuple(map(str, content["columns"])),
         columns_hash=str(content["columns_hash"]),
         versions=dict(content["versions"]),
+        computed_on=dict(content.get("computed_on", {})),
     )
 
 

@@ -46,6 +46,7 @@ class UnfinishedVectors:
         Raises OSError for files that are not those of this index.
         """
         self.info, self.sentences_per_block = info, sentences_per_block
+        self.computed_on: dict[str, str | int] = {}
         self._record = folder / DONE
         record = read_json(self._record)
         # The blocks before `_first` are all complete, and counted together; the others that are come by themselves.
@@ -158,3 +159,4 @@ def embed_here(
             is_cancelled=is_cancelled,
         )
         vectors.finish(block, report.tokens, report.truncated)
+    vectors.computed_on = backend.embedder.computed_on()

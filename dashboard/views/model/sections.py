@@ -14,6 +14,7 @@ from components import numbers
 from components.analysis import layer_zero as parts_analysis
 from components.charts import bars
 from components.model.catalog import CATALOG, GROUPS, ModelSpec
+from components.model.device import memory, name_of
 from components.model.files import hub
 from components.sizes import in_words
 from components.snippets import tokens as snippets
@@ -21,6 +22,8 @@ from dashboard import caching
 from dashboard.ui import controls, figures, wording
 
 if TYPE_CHECKING:
+    import torch
+
     from components.model.architecture.structure import Structure
     from components.model.backend import Backend
     from components.model.trace import Trace
@@ -150,9 +153,24 @@ def provenance(backend: Backend) -> None:
         "Masked-LM head": _head_in_words(backend.spec),
         "Pooler": "yes" if backend.has_pooler else "none in this model's weights",
         "Memory of the weights": f"{in_words(4 * backend.facts.parameters, binary=True)} in {backend.precision}",
-        "Runs on": str(backend.device),
+        **_device_in_words(backend.device),
     }
     figures.plain_table(pd.DataFrame({"": rows.keys(), "value": rows.values()}), hide_header=True)
+
+
+def _device_in_words(device: torch.device) -> dict[str, str]:
+    """What the model runs on; of a device with a memory of its own also how much of it is in use and free."""
+    used = memory(device)
+    if used.device_used is None or used.device_total is None:
+        return {"Runs on": str(device)}
+    whole, taken, own = (
+        in_words(part, binary=True) for part in (used.device_total, used.device_used, used.device_own or 0)
+    )
+    free = in_words(max(0, used.device_total - used.device_used), binary=True)
+    return {
+        "Runs on": f"{device} ({name_of(device)})",
+        "Memory of the device": f"{taken} of {whole} in use, {own} of it by this server; {free} free",
+    }
 
 
 def _head_in_words(spec: ModelSpec) -> str:

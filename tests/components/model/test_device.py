@@ -13,7 +13,7 @@ from components.model import device
 from components.model.backend import Backend
 from components.model.device import choose_device, failure, memory, on_device
 from components.model.loaded import LoadedModel
-from components.operator_settings import DEVICE
+from components.operator_settings import CPU_AFTER_FAILURE, DEVICE
 from tests.support.places import ROOT
 
 
@@ -199,10 +199,46 @@ def test_a_lost_device_is_remembered_and_asked_nothing(monkeypatch):
     assert memory(gone).device_used is None
 
 
+def test_after_a_failure_models_run_on_the_cpu_where_the_operator_allows_it(monkeypatch, two_gpus):
+    monkeypatch.setattr(device, "_lost", set())
+    monkeypatch.setenv(CPU_AFTER_FAILURE.variable, "1")
+    assert choose_device() == torch.device("cuda")
+    monkeypatch.setattr(torch, "ones", lambda *size, device: (_ for _ in ()).throw(RuntimeError("CUDA error: gone")))
+    found = failure(torch.AcceleratorError("CUDA error: gone"), torch.device("cuda"))
+    assert "From now on models run on the CPU" in str(found)
+    assert device.lost() == ("cuda:0",)
+    assert choose_device() == torch.device("cpu")
+    assert choose_device("cuda:1") == torch.device("cuda:1")  # who names one gets it
+    monkeypatch.setenv(CPU_AFTER_FAILURE.variable, "0")
+    assert choose_device() == torch.device("cuda")
+
+
 def test_why_there_is_no_cuda_device_is_said(only_a_cpu, monkeypatch):
     monkeypatch.setattr(torch.version, "cuda", None)
     with pytest.raises(ModelError, match="computes on the CPU only"):
         choose_device("cuda")
     monkeypatch.setattr(torch.version, "cuda", "12.8")
-    with pytest.raises(ModelError, match="no driver, one that is too old"):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    with pytest.raises(ModelError, match="no driver, or one that is too old"):
         choose_device("cuda:0")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(ModelError, match="CUDA_VISIBLE_DEVICES is '', which leaves PyTorch no GPU that it can use"):
+        choose_device("cuda:0")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    with pytest.raises(ModelError, match="CUDA_VISIBLE_DEVICES is '3', which leaves PyTorch 1 of this machine's GPUs"):
+        choose_device("cuda:1")
+
+
+def test_sums_of_bfloat16_products_are_whole_on_cuda(monkeypatch):
+    flags = torch.backends.cuda.matmul
+    before = flags.allow_bf16_reduced_precision_reduction
+    try:
+        flags.allow_bf16_reduced_precision_reduction = True
+        device.with_whole_sums(torch.device("cpu"))
+        assert flags.allow_bf16_reduced_precision_reduction is True
+        assert device.with_whole_sums(torch.device("cuda:1")) == torch.device("cuda:1")
+        assert flags.allow_bf16_reduced_precision_reduction is False
+    finally:
+        flags.allow_bf16_reduced_precision_reduction = before

@@ -140,7 +140,7 @@ def test_passes_that_go_in_between_the_blocks_look_everywhere(own):
         done.append(counts)
         if len(done) == 1:
             thread.start()
-            while not own.loaded._waiting:  # it has come to the lock
+            while not own.loaded._turns.are_awaited:  # it has come to the lock
                 time.sleep(0.001)
 
     again = feed_forward.feed_forward(own.loaded, expected.sentence, range(3), progress, only_left=True)

@@ -111,7 +111,7 @@ def test_short_texts_go_in_between_the_blocks_and_change_nothing(backend):
         done.append(counts)
         if len(done) == 1:
             thread.start()
-            while not backend.loaded._waiting:  # it has come to the lock
+            while not backend.loaded._turns.are_awaited:  # it has come to the lock
                 time.sleep(0.001)
 
     found = feed_forward.feed_forward(backend.loaded, whole.sentence, range(3), progress)

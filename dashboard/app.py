@@ -12,6 +12,7 @@ its own address, while all sessions wait. So requests are checked here, before S
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import sys
 import time
@@ -70,6 +71,7 @@ MOST_RECEIVED_BYTES = 2 * MOST_MESSAGE_BYTES  # of a message: one that is larger
 MOST_ADDRESS_CHARACTERS, MOST_ADDRESS_KEYS = 64_000, 1_000
 TOO_LONG = "This link is too long.\n"
 MINUTE, HOUR = 60.0, 3_600.0  # seconds
+SHORT_TURN = 0.0005  # seconds for which a thread may go on while others wait; Python's own default is ten times as long
 FRAMING_BYTES = 16 << 10  # of a request with a file that are not the file's own: its name, its type, the boundaries
 
 
@@ -403,7 +405,14 @@ async def started(_: Any) -> AsyncIterator[None]:
 
 
 def _import_first_page() -> None:
-    """Import what draws the first page, while the browser still loads its own code."""
+    """Import what draws the first page, while the browser still loads its own code.
+
+    The server sends that code meanwhile: it must get its turn often. And full collections would visit, over and over, what
+    stays for ever.
+    """
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(SHORT_TURN)
+    gc.disable()
     try:
         from dashboard import main  # noqa: F401 - here: the server answers before it is loaded
         from dashboard.declared import table
@@ -411,6 +420,9 @@ def _import_first_page() -> None:
         resolve_name(table.VIEWS["home"].draw)
     except Exception:  # the page will raise it again, for whoever opens it
         log.warning("the first page could not be imported", exc_info=True)
+    finally:
+        gc.enable()
+        sys.setswitchinterval(interval)
 
 
 async def _drop_old_uploads() -> None:

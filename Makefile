@@ -2,6 +2,8 @@
 PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8501
+# Where a machine without an NVIDIA driver looks for PyTorch first, since that of PyPI includes CUDA; nothing: nowhere.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 VENV := .venv
 BIN := $(VENV)/bin
 # Stamps carry the time of the last install: it happens again only when the requirements change.
@@ -92,15 +94,15 @@ browser: $(TEST_READY)
 
 $(VENV)/bin/pip:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	@echo "==> Making the environment $(VENV) …"
 	$(PYTHON) -m venv $(VENV)
 
 $(RUN_READY): requirements.txt | $(VENV)/bin/pip
-	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt
-	$(BIN)/python -c 'from components.analysis.maps import numba_work; numba_work.compile_umap()'  # once a machine, 20 s
+	$(BIN)/python install.py requirements.txt --torch-index "$(TORCH_INDEX)" --then components.analysis.maps.numba_work:compile_umap
 	touch $@
 
 $(TEST_READY): tests/requirements.txt requirements-scale.txt $(RUN_READY)
-	$(BIN)/python -m pip install --disable-pip-version-check -r tests/requirements.txt
+	$(BIN)/python install.py tests/requirements.txt
 	touch $@
 
 screenshots: $(TEST_READY) browser

@@ -12,6 +12,7 @@ its own address, while all sessions wait. So requests are checked here, before S
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import sys
 import time
@@ -20,6 +21,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import chain, repeat
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 # As in main.py: Streamlit puts the folder of this file on sys.path, not the project's root.
@@ -36,7 +38,8 @@ from starlette.exceptions import HTTPException  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 from starlette.responses import PlainTextResponse, RedirectResponse  # noqa: E402
 from starlette.types import ASGIApp, Message, Receive, Scope, Send  # noqa: E402
-from streamlit import runtime  # noqa: E402
+from streamlit import delta_generator, runtime  # noqa: E402
+from streamlit.components.v2.bidi_component import serialization  # noqa: E402
 from streamlit.proto.BackMsg_pb2 import BackMsg  # noqa: E402
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager  # noqa: E402
 from streamlit.runtime.state.session_state import Serialized, Value, WStates  # noqa: E402
@@ -68,6 +71,7 @@ MOST_RECEIVED_BYTES = 2 * MOST_MESSAGE_BYTES  # of a message: one that is larger
 MOST_ADDRESS_CHARACTERS, MOST_ADDRESS_KEYS = 64_000, 1_000
 TOO_LONG = "This link is too long.\n"
 MINUTE, HOUR = 60.0, 3_600.0  # seconds
+SHORT_TURN = 0.0005  # seconds for which a thread may go on while others wait; Python's own default is ten times as long
 FRAMING_BYTES = 16 << 10  # of a request with a file that are not the file's own: its name, its type, the boundaries
 
 
@@ -219,6 +223,11 @@ def _value_or_default(values: WStates, widget: str) -> Any:
 
 
 WStates.__getitem__ = _value_or_default  # type: ignore[method-assign]
+# Else the first element that is drawn has Streamlit look up the files of all loaded modules, to find out whether it runs in a
+# notebook: a quarter of the first page's time.
+delta_generator._use_warning_has_been_displayed = True
+# Of each part of a component's data Streamlit asks pandas whether it is a table. Ours get none, and wait for no import.
+serialization.is_dataframe_like = lambda obj: False
 # What is larger is not even received: Streamlit lets each connection fill 200 MB, since it has one limit for what it sends and
 # what it gets. The server's configuration is made before this module is read, and asked for each connection.
 uvicorn.Config.ws_max_size = property(lambda _: MOST_RECEIVED_BYTES, lambda _, value: None)  # type: ignore[assignment]
@@ -241,6 +250,16 @@ def _with_headers(send: Send) -> Send:
 SERVER_OF_PAGES = "<script>window.__streamlit = {BACKEND_BASE_URL: new URL('.', window.location.href).href}</script>"
 
 
+# Streamlit's own code for what Start draws: the browser has it before the first element says that it is needed.
+EARLY = ("BidiComponent", "serialization", "recordbatch", "Selectbox", "Button", "FileUploader", "Html", "purify.es")
+
+
+def early_scripts() -> list[str]:
+    """The names of the files of EARLY in the installed Streamlit."""
+    folder = Path(st.__file__).parent / "static" / "static" / "js"
+    return sorted(path.name for name in EARLY for path in folder.glob(f"{name}.*.js"))
+
+
 class StyledPage:
     """Puts our style sheet into the page that a browser loads first, and says in it where the server is.
 
@@ -252,7 +271,8 @@ class StyledPage:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         style = (ASSETS / "web" / "style.css").read_text(encoding="utf-8")
-        self._begin = f"<body>{SERVER_OF_PAGES}<style>{style}</style>".encode()
+        early = "".join(f'<link rel="modulepreload" href="./static/js/{name}">' for name in early_scripts())
+        self._begin = f"<body>{SERVER_OF_PAGES}{early}<style>{style}</style>".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] == "http" else {}
@@ -294,7 +314,7 @@ class StyledPage:
 
 def _corrected(path: str, query: bytes) -> str:
     """Where an address leads that names a view of another page, or is of an older form; empty where it is right."""
-    if not query and path == "/":
+    if not query and not path:
         return ""
     from dashboard.declared import addresses  # here: the server answers before it is loaded
 
@@ -377,10 +397,32 @@ async def started(_: Any) -> AsyncIterator[None]:
     garbage.keep_collections_short()
     for line in operator_settings.unknown_variables():
         log.warning(line)
-    task = asyncio.create_task(_drop_old_uploads())
+    tasks = [asyncio.create_task(_drop_old_uploads()), asyncio.create_task(run_in_threadpool(_import_first_page))]
     yield
-    task.cancel()
+    for task in tasks:
+        task.cancel()
     readiness.end_work()
+
+
+def _import_first_page() -> None:
+    """Import what draws the first page, while the browser still loads its own code.
+
+    The server sends that code meanwhile: it must get its turn often. And full collections would visit, over and over, what
+    stays for ever.
+    """
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(SHORT_TURN)
+    gc.disable()
+    try:
+        from dashboard import main  # noqa: F401 - here: the server answers before it is loaded
+        from dashboard.declared import table
+
+        resolve_name(table.VIEWS["home"].draw)
+    except Exception:  # the page will raise it again, for whoever opens it
+        log.warning("the first page could not be imported", exc_info=True)
+    finally:
+        gc.enable()
+        sys.setswitchinterval(interval)
 
 
 async def _drop_old_uploads() -> None:

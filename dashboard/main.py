@@ -17,11 +17,11 @@ import streamlit as st  # noqa: E402
 from streamlit.errors import Error  # noqa: E402
 from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
 
-from components.model.catalog import spec_of  # noqa: E402
 from components.operator_settings import LOGIN  # noqa: E402
-from dashboard import access, caching, navigation, ready_made, state  # noqa: E402
+from dashboard import access, navigation, ready_made, state  # noqa: E402
 from dashboard.corpora import bar as corpus_bar  # noqa: E402
 from dashboard.corpora import current  # noqa: E402
+from dashboard.declared import table  # noqa: E402
 from dashboard.jobs import warm_up  # noqa: E402
 from dashboard.jobs.requests import NotReady  # noqa: E402
 from dashboard.lessons import panel, steps  # noqa: E402
@@ -60,8 +60,8 @@ def main() -> None:
     steps.open_short_link(key, is_first_run)
     walk.take(key)
     # Request the model before drawing anything: the first import of torch then runs while the page is drawn.
-    if not model_gate.needs_consent("model"):
-        caching.models().request(spec_of(state.get("model")), caching.person())
+    if not table.VIEWS[state.view_of(key)].requests_model:
+        model_gate.request_model()
     # Before the page is drawn too: a press while it is drawn ends the visit's first moment, and an address written after
     # it would be a second entry of the browser's history for the same visit (see tools.js).
     state.write_address(key, before_drawing=True)
@@ -129,4 +129,5 @@ def enlarge_for_projector() -> None:
         )
 
 
-main()
+if __name__ == "__main__":  # as Streamlit runs it; app.py only imports it
+    main()

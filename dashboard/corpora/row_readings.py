@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-import pandas as pd
 import streamlit as st
 
 from components.retrieval.corpora.rows.parts import ALL
@@ -114,6 +113,8 @@ def _told(reading: Reading) -> None:
     """The sentences, and three rows as they stand in the file beside what was read of them."""
     st.markdown("\n".join(f"- {messages.escape(sentence)}" for sentence in reading.sentences()))
     if reading.preview:
+        import pandas as pd
+
         rows = [
             {
                 "row": row.row,

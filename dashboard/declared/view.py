@@ -74,6 +74,7 @@ class View:
         False  # it says in the first line what it measures, which may be another thing than the corpus
     )
     is_framed: bool = True  # False: it draws its own title, and no link to the next page
+    requests_model: bool = False  # it requests the model itself; else it is requested before anything is drawn
 
     def __post_init__(self) -> None:
         if not self.examples:

@@ -1,7 +1,12 @@
-"""What first visits would wait for, done before: included texts are read and embedded, and a slow library is imported."""
+"""What first visits would wait for, done before: included texts are read and embedded, and a slow library is imported.
+
+And what they would wait for needlessly, done after: the first model is loaded once the first picture has been drawn.
+"""
 
 from __future__ import annotations
 
+import sys
+import threading
 from typing import TYPE_CHECKING
 
 from components import operator_settings
@@ -15,8 +20,38 @@ from dashboard.jobs.stored import included_words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.model.catalog import ModelSpec
 
 LANE = "background"
+DRAWN_SECONDS = 2.0  # the longest that the first model waits for a browser that draws
+
+
+def is_torch_imported() -> bool:
+    """Whether the import of torch, which slows all else for seconds, is over or under way."""
+    return "torch" in sys.modules
+
+
+def load_after_picture(spec: ModelSpec, person: str, is_drawn: bool) -> None:
+    """Request a model for a page whose picture needs none and has been sent.
+
+    The first model of the process waits until a browser says that it has drawn the picture (`is_drawn`), or for
+    DRAWN_SECONDS. The included one is then loaded for nobody, so that no list of jobs appears beside the picture.
+    """
+    if is_torch_imported():
+        caching.models().request(spec, person)
+        return
+    waits_for_it = None if spec.key == EMBEDDED_KEY else person
+
+    def load() -> None:
+        if not is_torch_imported():
+            caching.models().request(spec, waits_for_it)
+
+    if is_drawn:
+        load()
+        return
+    timer = threading.Timer(DRAWN_SECONDS, load)
+    timer.daemon = True
+    timer.start()
 
 
 def follow_models() -> None:

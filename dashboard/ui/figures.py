@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from components.charts import bars, matrices, theme
@@ -28,6 +27,7 @@ from dashboard.sharing import figure_files, figure_link, lecture, report
 from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
     from streamlit.delta_generator import DeltaGenerator
 
@@ -298,6 +298,8 @@ def matrix(
     """
 
     def table() -> pd.DataFrame:
+        import pandas as pd
+
         frame = pd.DataFrame(values.round(digits), columns=list(column_labels))
         frame.insert(0, label_column, list(row_labels))
         return frame
@@ -374,6 +376,12 @@ def part_bars(
 ) -> None:
     """Bars of one value per part and token, with a table; the `options` are those of `bars.part_norm_bars`."""
     values = np.array(list(parts.values()))  # [part, token]
+
+    def table() -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame({"token": pieces, **dict(zip(parts, values.round(digits), strict=True))})
+
     figure(
         bars.part_norm_bars(list(parts), pieces, values, title, **options),
         key=key,
@@ -383,7 +391,7 @@ def part_bars(
         not_shown=not_shown,
         message=message,
         most_above=most_above,
-        table=lambda: pd.DataFrame({"token": pieces, **dict(zip(parts, values.round(digits), strict=True))}),
+        table=table,
     )
 
 

@@ -12,7 +12,7 @@ from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, c
 from components.model.files import hub
 from components.sizes import in_words
 from dashboard import caching, state
-from dashboard.jobs import requests
+from dashboard.jobs import requests, warm_up
 from dashboard.jobs.requests import Awaited
 from dashboard.jobs.reranking import SecondStage, likely_label
 from dashboard.ui import controls
@@ -26,6 +26,18 @@ if TYPE_CHECKING:
     from components.model.architecture.structure import Offer
     from components.model.backend import Backend
     from components.model.catalog import ModelSpec
+
+
+def request_model() -> None:
+    """Let the chosen model be loaded, unless a person must first agree to the download."""
+    if not needs_consent("model"):
+        caching.models().request(spec_of(state.get("model")), caching.person())
+
+
+def request_model_after_picture(is_drawn: bool) -> None:
+    """The same for a page whose picture needs no model: see `warm_up.load_after_picture`, also for `is_drawn`."""
+    if not needs_consent("model"):
+        warm_up.load_after_picture(spec_of(state.get("model")), caching.person(), is_drawn)
 
 
 def main_model() -> Backend:

@@ -10,9 +10,8 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import plotly.graph_objects as go
 import plotly.io
 from plotly.offline import get_plotlyjs
@@ -20,6 +19,9 @@ from plotly.offline import get_plotlyjs
 from components.charts import theme
 from components.charts.stand_alone import chips
 from components.markup import to_html
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_ROWS = 200  # of a table
 # Some figures are drawn by WebGL, for which plotly compiles code of its own.

@@ -17,6 +17,7 @@ from components.jobs import IsCancelled, ReportProgress
 from components.model.catalog import (
     EMBEDDED_CROSS_ENCODER_KEY,
     EMBEDDED_PACKAGE,
+    EMBEDDED_REVISION,
     EMBEDDED_SHA256,
     RUN_PREFIX,
     ModelSpec,
@@ -96,7 +97,7 @@ def _embedded() -> ModelFiles:
         )
     folder = Path(next(iter(package.submodule_search_locations))) / "model"
     verify_checksum(folder / "model.safetensors", EMBEDDED_SHA256)
-    return ModelFiles(folder, f"sha256:{EMBEDDED_SHA256[:12]}")
+    return ModelFiles(folder, EMBEDDED_REVISION)
 
 
 def _embedded_cross_encoder() -> ModelFiles:

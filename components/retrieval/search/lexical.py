@@ -14,10 +14,9 @@ use one definition of a word, so that rankings differ only by their method: comp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
-from scipy import sparse
 
 from components.analysis.why.ledger import Term
 from components.arrays import Float32, Int64, unit
@@ -25,6 +24,9 @@ from components.errors import InputError
 from components.retrieval.search.score_split import ScorePart, ScoreSplit, split_by_shared_words
 from components.retrieval.search.words import spans_of_words
 from components.words.unicode_words import words
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Kind = Literal["bow", "tfidf", "lsa", "bm25", "jm"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -154,6 +156,7 @@ class LatentSemantics:
     title = TITLES["lsa"]
 
     def __init__(self, texts: Sequence[str]) -> None:
+        from scipy import sparse
         from sklearn.decomposition import TruncatedSVD
 
         self._vectorizer = _weights(idf=True)
@@ -189,6 +192,8 @@ class LatentSemantics:
 
     def _parts(self, text: str, other: Float32) -> tuple[ScorePart, ...]:
         """What each word of a text adds to the cosine with the direction of the `other` [dimension]."""
+        from scipy import sparse
+
         weights = self._vectorizer.transform([text])
         folded = np.asarray(self._fold(weights), np.float64)[0]
         length = float(np.linalg.norm(folded)) or 1.0
@@ -232,6 +237,8 @@ class BM25:
         return np.asarray(self._index.get_scores(query_words) if query_words else np.zeros(self._count), np.float32)
 
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        from scipy import sparse
+
         # `get_scores` scores every sentence: with it 20,000 pairs of 20,000 sentences take 5.5 s, this way 0.6 s.
         stored = self._index.scores
         shape = (self._count, len(stored["indptr"]) - 1)
@@ -277,6 +284,7 @@ class JelinekMercer:
     title = TITLES["jm"]
 
     def __init__(self, texts: Sequence[str], mixing: float = LAMBDA) -> None:
+        from scipy import sparse
         from sklearn.feature_extraction.text import CountVectorizer
 
         vectorizer = CountVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float64)

@@ -21,12 +21,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from components.arrays import Float32, Int64
 from components.jobs import Cache, IsCancelled, ReportProgress
 
 if TYPE_CHECKING:
+    from scipy import sparse
+
     from components.model.backend import Backend
     from components.model.embedding.sparse_vectors import ExpandedPieces
     from components.model.files.sentence_config import Role
@@ -174,6 +175,8 @@ class SpladeRanker:
 
 def _compared(weights: sparse.csr_matrix, backend: Backend) -> sparse.csr_matrix:
     """Weights [text, vocabulary] whose dot product is the model's similarity."""
+    from scipy import sparse
+
     if backend.splade is None or backend.splade.similarity != "cosine":
         return weights
     lengths = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1), np.float32).ravel())

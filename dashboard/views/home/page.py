@@ -27,6 +27,7 @@ DECLARED = Declared(
             ),
             figure="start",
             is_framed=False,
+            requests_model=True,
         ),
     ),
     SETTINGS,

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.model.catalog import spec_of
+from components.model.catalog import EMBEDDED_REVISION, spec_of
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
 from components.words.lines import JOINT, on_one_line, sentences_in
 from dashboard import navigation, settings, state
 from dashboard.declared import stops
 from dashboard.sharing import report
-from dashboard.ui import browser, figures, messages, sentence_bar, wording
+from dashboard.ui import browser, figures, messages, model_gate, sentence_bar, wording
 from dashboard.ui.waiting import progress
 from dashboard.views.home import cards, examples, findings, pictures, whole
 from dashboard.views.home.stored import stored
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from dashboard.views.home.stored import Stored
 
 TITLE = "See what BERT makes of your words"
+OUTDATED = (
+    "**The pictures of this page are not shown:** they were computed with other weights than those of the included model. "
+    "Type a sentence to see what the model makes of it. Whoever runs this server can compute the pictures anew: "
+    "`python -m dashboard.views.home.stored`"
+)
 _FIELD = "start_field"
 _HTML = (
     '<div class="start drawing"><form class="field" autocomplete="off"><input type="text" spellcheck="false" enterkeyhint="go">'
@@ -35,6 +40,8 @@ def render() -> None:
     """Draw the page. What needs no model is sent first."""
     st.session_state[progress.DRAWING] = st.session_state.get(progress.DRAWING, 0) + 1
     st.session_state.pop(progress.IN_PAGE, None)
+    if is_typed():
+        model_gate.request_model()
     figures.begin("home")
     state.watch()
     with st.container(key="start_title"):
@@ -42,18 +49,34 @@ def render() -> None:
     messages.notices("home")
     _field()
     block = st.container(key="start_block")
-    cards.draw()
-    st.caption(_line(stored()))
-    with block:
-        if is_typed():
-            messages.guarded(_typed, "looking into the sentence")
+    if is_typed():
+        with block:
+            block = st.container(key="start_typed")
+            st.empty()  # the second stored picture goes at once: it would stay, and hold its room, until the model is loaded
+        if _is_current():
             _more(stored())
-            if st.button("Follow a word through the whole path", key="start_to_path", icon=":material/route:"):
-                navigation.go_to(stops.VIEW)
-        else:
-            whole.draw()
-            pictures.draw(stored())
+        if st.button("Follow a word through the whole path", key="start_to_path", icon=":material/route:"):
+            navigation.go_to(stops.VIEW)
+        _below(has_line=True)
+        with block:
+            messages.guarded(_typed, "looking into the sentence")
+    else:
+        with block:
+            if _is_current():
+                whole.draw()
+                pictures.draw(stored())
+            else:
+                st.info(OUTDATED, icon=":material/update:")
+        _below(has_line=_is_current())
+        model_gate.request_model_after_picture(whole.is_drawn())
     report.end_view("home", state.stop_watching())
+
+
+def _below(has_line: bool) -> None:
+    """The cards, and the line on what the numbers above come from."""
+    cards.draw()
+    if has_line:
+        st.caption(_line(stored()))
 
 
 def is_typed() -> bool:
@@ -67,6 +90,11 @@ def is_typed() -> bool:
         return bool(looked and state.get("sentences"))
     is_own = bool(state.get("sentences")) and state.get("sentences") != state.default("sentences")
     return is_own and bool(st.query_params)
+
+
+def _is_current() -> bool:
+    """Whether the stored pictures are of the weights that the included model has."""
+    return stored().revision == whole.revision() == EMBEDDED_REVISION
 
 
 def _typed() -> None:

@@ -67,6 +67,7 @@ class Blindness:
 class Stored:
     """All numbers of the file, and the model that gave them."""
 
+    revision: str  # of the model: a checksum of its weights
     model: str
     blocks: int
     heads: int  # of a block
@@ -81,7 +82,7 @@ def stored() -> Stored:
     read: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8"))
     senses, blindness = read["senses"], read["blindness"]
     return Stored(
-        **{name: read[name] for name in ("model", "blocks", "heads", "parameters")},
+        **{name: read[name] for name in ("revision", "model", "blocks", "heads", "parameters")},
         senses=Senses(
             senses["word"],
             tuple(senses["labels"]),
@@ -102,6 +103,7 @@ def measured(backend: Backend) -> Stored:
     """The same numbers, measured with a model."""
     facts = backend.facts
     return Stored(
+        backend.revision,
         backend.spec.title,
         facts.layers,
         facts.heads,

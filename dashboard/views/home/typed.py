@@ -62,7 +62,8 @@ def draw() -> None:
 
     @st.fragment
     def body() -> None:
-        backend = model_gate.main_model()  # here: Streamlit keeps the fragment, which must not keep a model alive
+        with st.container(key="start_gate"):  # what follows has its place whether or not a bar stood here
+            backend = model_gate.main_model()  # here: Streamlit keeps the fragment, which must not keep a model alive
         texts = state.get("sentences")[:SHOWN]
         languages.say_of_sentences([backend], texts)
         languages.say_pieces_are_words(texts)

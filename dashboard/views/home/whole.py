@@ -10,10 +10,13 @@ import struct
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import streamlit as st
+
 from components.charts.stand_alone.page import Part
 from components.folders import ASSETS
 from dashboard import navigation, state
 from dashboard.declared.stops import STOPS, VIEW
+from dashboard.jobs import warm_up
 from dashboard.sharing import report
 from dashboard.ui import browser
 from dashboard.ui.whole_path.component import component
@@ -25,14 +28,21 @@ PATH = ASSETS / "start_path.bin"
 SENTENCES = ("The children skipped stones by the bank of the river.", "I put money in the bank.")
 TOKEN, BLOCK, HEAD = 7, 0, 4  # "bank", in the head that looks from it at "river"
 _KEY = "start_path"
+_ASKS = "_start_asks"  # session key: whether the browser is to say once that it has drawn the path
 _FIRST = "look"  # the stop that is open
+
+
+def revision() -> str:
+    """The checksum of the weights that gave the file's numbers."""
+    return str(_read()[0]["revision"])
 
 
 def draw() -> None:
     """Draw the path; what the file does not hold, and each stop's own numbers, open in the view of the whole path."""
     component()(
         key=_KEY,
-        data=_stored(),
+        data=_stored(st.session_state.setdefault(_ASKS, not warm_up.is_torch_imported())),
+        on_drawn_change=lambda: None,
         on_want_change=lambda: None,
         on_place_change=lambda: None,
         on_open_change=lambda: None,
@@ -49,19 +59,31 @@ def draw() -> None:
         )
 
 
+def is_drawn() -> bool:
+    """Whether the browser has just said that it has drawn the path."""
+    return bool(browser.sent_by(_KEY, "drawn"))
+
+
 @cache
-def _stored() -> bytes:
-    """What the file holds, with the words that the dashboard has today."""
+def _read() -> tuple[dict[str, Any], bytes]:
+    """What the file says of its numbers, and the numbers."""
     data = PATH.read_bytes()
     length = struct.unpack("<I", data[:4])[0]
-    facts: dict[str, Any] = json.loads(data[4 : 4 + length])
-    facts |= {
+    return json.loads(data[4 : 4 + length]), data[4 + length :]
+
+
+@cache
+def _stored(asks: bool) -> bytes:
+    """What the file holds, with the words that the dashboard has today."""
+    facts, numbers = _read()
+    facts = facts | {
         "names": facts["names"] | {key: name for key, (name, _) in STOPS.items() if key != "pool"},
         "hints": {key: hint for key, (_, hint) in STOPS.items()},
         "more": dict.fromkeys(STOPS, "Open with your own sentence"),
+        "asksWhenDrawn": asks,
     }
     text = json.dumps(facts).encode()
-    return struct.pack("<I", len(text)) + text + data[4 + length :]
+    return struct.pack("<I", len(text)) + text + numbers
 
 
 def measured(backend: Backend) -> bytes:
@@ -72,6 +94,7 @@ def measured(backend: Backend) -> bytes:
 
     path = Path(backend, SENTENCES, None)
     facts = facts_of(path) | {
+        "revision": backend.revision,
         "stops": list(STOPS),
         "place": [_FIRST, TOKEN, BLOCK, HEAD, False],
         "opened": [BLOCK],  # the blocks that can be opened here

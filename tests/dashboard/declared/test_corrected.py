@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from dashboard import logs
+from dashboard.declared import addresses
 
 HTML = {"accept": "text/html"}
 
@@ -67,3 +69,19 @@ def test_no_address_leads_away_from_the_server(client: TestClient) -> None:
 
 def test_what_is_no_page_is_left_alone(client: TestClient) -> None:
     assert client.get("/layers?v=hits", headers={"accept": "application/json"}).status_code == 200
+
+
+def test_start_is_sent_without_waiting_for_an_import(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of all pages, by which other addresses are corrected, is imported beside it."""
+    asked: list[str] = []
+    monkeypatch.setattr(addresses, "corrected", lambda page, query: asked.append(page))
+    assert client.get("/", headers=HTML).status_code == client.get("/meaning", headers=HTML).status_code == 200
+    assert asked == ["meaning"]
+
+
+def test_the_page_names_streamlits_code_for_what_start_draws(client: TestClient) -> None:
+    from dashboard.app import EARLY
+
+    found = re.findall(r'<link rel="modulepreload" href="\./static/js/([^"]+)">', client.get("/", headers=HTML).text)
+    assert {name.rsplit(".", 2)[0] for name in found} == set(EARLY)
+    assert len(found) == len(EARLY)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +16,7 @@ import pytest
 
 from components.jobs import Job, Queue
 from components.model.backend import Backend
+from components.model.catalog import EMBEDDED_KEY, ModelSpec, spec_of
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.index.cache import IndexCache
 from components.retrieval.search.chance import QUERIES
@@ -20,7 +24,28 @@ from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import warm_up
 from dashboard.jobs.embedding import EmbedRequest
-from tests.support.pages import Open, at_rest, backend, hits
+from tests.support.pages import APP, Open, at_rest, backend, hits
+from tests.support.places import ROOT
+
+# Start in a fresh process, with what the server changes of Streamlit. The first model waits for the browser alone. Prints which
+# of the large libraries are there when the page has been sent, and whether torch is once the browser says that it has drawn.
+FIRST_PAGE = """
+import json, os, sys, time
+import dashboard.app
+from dashboard.jobs import warm_up
+from streamlit.testing.v1 import AppTest
+warm_up.DRAWN_SECONDS = 3_600.0
+page = AppTest.from_file(sys.argv[1], default_timeout=120).run()
+sent = [item.proto.component_name for item in page.get("bidi_component")]
+large = sorted({"pandas", "scipy", "sklearn", "torch", "transformers"} & set(sys.modules))
+page.session_state["start_path"] = {"drawn": True}
+page.run()
+until = time.monotonic() + 120
+while "torch" not in sys.modules and time.monotonic() < until:
+    time.sleep(0.05)
+print(json.dumps([sent, large, "torch" in sys.modules, len(page.exception)]), flush=True)
+os._exit(0)
+"""
 
 
 @pytest.fixture
@@ -123,3 +148,47 @@ def test_it_can_be_switched_off_and_is_for_the_default_model_only(
     other = SimpleNamespace(spec=SimpleNamespace(key="somebody/another-model"))
     warm_up.embed_demo(other)  # type: ignore[arg-type]
     assert indexes.jobs.under_way() == ()
+
+
+def test_the_first_page_is_sent_before_torch_is_imported() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_PAGE, APP], cwd=ROOT, capture_output=True, text=True, timeout=280, check=True
+    )
+    sent, large, has_begun, exceptions = json.loads(done.stdout.splitlines()[-1])
+    assert {"bert_internals_path", "bert_internals_start_stored"} <= set(sent)
+    assert large == []
+    assert has_begun
+    assert exceptions == 0
+
+
+@pytest.fixture
+def requested(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+    """The models that are requested in a process without torch, each with the person who waits for it."""
+    found: list[tuple[str, str | None]] = []
+
+    def request(spec: ModelSpec, person: str | None) -> None:
+        found.append((spec.key, person))
+        monkeypatch.setattr(warm_up, "is_torch_imported", lambda: True)
+
+    monkeypatch.setattr(caching, "models", lambda: SimpleNamespace(request=request))
+    monkeypatch.setattr(warm_up, "is_torch_imported", lambda: False)
+    monkeypatch.setattr(warm_up, "DRAWN_SECONDS", 0.2)
+    return found
+
+
+def test_the_first_model_waits_for_the_picture_or_for_so_long(requested: list[tuple[str, str | None]]) -> None:
+    warm_up.load_after_picture(spec_of(EMBEDDED_KEY), "Ann", is_drawn=True)
+    assert requested == [(EMBEDDED_KEY, None)]
+    warm_up.load_after_picture(spec_of(EMBEDDED_KEY), "Ann", is_drawn=False)  # torch is there
+    assert requested == [(EMBEDDED_KEY, None), (EMBEDDED_KEY, "Ann")]
+
+
+def test_without_a_word_from_the_browser_it_is_loaded_once(requested: list[tuple[str, str | None]]) -> None:
+    other = "google-bert/bert-base-uncased"
+    for _ in range(3):  # runs of the page
+        warm_up.load_after_picture(spec_of(other), "Ann", is_drawn=False)
+    assert requested == []
+    timers = [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+    for timer in timers:
+        timer.join(10)
+    assert requested == [(other, "Ann")]

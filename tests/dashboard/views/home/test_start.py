@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from components.numbers import number
 from dashboard import settings, state
 from dashboard.declared import table
-from dashboard.views.home import examples, start, typed
+from dashboard.views.home import examples, start, typed, whole
 from dashboard.views.home.stored import stored
 from tests.support import static_models
 from tests.support.pages import Open, at_rest, backend, figures, setting, settled, texts
@@ -67,6 +68,20 @@ def test_before_a_sentence_two_pictures_stand_that_no_model_drew(open_page: Open
     assert part(app, "sentence") is None
     assert app.query_params == {}
     assert backend().forward_passes == passes
+
+
+def test_pictures_of_other_weights_are_not_shown(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(stored(), revision="sha256:0123456789ab")
+    for module, name, value in ((start, "stored", lambda: other), (whole, "revision", lambda: other.revision)):
+        with monkeypatch.context() as patched:
+            patched.setattr(module, name, value)
+            app = open_page("home")
+            drawn = {item.proto.component_name for item in app.get("bidi_component")}
+            assert not {"bert_internals_path", "bert_internals_start_stored"} & drawn
+            assert [item.value for item in app.info] == [start.OUTDATED]
+            assert not [item for item in app.caption if "numbers above" in item.value]
+            assert "start_to_failures" not in [button.key for button in open_page("home", s=list(examples.GOOD)).button]
+    assert not open_page("home").info
 
 
 def test_an_example_leads_on_to_the_picture_that_answers_it(open_page: Open) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dashboard.jobs.stored import included_words
-from dashboard.views.home import stored
+from dashboard.views.home import stored, whole
 from tests.support import plain_encoder as plain
 
 
@@ -19,6 +19,7 @@ def measured(embedded: Any) -> stored.Stored:
 
 def test_the_file_holds_what_the_included_model_gives(measured: stored.Stored) -> None:
     kept = stored.stored()
+    assert kept.revision == measured.revision == whole.revision()
     assert (kept.model, kept.blocks, kept.heads, kept.parameters) == (
         measured.model,
         measured.blocks,

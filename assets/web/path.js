@@ -599,7 +599,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const path = (root.bertInternalsPath ??= new WholePath(root));
   root.bertInternalsPicture = () => path.picture();
   path.receive(data, setTriggerValue);
-  tellStops({ root, step: (by) => path.step(by) });
+  window.bertInternalsStops = { root, step: (by) => path.step(by) }; // for the arrow keys on a projector (walk.js)
   // This function runs again whenever the data change, and only its last cleanup is called: one observer at a time.
   root.bertInternalsObserver?.disconnect();
   root.bertInternalsObserver = new ResizeObserver(() => {
@@ -608,14 +608,5 @@ export default function ({ data, parentElement, setTriggerValue }) {
     path.resize();
   });
   root.bertInternalsObserver.observe(root);
-  return () => {
-    root.bertInternalsObserver.disconnect();
-    if (window.bertInternalsStops?.root === root) tellStops(undefined);
-  };
-}
-
-// For the arrow keys on a projector (walk.js).
-function tellStops(stops) {
-  window.bertInternalsStops = stops;
-  window.dispatchEvent(new Event("bertInternalsStops"));
+  return () => root.bertInternalsObserver.disconnect();
 }

@@ -74,7 +74,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
       else go(event, step);
     }
   };
+  let owning; // what uses the arrow keys now
   const tell = (owner) => {
+    owning = owner;
     const said = owner ? "Esc: arrow keys lead again" : stops() ? "← → stops · Page ↑ ↓ leave" : "";
     if (hint.textContent !== said) hint.textContent = said;
   };
@@ -87,7 +89,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   window.addEventListener("keydown", turned, { signal, capture: true });
   window.addEventListener("focusin", (event) => tell(ownerOf(event)), { signal });
   window.addEventListener("focusout", () => tell(null), { signal });
-  window.addEventListener("bertInternalsStops", () => tell(null), { signal }); // they come or go
+  const looking = setInterval(() => tell(owning?.isConnected ? owning : null), 500); // a picture with stops comes, or goes
+  signal.addEventListener("abort", () => clearInterval(looking));
   return () => {
     listening.abort();
     delete page.dataset.bare;

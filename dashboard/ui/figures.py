@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"  # how a spreadsheet recognises a formula; the last four are wide forms
 MOST_ABOVE = 150  # characters of a finding above its figure: two lines on a laptop, four on a phone
-LECTURE_HEIGHT, LARGEST = 580, 1.7  # of a figure of a lecture: pixels of a window of 900, and times its own height
+LECTURE_HEIGHT, LARGEST = 520, 1.7  # of a figure of a lecture: pixels of a window of 900, and times its own height
 MOST_ABOVE_HALF = 60  # above a figure that has half the page
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.) +(?=[A-Z“*\[(])")
 LIGHT_PAPER, DARK_PAPER = "#FFFFFF", "#12161C"  # the page's own backgrounds, as in .streamlit/config.toml

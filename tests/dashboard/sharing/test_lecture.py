@@ -260,7 +260,7 @@ def test_on_a_large_projector_type_and_figures_grow_and_the_picture_of_a_lecture
         controls.take_screen_factor(sent)
         assert controls.screen_factor() == 1.5
     session |= {"lecture": ("inside?v=block#bars",), lecture.PLACE: 0}
-    assert height("bars") == 870
+    assert height("bars") == 780
     assert height("others") == round(1.5 * 1.175 * 300)
 
 

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from components.charts import theme
 
-_TRAIT, _REMEDY, _TOP = 27, 64, 78  # pixels of a row, and above the first
+_TRAIT, _REMEDY, _TOP = 27, 72, 78  # pixels of a row, and above the first
 _PALE = "rgba(201,127,0,0.35)"
 _PALE_GREY, _PALE_BLUE = "rgba(133,139,149,0.35)", "rgba(43,123,186,0.4)"
 
@@ -105,8 +105,8 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
         figure.add_bar(
             x=[sign * value for value in values],
             y=rows,
-            width=0.26,
-            offset=-0.08,
+            width=0.24,
+            offset=-0.13,
             orientation="h",
             name=name,
             marker_color=colour,
@@ -120,8 +120,8 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
         figure.add_bar(
             x=[sign * value for value in shams],
             y=rows,
-            width=0.1,
-            offset=0.24,
+            width=0.08,
+            offset=0.15,
             orientation="h",
             name=f"sham, {name}",
             marker_color=theme.GREY,
@@ -154,14 +154,15 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
             row=1,
             col=2,
         )
-        is_left = " (left)" if bar.is_left else ""
-        for x, anchor, text in (
-            (0.0, "left", f"<b>{theme.plain(bar.name)}</b>{is_left}"),
-            (1.0, "right", f"{theme.number(bar.recall, 1)} %"),
+        sham = f"a sham of this kind repaired {bar.sham[0]:,} and harmed {bar.sham[1]:,}"
+        below = "left as it is: nothing was better" if bar.is_left else sham
+        for x, anchor, above, size, text in (
+            (0.0, "left", 0.32, None, f"<b>{theme.plain(bar.name)}</b>"),
+            (1.0, "right", 0.32, None, f"{theme.number(bar.recall, 1)} %"),
+            (0.0, "left", -0.36, 11, below),
         ):
-            figure.add_annotation(
-                text=text, x=x, xref="paper", xanchor=anchor, y=row - 0.3, yref="y", yanchor="middle", showarrow=False
-            )
+            where = {"x": x, "xref": "paper", "xanchor": anchor, "y": row - above, "yref": "y", "yanchor": "middle"}
+            figure.add_annotation(text=text, font_size=size, showarrow=False, **where)
     figure.add_shape(
         type="line",
         x0=now,
@@ -178,7 +179,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
     ):
         mark = f'<span style="color:{colour}">■</span> {text}'
         figure.add_annotation(text=mark, x=x, xanchor=anchor, y=1, yref="paper", yanchor="bottom", showarrow=False)
-    figure.layout.xaxis2.title.text = f"Recall@1, now {theme.number(now, 1)} %"
+    figure.layout.xaxis2.title.text = f"found first (Recall@1),<br>now {theme.number(now, 1)} %"
     for axis in (figure.layout.yaxis, figure.layout.yaxis2):
         axis.range, axis.showgrid, axis.showticklabels, axis.zeroline = (len(bars) - 0.45, -0.55), False, False, False
     figure.layout.xaxis.range, figure.layout.xaxis.showticklabels = (-1.25 * most, 1.25 * most), False
@@ -186,4 +187,4 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
     figure.layout.xaxis2.range = (max(-4.0, min(ends) - 6), min(106.0, max(ends) + 6))
     figure.layout.xaxis2.ticksuffix = " %"
     figure.layout.showlegend, figure.layout.hovermode, figure.layout.barmode = False, "closest", "overlay"
-    return theme.finish(figure, title, _TOP + 24 + _REMEDY * len(bars))
+    return theme.finish(figure, title, _TOP + 42 + _REMEDY * len(bars))

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from components.charts import theme
 
@@ -14,7 +13,7 @@ RIGHT, RIVAL = "right text", "rival"
 _ROW = 25  # pixels of a word
 
 
-def word_bars(
+def word_dots(
     words: Sequence[str],
     right: np.ndarray,
     rival: np.ndarray,
@@ -24,84 +23,60 @@ def word_bars(
 ) -> go.Figure:
     """What each query word adds to its cosine with the right text and with the rival, both [word], and the difference.
 
-    One row for each word, in the order given, and three groups of bars, each with its name and its sum above it. The first two
-    have one scale; the third has one of its own, since the differences are much smaller than the parts. There a bar to the
-    right, in the rival's colour, speaks for the rival, and a bar to the left for the right text. With `has_rest`, the last row
-    sums up many words: it has numbers in place of bars, which would leave no room for those of single words. `right_name`
-    replaces the name of the right text.
+    One row for each word, in the order given: a dot for each of the two on one line from one to the other, in the colour of the
+    text for which the word speaks, and at the end of the row by how much more it adds to the rival. Above stand the two names
+    with their sums. With `has_rest`, the last row sums up many words: it has numbers in place of dots, which would leave no
+    room for those of single words. `right_name` replaces the name of the right text.
     """
-    difference_name = f"rival minus {right_name}"
-    single = len(words) - 1 if has_rest else len(words)
-    places, difference = np.arange(len(words)), np.asarray(rival - right, np.float64)
-    towards = [theme.ORANGE if value > 0 else theme.BLUE for value in difference]
-    # The first two are equally wide, so that their bars can be compared by length.
-    figure = make_subplots(1, 3, shared_yaxes=True, horizontal_spacing=0.035, column_widths=[0.3, 0.3, 0.4])
-    groups = (
-        (right_name, right, right_name.capitalize(), theme.BLUE, theme.number),
-        (RIVAL, rival, "Rival", theme.ORANGE, theme.number),
-        (difference_name, difference, "Difference", towards, theme.signed),
-    )
-    for column, (name, values, heading, colour, written) in enumerate(groups, start=1):
-        numbers = [written(value) for value in values]
-        figure.add_bar(
-            x=np.asarray(values[:single], np.float32),
-            y=places[:single],
-            orientation="h",
+    figure, places, difference = go.Figure(), np.arange(len(words)), np.asarray(rival - right, np.float64)
+    single = slice(0, len(words) - 1 if has_rest else len(words))
+    towards_rival = difference > 0
+    for is_towards, colour in ((True, theme.ORANGE), (False, theme.BLUE)):
+        rows = np.flatnonzero(towards_rival[single] == is_towards).tolist()
+        figure.add_scatter(
+            x=[end for row in rows for end in (float(right[row]), float(rival[row]), None)],
+            y=[end for row in rows for end in (row, row, None)],
+            mode="lines",
+            line={"color": colour, "width": 3},
+            opacity=0.45,
+            hoverinfo="skip",
+        )
+    for name, values, colour in ((right_name, right, theme.BLUE), (RIVAL, rival, theme.ORANGE)):
+        numbers = [theme.number(value) for value in values]
+        figure.add_scatter(
+            x=np.asarray(values[single], np.float32),
+            y=places[single],
             name=name,
-            marker_color=colour,
-            customdata=list(zip([theme.plain(word) for word in words], numbers, strict=True))[:single],
+            mode="markers",
+            marker={"color": colour, "size": 11},
+            customdata=list(zip([theme.plain(word) for word in words], numbers, strict=True))[single],
             hovertemplate=f"“%{{customdata[0]}}”<br>{name}: %{{customdata[1]}}<extra></extra>",
-            row=1,
-            col=column,
         )
-        if has_rest and name != difference_name:
-            figure.add_annotation(text=numbers[-1], x=0, y=single, xanchor="left", showarrow=False, row=1, col=column)
-        mark = "" if isinstance(colour, list) else f'<span style="color:{colour}">■</span> '
-        figure.add_annotation(
-            text=f"{heading}<br>{mark}<b>{written(float(np.sum(values)))}</b>",
-            xref=f"x{column if column > 1 else ''} domain",
-            yref="paper",
-            x=0.5 if name == difference_name else 0,
-            y=1,
-            xanchor="center" if name == difference_name else "left",
-            yanchor="bottom",
-            align="center" if name == difference_name else "left",
-            showarrow=False,
-        )
-    _mark_differences(figure, places, difference, single)
-    low, high = (float(end(0.0, *np.ravel([right[:single], rival[:single]]))) for end in (min, max))
-    for column in (1, 2):
-        ticks = _ticks(low, high)
-        labels = [f"{tick:g}".replace("-", "−") for tick in ticks]
-        ends = [1.05 * low, 1.05 * high if high > low else 1.0]
-        figure.update_xaxes(range=ends, tickvals=ticks, ticktext=labels, zeroline=True, row=1, col=column)
-    figure.update_yaxes(showgrid=False, zeroline=False, range=[len(words) - 0.4, -0.6])
-    figure.update_yaxes(tickvals=places, ticktext=[theme.plain(word, 14) for word in words], row=1, col=1)
-    figure.update_layout(bargap=0.3, showlegend=False, hovermode="closest")
+    sums = [
+        f'<span style="color:{colour}">●</span> {name[:1].upper()}{name[1:]} <b>{theme.number(float(np.sum(values)))}</b>'
+        for name, values, colour in ((right_name, right, theme.BLUE), (RIVAL, rival, theme.ORANGE))
+    ]
+    above = {"yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False, "xref": "paper"}
+    figure.add_annotation(text="<br>".join(sums), x=0, xanchor="left", align="left", **above)
+    total = theme.signed(float(difference.sum()))
+    figure.add_annotation(text=f"rival more by<br><b>{total}</b>", x=1, xanchor="right", align="right", **above)
+    for row, value in enumerate(difference.tolist()):
+        beside = {"yref": "y", "y": row, "yanchor": "middle", "showarrow": False}
+        figure.add_annotation(text=theme.signed(value), xref="paper", x=1, xanchor="right", **beside)
+        if has_rest and row == len(words) - 1:
+            both = f"{theme.number(right[row])} and {theme.number(rival[row])}"
+            figure.add_annotation(text=both, xref="x", x=0, xanchor="left", **beside)
+    low, high = (float(end(0.0, *np.ravel([right[single], rival[single]]))) for end in (min, max))
+    ticks, room = _ticks(low, high), 0.05 * (high - low or 1.0)
+    axis = figure.layout.xaxis
+    axis.domain, axis.range, axis.zeroline = (0, 0.78), [low - room, high + room if high > low else 1.0], True
+    axis.tickvals, axis.ticktext = ticks, [f"{tick:g}".replace("-", "−") for tick in ticks]
+    axis = figure.layout.yaxis
+    axis.showgrid, axis.zeroline, axis.range = False, False, [len(words) - 0.4, -0.6]
+    axis.tickvals, axis.ticktext = places, [theme.plain(word, 14) for word in words]
+    figure.update_layout(showlegend=False, hovermode="closest")
     theme.finish(figure, title, 126 + _ROW * max(4, len(words)))
     return figure.update_layout(margin_t=80, title={"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 8}})
-
-
-def _mark_differences(figure: go.Figure, places: np.ndarray, difference: np.ndarray, single: int) -> None:
-    """Write each difference [word] at zero, on the side where its bar is not, so that nothing is cut on a phone.
-
-    The first `single` words have a bar.
-    """
-    for is_positive, side in ((True, "left"), (False, "right")):
-        rows = np.flatnonzero((difference > 0) == is_positive)
-        figure.add_scatter(
-            x=np.zeros(len(rows)),
-            y=places[rows],
-            mode="text",
-            text=[f"\u00a0{theme.signed(difference[row])}\u00a0" for row in rows],
-            textposition=f"middle {side}",
-            hoverinfo="skip",
-            cliponaxis=False,
-            row=1,
-            col=3,
-        )
-    most = 1.1 * float(np.abs(difference[:single]).max(initial=0.0)) or 1.0
-    figure.update_xaxes(range=[-most, most], showticklabels=False, showgrid=False, zeroline=True, row=1, col=3)
 
 
 def _ticks(low: float, high: float) -> list[float]:

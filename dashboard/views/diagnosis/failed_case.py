@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dashboard.jobs.failures import Searched
 
 CLOSE = 1e-6  # cosines that differ by no more are shown as equal; they need not be tied
-MOST_BARS = 20  # rows of the bars; the last one sums up all other words
+MOST_ROWS = 20  # rows of the figure; the last one sums up all other words
 MOST_SHOWN = 20_000  # characters of a text: a row of a file may be a whole book
 
 
@@ -81,7 +81,7 @@ class QueryWords:
         return np.asarray(self.rival.part_scores()[0] - self.right.part_scores()[0])
 
     def rows(self, most: int) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """At most so many rows of the bars: names, parts of the cosine with the right text and with the rival, both [row].
+        """At most so many rows of the figure: names, parts of the cosine with the right text and with the rival, both [row].
 
         The words with the largest differences and the special tokens, in the order of the query; the last row sums up all
         others.
@@ -133,7 +133,7 @@ def begin(case: Case) -> QueryWords | None:
     st.markdown(f":material/insights: {_reason(case, found)}")
     messages.guarded(lambda: _repairs(case), "repairing the query")
     if found is not None:
-        _word_bars(case, found)
+        _word_dots(case, found)
     else:
         st.info(
             "The cosine is a sum over words with mean or maximum pooling only, and "
@@ -147,7 +147,7 @@ def further(case: Case, found: QueryWords | None) -> None:
     with frame.figure("edits"):
         rivals.edits(case.searched, case.query, case.placed, case.no_rivals, case.name)
     if found is not None:
-        _about_bars(case, found)
+        _about_dots(case, found)
     _both_texts(case)
 
 
@@ -373,9 +373,9 @@ def cut_together(*texts: tuple[str, str]) -> list[str]:
     return [prompt + text[: kept[place]] for place, (prompt, text) in enumerate(texts)]
 
 
-def _word_bars(case: Case, found: QueryWords) -> None:
-    names, by_right, by_rival = found.rows(MOST_BARS)
-    is_long = len(found.names) > MOST_BARS
+def _word_dots(case: Case, found: QueryWords) -> None:
+    names, by_right, by_rival = found.rows(MOST_ROWS)
+    is_long = len(found.names) > MOST_ROWS
 
     def table() -> pd.DataFrame:
         names, by_right, by_rival = found.rows(len(found.names))  # all of them
@@ -391,7 +391,7 @@ def _word_bars(case: Case, found: QueryWords) -> None:
         return pd.concat([frame, pd.DataFrame([{"word": "sum: the cosine", **total}])], ignore_index=True).round(5)
 
     figures.figure(
-        charts.word_bars(
+        charts.word_dots(
             names, by_right, by_rival, "What each query word adds", has_rest=is_long, right_name=case.name
         ),
         key="why_words",
@@ -402,17 +402,17 @@ def _word_bars(case: Case, found: QueryWords) -> None:
     )
     if is_long:
         st.caption(
-            ":material/info: A long query: the words with the largest differences have bars; the last row sums up the "
-            f"{len(found.names) - MOST_BARS + 1:,} others. The data have every word."
+            ":material/info: A long query: the words with the largest differences have dots; the last row sums up the "
+            f"{len(found.names) - MOST_ROWS + 1:,} others. The data have every word."
         )
 
 
-def _about_bars(case: Case, found: QueryWords) -> None:
-    """How to read the bars, links to the split by tokens, and both matrices of words."""
+def _about_dots(case: Case, found: QueryWords) -> None:
+    """How to read the dots, links to the split by tokens, and both matrices of words."""
     figures.reading(
-        f"Blue: what a query word adds to the cosine with the {case.name}; orange: to that with the rival. Their sums stand "
-        "above the bars. The difference, on a scale of its own, says which text a word speaks for: to the right for the rival, "
-        f"to the left for the {case.name}. The parts are exact. In the texts, words of the query are marked.",
+        f"Blue dot: what a query word adds to the cosine with the {case.name}; orange dot: to that with the rival. The line "
+        "between them has the colour of the text for which the word speaks, and its number says how much more it adds to the "
+        "rival. The sums, above, are the cosines: the parts are exact. In the texts, words of the query are marked.",
         "What would happen without a word: all other vectors change then as well. The edits test that. [CLS] and [SEP] "
         "hold what the model gathered from the whole query.",
     )

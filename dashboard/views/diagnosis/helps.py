@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 READ = (
     "A query is repaired where its right text was not first and is then, and harmed where it was first and is no longer. "
-    "Each remedy’s options (the table behind Share has what each half chose) are chosen on one half of the queries and "
-    "measured on the other; to leave everything as it is, is always one of them (“left”). The grey bar is a sham of the same "
+    "Each remedy’s options (the table below has what each half chose) are chosen on one half of the queries and "
+    "measured on the other; to leave everything as it is, is always one of them. The grey bar is a sham of the same "
     "kind: its second signal is another query’s, so that its repairs are chance. On the right, the dot is Recall@1 and the "
     "bar the 95 % interval of its change (Tango); a remedy helps if the whole bar lies right of the dashed line."
 )
@@ -163,7 +163,7 @@ def _remedies(
 
 def _further(found: Diagnosed, rows: Sequence[Row]) -> None:
     """What each remedy gives beyond the first place and what it needs, a search in which it can be tried, and training."""
-    shown = ["remedy", "MRR", "change of MRR, 95 %", "needs"]
+    shown = ["remedy", "chosen by each half", "MRR", "change of MRR, 95 %", "needs"]
     figures.plain_table(
         _table(rows)[shown].assign(MRR=[f"{100 * row.result.mrr:.1f}" for row in rows]), key="remedy_needs"
     )

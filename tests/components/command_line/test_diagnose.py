@@ -80,7 +80,11 @@ def test_a_folder_with_graded_relevance_is_diagnosed_as_its_pairs_are(pairs: Pat
         folder,
         {f"d{row}": ("", text) for row, text in enumerate([*TEXTS, "Nobody asks for this text."])},
         {f"q{row}": query for row, query in enumerate(QUERIES)},
-        [(f"q{row}", f"d{(row + more) % COUNT}", grade) for row in range(COUNT) for more, grade in enumerate((2, row % 2))],
+        [
+            (f"q{row}", f"d{(row + more) % COUNT}", grade)
+            for row in range(COUNT)
+            for more, grade in enumerate((2, row % 2))
+        ],
     )
     rows = [(row, row) for row in range(COUNT)] + [(row, (row + 1) % COUNT) for row in range(1, COUNT, 2)]
     joined.write_text(

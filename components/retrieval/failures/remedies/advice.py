@@ -96,7 +96,7 @@ def _sentence(
         return (
             f"{_capital(titles[one])}: it repaired {results[one].repaired} of {counted(failures, 'failure')} and harmed "
             f"{results[one].harmed or 'none'} of {counted(found, 'found query', 'found queries')}; both halves of the queries "
-            f"advise it.{_beaten(one, results, titles)}"
+            f"advise it.{_beaten((one,), results, titles)}"
         )
     if one is None and other is None:
         helping = [name for name, result in results.items() if result.helps]
@@ -108,15 +108,28 @@ def _sentence(
             )
         return f"None of these helps; {_shared(shares)}."
     names = ["leaving it as it is" if name is None else titles[name] for name in (one, other)]
-    return f"Your data do not decide between {names[0]} and {names[1]}: each half of the queries advises one of them."
+    return (
+        f"Your data do not decide between {names[0]} and {names[1]}: each half of the queries advises one of "
+        f"them{_beaten(pair, results, titles) or '.'}"
+    )
 
 
-def _beaten(chosen: str, results: Mapping[str, Measured], titles: Mapping[str, str]) -> str:
-    """That another remedy is better over both halves, which neither half shows by itself; "" where none is."""
-    better = [name for name, result in results.items() if name != chosen and _is_better(result, results[chosen])]
+def _beaten(chosen: Sequence[str | None], results: Mapping[str, Measured], titles: Mapping[str, str]) -> str:
+    """That another remedy helps and is better than the `chosen` ones over both halves, which no half shows by itself.
+
+    "" where none is. None is to leave everything as it is.
+    """
+    advised = [results[name] for name in chosen if name is not None]
+    better = [
+        name
+        for name, result in results.items()
+        if name not in chosen and result.helps and all(_is_better(result, other) for other in advised)
+    ]
     if not better:
         return ""
     best = max(better, key=lambda name: results[name].recall)
+    if len(chosen) > 1:
+        return f"; over both, {titles[best]} is better than either."
     return f" Over both, {titles[best]}, which costs more, is better."
 
 

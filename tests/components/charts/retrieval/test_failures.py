@@ -1,69 +1,66 @@
-"""The figure of a failed search: three groups of bars with names, sums, and numbers written as in print."""
+"""The figure of a failed search: two dots a word on one line, with names, sums, and numbers written as in print."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from components.charts import theme
-from components.charts.retrieval.failures import word_bars
+from components.charts.retrieval.failures import word_dots
 
 RIGHT, RIVAL = np.array([0.2, 0.05, -0.01]), np.array([0.1, 0.125, -0.01])
 
 
-def test_each_group_has_its_name_and_its_sum() -> None:
-    figure = word_bars(["<b>", "long", "[SEP]"], RIGHT, RIVAL, "Title")
-    headings = [note.text for note in figure.layout.annotations]
-    assert [heading.split("<br>")[0] for heading in headings] == [
-        "Right text",
-        "Rival",
-        "Difference",
+def dots(figure):
+    return [trace for trace in figure.data if trace.mode == "markers"]
+
+
+def notes(figure) -> list[str]:
+    return [note.text for note in figure.layout.annotations]
+
+
+def test_each_text_has_its_name_its_sum_and_a_dot_for_each_word_on_one_scale() -> None:
+    figure = word_dots(["<b>", "long", "[SEP]"], RIGHT, RIVAL, "Title")
+    assert [note.split("</span> ")[1] for note in notes(figure)[0].split("<br>")] == [
+        "Right text <b>0.240</b>",
+        "Rival <b>0.215</b>",
     ]
-    assert [heading.split("<b>")[1].removesuffix("</b>") for heading in headings] == ["0.240", "0.215", "−0.025"]
     assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;", "long", "[SEP]"]
-    right, rival, difference = (bar for bar in figure.data if bar.type == "bar")
+    right, rival = dots(figure)
     np.testing.assert_allclose(right.x, RIGHT, atol=1e-7)
     np.testing.assert_allclose(rival.x, RIVAL, atol=1e-7)
-    np.testing.assert_allclose(difference.x, RIVAL - RIGHT, atol=1e-7)
-    assert figure.layout.xaxis.range == figure.layout.xaxis2.range  # one scale
-    widths = [axis.domain[1] - axis.domain[0] for axis in (figure.layout.xaxis, figure.layout.xaxis2)]
-    assert abs(widths[0] - widths[1]) < 1e-9
-    assert list(difference.marker.color) == [theme.BLUE, theme.ORANGE, theme.BLUE]
+    assert (right.xaxis, rival.xaxis) == (None, None)  # one scale
+    assert [number for dot in (right, rival) for _, number in dot.customdata] == [
+        *("0.200", "0.050", "−0.010"),
+        *("0.100", "0.125", "−0.010"),
+    ]
 
 
-def test_the_differences_stand_opposite_to_their_bars_with_a_true_minus_sign() -> None:
-    figure = word_bars(["a", "b", "c"], RIGHT, RIVAL, "Title")
-    written = {
-        (row, notes.textposition): text.strip("\u00a0")
-        for notes in figure.data
-        if notes.type == "scatter"
-        for row, text in zip(notes.y.tolist(), notes.text, strict=True)
-    }
-    assert written == {(0, "middle right"): "−0.100", (1, "middle left"): "+0.075", (2, "middle right"): "0.000"}
-    shown = [number for bar in figure.data if bar.type == "bar" for _, number in bar.customdata]
-    assert shown == ["0.200", "0.050", "−0.010", "0.100", "0.125", "−0.010", "−0.100", "+0.075", "0.000"]
+def test_a_line_joins_both_dots_in_the_colour_of_the_text_for_which_the_word_speaks() -> None:
+    figure = word_dots(["a", "b", "c"], RIGHT, RIVAL, "Title")
+    lines = {trace.line.color: (trace.x, trace.y) for trace in figure.data if trace.mode == "lines"}
+    assert lines[theme.ORANGE] == ((0.05, 0.125, None), (1, 1, None))
+    assert lines[theme.BLUE] == ((0.2, 0.1, None, -0.01, -0.01, None), (0, 0, None, 2, 2, None))
+    assert notes(figure)[1:] == ["rival more by<br><b>−0.025</b>", "−0.100", "+0.075", "0.000"]
 
 
-def test_ticks_are_round_and_within_the_bars() -> None:
-    figure = word_bars(["a"], np.array([0.134]), np.array([-0.09]), "Title")
+def test_ticks_are_round_and_within_the_dots() -> None:
+    figure = word_dots(["a"], np.array([0.134]), np.array([-0.09]), "Title")
     assert list(figure.layout.xaxis.tickvals) == [-0.05, 0.0, 0.1]
     assert list(figure.layout.xaxis.ticktext) == ["−0.05", "0", "0.1"]
-    flat = word_bars(["a"], np.zeros(1), np.zeros(1), "Title")
+    flat = word_dots(["a"], np.zeros(1), np.zeros(1), "Title")
     assert list(flat.layout.xaxis.tickvals) == [0.0]
 
 
-def test_the_scale_of_negative_parts_ends_at_zero() -> None:
-    figure = word_bars(["a"], np.array([-0.13]), np.array([-0.09]), "Title")
-    np.testing.assert_allclose(figure.layout.xaxis.range, (1.05 * -0.13, 0))
-    assert tuple(word_bars(["a"], np.zeros(1), np.zeros(1), "Title").layout.xaxis.range) == (0, 1)
+def test_the_scale_has_zero_also_for_negative_parts() -> None:
+    low, high = word_dots(["a"], np.array([-0.13]), np.array([-0.09]), "Title").layout.xaxis.range
+    assert low < -0.13
+    assert 0 < high < 0.13
+    assert word_dots(["a"], np.zeros(1), np.zeros(1), "Title").layout.xaxis.range[1] == 1
 
 
 def test_the_sum_of_many_words_has_numbers_and_does_not_set_the_scale() -> None:
-    figure = word_bars(["a", "b", "160 others"], np.array([0.1, 0.02, 0.5]), np.array([0.08, 0.03, 0.6]), "Title", True)
-    assert [len(bar.x) for bar in figure.data if bar.type == "bar"] == [2, 2, 2]
-    np.testing.assert_allclose(figure.layout.xaxis.range, (0, 1.05 * 0.1))
-    np.testing.assert_allclose(figure.layout.xaxis3.range, (-1.1 * 0.02, 1.1 * 0.02))
-    notes = [note.text for note in figure.layout.annotations]
-    assert {"0.500", "0.600"} <= set(notes)
-    assert any("<b>0.620</b>" in note for note in notes)  # the sums above the bars count all words
-    written = [text.strip("\u00a0") for item in figure.data if item.type == "scatter" for text in item.text]
-    assert sorted(written) == ["+0.010", "+0.100", "−0.020"]
+    figure = word_dots(["a", "b", "160 others"], np.array([0.1, 0.02, 0.5]), np.array([0.08, 0.03, 0.6]), "Title", True)
+    assert [len(dot.x) for dot in dots(figure)] == [2, 2]
+    assert figure.layout.xaxis.range[1] < 0.2
+    assert notes(figure)[2:] == ["−0.020", "+0.010", "+0.100", "0.500 and 0.600"]
+    assert "<b>0.620</b>" in notes(figure)[0]  # the sums above the dots count all words

@@ -59,7 +59,11 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     points = [list(trace.x) for trace in drawn.data if trace.type == "scatter" and trace.mode == "markers"]
     assert points == [[83.6], [72.9]]
     said = [note.text for note in drawn.layout.annotations]
-    assert "<b>A prompt</b> (left)" in said
+    below = [text for text in said if "sham" in text or "left as it is" in text]
+    assert below == [
+        "a sham of this kind repaired 1 and harmed 8",
+        "left as it is: nothing was better",
+    ]
     assert "83.6 %" in said
 
 

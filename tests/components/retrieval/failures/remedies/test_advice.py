@@ -1,0 +1,50 @@
+"""One sentence of advice: what each half advises, and what is better over both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.retrieval.failures.remedies.advice import advice
+from components.retrieval.failures.remedies.folds import measured
+
+TITLES = {"prompt": "a prompt", "repair": "query repair", "maxsim": "MaxSim re-ranking"}
+QUERIES = [f"query {number}" for number in range(160)]
+NOW = np.where(np.arange(160) % 4 == 0, 2, 1)  # 40 fail, 20 of each half
+FIRST = np.arange(160) < 80
+
+
+def repairing(*failures: int) -> np.ndarray:
+    """Ranks with so many of the failures of each half repaired, or some of them harmed besides."""
+    ranks = np.array(NOW)
+    for half, count in zip((FIRST, ~FIRST), failures, strict=True):
+        ranks[np.flatnonzero((NOW > 1) & half)[:count]] = 1
+    return ranks
+
+
+def said(**ranks: np.ndarray) -> tuple[tuple[str | None, str | None], str]:
+    options = {name: {"the one": own} for name, own in ranks.items()}
+    results = {name: measured(NOW, own, FIRST) for name, own in options.items()}
+    found = advice(NOW, options, results, TITLES, (), QUERIES, FIRST)
+    return found.halves, found.sentence
+
+
+@pytest.mark.parametrize(("all_of_them", "is_named"), [(20, True), (0, False)])
+def test_where_the_halves_differ_what_is_better_than_either_over_both_is_named(
+    all_of_them: int, is_named: bool
+) -> None:
+    halves, sentence = said(
+        prompt=repairing(18, 0), repair=repairing(0, 18), maxsim=repairing(all_of_them, all_of_them)
+    )
+    assert halves == ("prompt", "repair")
+    decided = "Your data do not decide between a prompt and query repair: each half of the queries advises one of them"
+    more = "; over both, MaxSim re-ranking is better than either." if is_named else "."
+    assert sentence == f"{decided}{more}"
+
+
+def test_the_cheapest_is_advised_and_a_better_dearer_one_is_named() -> None:
+    halves, sentence = said(repair=repairing(18, 17), maxsim=repairing(20, 20))
+    assert halves == ("repair", "repair")
+    assert sentence.startswith("Query repair: it repaired 35 of 40 failures and harmed none of 120 found queries")
+    assert sentence.endswith(" Over both, MaxSim re-ranking, which costs more, is better.")
+    assert " Over both" not in said(repair=repairing(19, 19), maxsim=repairing(20, 20))[1]

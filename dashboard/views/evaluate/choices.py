@@ -20,10 +20,10 @@ from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.fusion.scores import Fusion, weighted
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.splade import TITLE as SPLADE
-from components.snippets import evaluate as snippets
+from components.shown_code.commands import measured
 from components.words.unicode_words import has_pairs
 from dashboard import caching, settings, state
-from dashboard.corpora import current, word_rankings
+from dashboard.corpora import current
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.reranking import SecondStage
@@ -153,23 +153,32 @@ class RunRequest:
             second = SecondStage("maxsim", by.backend, by.max_length, layer=layer)
         return TwoStages(first.backend, code.layer, code.pooling, code.k, second)
 
-    def code_of(self, runs: Iterable[tuple[str, str]]) -> list[snippets.AnyRun]:
-        """Runs, given by code and name, for the code of a figure."""
-        return [self._code_of_one(code, name) for code, name in runs]
+    def commands(self, file: Sequence[str], codes: Iterable[str]) -> list[tuple[str, ...]]:
+        """The command that measures each of some runs on the pairs of a file, given with how it is read."""
+        return [self._command(file, code) for code in codes]
 
-    def _code_of_one(self, code: str, name: str) -> snippets.AnyRun:
-        if code in SPLADE_CODES:
-            model = self.models[SPLADE_CODES[code]]
-            return snippets.SpladeRun(name, model.backend, model.max_length)
+    def _command(self, file: Sequence[str], code: str) -> tuple[str, ...]:
         vector_code = parsed(code)
+        model = self.models[SPLADE_CODES.get(code, "m") if vector_code is None else vector_code.model]
+        backend, length = model.backend, model.max_length
         if vector_code is None:
-            ranking = word_rankings.word_ranking(self.backend, code)
-            return snippets.WordRun(name, cast("WordKind", code), self.backend, ranking.file)
-        of_model, stages = self.models[vector_code.model], self.stages(vector_code)
-        cell = (vector_code.layer, vector_code.pooling)
-        second = None if stages is None else stages.second.code
-        words = (vector_code.words, vector_code.fusion) if vector_code.words else None
-        return snippets.VectorRun(name, of_model.backend, *cell, of_model.max_length, second, vector_code.k, words)
+            if code == "static":
+                return ()
+            alone = ("--splade",) if code in SPLADE_CODES else ("--fuse", code, "--weights", "1")
+            return measured("evaluate", file, backend, [backend.facts.layers], [backend.own_pooling], length, *alone)
+        options: tuple[str, ...] = ()
+        stages = self.stages(vector_code)
+        if stages is not None:
+            if stages.second.kind == "maxsim" and stages.second.backend is not backend:
+                return ()  # the command compares the token vectors of its own model
+            way = "--max-sim" if stages.second.kind == "maxsim" else "--rerank"
+            of = () if way == "--max-sim" else ("--cross-encoder", stages.second.backend.spec.key)
+            options = (way, str(vector_code.k), *of)
+        if vector_code.words:
+            weight = () if vector_code.weight is None else ("--weights", f"{vector_code.weight / 100:g}")
+            options = ("--fuse", vector_code.words, *weight)
+        cell = [vector_code.layer], [vector_code.pooling]
+        return measured("evaluate", file, backend, *cell, length, *options)
 
     @property
     def backend(self) -> Backend:
@@ -259,10 +268,9 @@ def _ask_for_queries(corpus: Corpus) -> None:
     st.info("Choose the column that holds a query for each sentence.", icon=":material/table:")
 
 
-def code_of_pairs() -> snippets.Collection:
-    """The code of `current_pairs`."""
-    corpus = current.in_use()
-    return snippets.pairs(current.code_of(corpus), current.query_column(corpus) or QUERY_COLUMN)
+def file_of_pairs() -> tuple[str, ...]:
+    """The file of `current_pairs` for a command."""
+    return current.file_of_pairs(current.in_use())
 
 
 def about(pairs: Pairs, advice: str = " Change it at the top of the page.") -> None:

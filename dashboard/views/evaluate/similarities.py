@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,9 @@ import streamlit as st
 
 from components.charts.retrieval import run_bars
 from components.retrieval.evaluation import metrics
+from components.retrieval.evaluation.similarities import by_each_similarity
 from components.retrieval.search.exact import SIMILARITIES
-from components.snippets import evaluate as snippets
+from components.shown_code.code import Command
 from dashboard.jobs import embedding, evaluation
 from dashboard.jobs.evaluation import PairIndexes
 from dashboard.ui import figures, messages
@@ -39,7 +40,6 @@ class Row:
     by_similarity: Mapping[Similarity, Retrieved]
     norms: Float32  # [document]
     tokens: Int64  # [document], before truncation
-    code: snippets.VectorRun
 
     def recall(self, similarity: Similarity) -> metrics.Interval:
         """Recall@1 with its interval."""
@@ -76,7 +76,7 @@ def similarities(
             "Cosine and dot product",
         ),
         key="compare_similarities",
-        code=snippets.by_similarity(choices.code_of_pairs(), [row.code for row in rows]),
+        code=Command(by_each_similarity),
         alt=f"Recall@1 of {len(rows)} runs by cosine and by dot product, and by how many per cent the first hits' vectors "
         "and texts are longer than those of the correct answers",
         message=_message(rows[0]) + _largest(rows),
@@ -107,8 +107,7 @@ def _row(request: RunRequest, entry: Entry, pairs: Pairs, indexes: Mapping[str, 
         pairs, of_model.documents, of_model.queries, code.layer, code.pooling, entry.short, f"similarities_{entry.code}"
     )
     norms = of_model.documents.engine(code.layer, code.pooling).norms
-    (of_run,) = request.code_of([(entry.code, entry.short)])
-    return Row(entry.short, by_similarity, norms, tokens, cast("snippets.VectorRun", of_run))
+    return Row(entry.short, by_similarity, norms, tokens)
 
 
 def _first_hits(row: Row, similarity: Similarity) -> run_bars.FirstHits:

@@ -15,11 +15,10 @@ from components.charts import histogram, theme
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.model.trace import Pooling
 from components.retrieval.search import words
-from components.retrieval.search.exact import is_distance, tie_note, top
+from components.retrieval.search.exact import ExactSearch, is_distance, tie_note, top
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
-from components.snippets import search as snippets
-from components.snippets.code import NoCode
+from components.shown_code.code import Command
 from components.words.function import FUNCTION_WORDS
 from components.words.unicode_words import has_pairs
 from dashboard import caching, state
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
-    from components.retrieval.search.lexical import Kind
     from components.retrieval.search.splade import SpladeRanker
     from dashboard.jobs.reranking import SecondStage
     from dashboard.views.search.shading import Shaded
@@ -334,8 +332,8 @@ def _by_vectors(
         int(hits.tied[0]),
         int(hits.tied_shown[0]),
         caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
-        snippets.hits(code, [request.query], request.k, similarity),
-        snippets.all_scores(code, request.query, similarity),
+        code.hits(request.query, [request.corpus.texts[row] for row in hits.indices[0]], similarity),
+        code.command(ExactSearch.scores, code.search(request.query, len(request.corpus), similarity)),
         **_measured(request, index, layer, pooling, similarity, exact_scores),
     )
 
@@ -373,8 +371,9 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
     scores[ten.indices[0]], scores[hits.indices[0]] = ten.scores[0], hits.scores[0]
     name = search_engines.NAMES[request.engine]
     as_percentiles = state.get("percentiles") and similarity == "cosine"
-    code = NoCode(
-        f"Python code is given for the exact search only: `python -m components search --engine {request.engine}`."
+    searched = request.code(index, layer, pooling)
+    code = searched.command(
+        type(engine).search, searched.search(request.query, request.k, similarity, "--engine", request.engine)
     )
     return Ranked(
         f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}, {name}",
@@ -422,9 +421,6 @@ def _by_words(request: SearchRequest) -> Ranked:
     scores = ranker.scores(query)
     unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
     best = _hits(request, scores, request.k)
-    read = current.code_of(corpus)
-    of_kind = (request.backend, read, cast("Kind", kind), query)
-    code = snippets.words(*of_kind, request.k, file_of_vectors=ranking.file)
     ten = _hits(request, scores, 10)
     low, high = ranker.bounds(query)
     return Ranked(
@@ -434,13 +430,13 @@ def _by_words(request: SearchRequest) -> Ranked:
         best,
         ten,
         *_tied(scores, best),
-        code=code,
-        code_of_all=code,
+        code=Command(type(ranker).scores),
+        code_of_all=Command(type(ranker).scores),
         scale=COSINES if unit == "cosine" else Scale(low, high, ("no word", "each at its most"), OF_WORDS),
         chance=None if kind in COUNTING else chance.of_words(corpus, ranker, ranking.source),
         explained=Explained(
             split=lambda row: ranker.split(query, corpus.texts[row], row),
-            code=lambda row: snippets.split_by_words(*of_kind, row, file_of_vectors=ranking.file),
+            code=lambda _: Command(type(ranker).split),
             counts_words=kind in COUNTING,
         ),
     )
@@ -450,9 +446,6 @@ def _by_splade(request: SearchRequest, ranker: SpladeRanker) -> Ranked:
     scores = ranker.scores(request.query)
     best = _hits(request, scores, request.k)
     title = f"{ranker.title}, {ranker.backend.spec.title}"
-    code = snippets.by_splade(
-        ranker.backend, current.code_of(request.corpus), ranker.max_length, request.query, request.k
-    )
     ten = _hits(request, scores, 10)
     return Ranked(
         title,
@@ -461,8 +454,8 @@ def _by_splade(request: SearchRequest, ranker: SpladeRanker) -> Ranked:
         best,
         ten,
         *_tied(scores, best),
-        code=code,
-        code_of_all=code,
+        code=Command(SpladeRanker.scores),
+        code_of_all=Command(SpladeRanker.scores),
         is_open_ended=True,
         chance=chance.of_splade(request.corpus, ranker),
         explained=Explained(is_splade=True),
@@ -491,9 +484,7 @@ def _by_second_stage(
     scores[reranked.rows] = reranked.scores
     best, title = reranked.rows[: request.k], f"Re-ranked: {stage.title}"
     note = TRAINED_MAX_SIM.format(title=messages.escape(stage.backend.spec.title)) if stage.is_trained_max_sim else ""
-    code = snippets.reranked(
-        request.code(index, layer, pooling), stage.code, request.query, request.candidates, request.similarity
-    )
+    code = stage.code(request.query, [request.corpus.texts[row] for row in best])
     ten, shown = reranked.rows[:10], len(best)
     is_cross = stage.kind == "rerank"
     return Ranked(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,8 @@ from components.retrieval.evaluation import metrics
 from components.retrieval.fusion.scores import Fusion, weighted
 from components.retrieval.fusion.weights import ChosenWeight, chosen_weight
 from components.retrieval.search.lexical import TITLES
-from components.snippets import evaluate as snippets
+from components.shown_code import commands
+from components.shown_code.code import Command
 from dashboard.corpora import word_rankings
 from dashboard.jobs.runs import fusion
 from dashboard.ui import figures, messages
@@ -57,8 +57,16 @@ def weights(
     intervals = [metrics.interval(each) for each in values]
     shares = [100 * step / STEPS for step in range(STEPS + 1)]
     of_weights, by_ranks = intervals[:-1], intervals[-1]
-    alone = replace(code, words="", weight=None)
-    (single,) = request.code_of([(f"{alone.model}.{alone.layer}.{alone.pooling}", name)])
+    of_model, every = request.models[code.model], ",".join(f"{step / STEPS:g}" for step in range(STEPS + 1))
+    measured = (
+        "evaluate",
+        choices.file_of_pairs(),
+        of_model.backend,
+        [code.layer],
+        [code.pooling],
+        of_model.max_length,
+    )
+    fused = [commands.measured(*measured, "--fuse", words, *how) for how in (("--weights", every), ())]
     figures.figure(
         charts.curves_over(
             [
@@ -77,7 +85,7 @@ def weights(
             y_title=f"{measure} (%)",
         ),
         key="compare_weights",
-        code=snippets.fused_weights(choices.code_of_pairs(), cast("snippets.VectorRun", single), words, measure, STEPS),
+        code=Command(fusion.pair_ranks, *fused),
         alt=f"{measure} of {name} together with {TITLES[words]}, by the weight of the words from 0 to 100 %",
         message=finding(chosen_weight(values[:-1]), name, TITLES[words], measure),
         read="At 0 % the vectors rank alone, at 100 % the words. Between, both scores of a query are put on a scale of 0 to 1 "

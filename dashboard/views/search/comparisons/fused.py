@@ -12,7 +12,6 @@ from components.retrieval.fusion.ranks import ranker_scores
 from components.retrieval.fusion.scores import RRF_K, Fusion
 from components.retrieval.search.exact import SAME
 from components.retrieval.search.lexical import TITLES
-from components.snippets import search as snippets
 from dashboard import caching
 from dashboard.corpora import word_rankings
 from dashboard.jobs import rankers
@@ -59,7 +58,8 @@ def by_both(request: SearchRequest, index: VectorIndex) -> Ranked:
         return tuple(written), float(hits.terms[0, place] / hits.scores[place])
 
     most = len(runs) / (RRF_K + 1)
-    code = snippets.fused(request.code(index, layer, pooling), WORDS, request.query, request.k, request.similarity)
+    searched = request.code(index, layer, pooling)
+    code = searched.command(fused_hits, searched.search(request.query, request.k, request.similarity, "--fuse", WORDS))
     return Ranked(
         f"Hybrid: vectors + {TITLES[WORDS]}",
         "fused score",

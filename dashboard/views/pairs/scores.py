@@ -17,6 +17,7 @@ from components.arrays import read_only
 from components.charts import histogram
 from components.charts.retrieval import thresholds
 from components.retrieval.evaluation import threshold
+from components.retrieval.evaluation.threshold import ThresholdAnalysis
 from components.retrieval.search.exact import top
 from components.shown_code.code import Command
 from dashboard import caching, state
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
-    from components.retrieval.evaluation.threshold import Confusion, ThresholdAnalysis
+    from components.retrieval.evaluation.threshold import Confusion
     from dashboard.jobs.reranking import SecondStage
 
 MOST_DOCUMENTS = 5_000

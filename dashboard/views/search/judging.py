@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from components.numbers import number
+from components.retrieval.search.relevance import Judgements
 from components.shown_code.code import Command
 from dashboard import caching
 from dashboard.corpora import marks
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from components.retrieval.corpora.corpus import Corpus
-    from components.retrieval.search.relevance import Judgements
     from dashboard.views.search.request import SearchRequest
 
 

@@ -18,6 +18,7 @@ from components.retrieval.search import words
 from components.retrieval.search.exact import ExactSearch, is_distance, tie_note, top
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
+from components.retrieval.search.splade import SpladeRanker
 from components.shown_code.code import Command
 from components.words.function import FUNCTION_WORDS
 from components.words.unicode_words import has_pairs
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
-    from components.retrieval.search.splade import SpladeRanker
     from dashboard.jobs.reranking import SecondStage
     from dashboard.views.search.shading import Shaded
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from components import numbers
 from components.charts.retrieval import pieces as charts
+from components.retrieval.search.splade import SpladeRanker
 from components.shown_code.code import Command
 from dashboard import state
 from dashboard.jobs import splade
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from components.model.backend import Backend
     from components.model.embedding.sparse_vectors import ExpandedPieces
-    from components.retrieval.search.splade import SharedPieces, SpladeRanker
+    from components.retrieval.search.splade import SharedPieces
     from dashboard.views.search.request import SearchRequest
 
 SHOWN_PIECES = 15

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from components.arrays import Float64, cosine, read_only, unit
+from components.analysis.similarity.cosines import cross_cosines
+from components.arrays import Float64, cosine, read_only
 from components.model.trace import Trace
 
 FAR = 4  # times as long as all others
@@ -185,7 +186,7 @@ def _cosines(
     """Cosines of the tokens of one sentence at one layer (rows) and of another at another (columns)."""
     positions = [positions_of(trace, number, include_special) for number in sentences]
     rows, columns = (
-        unit(trace.hidden_states[layer, number, list(tokens)].astype(np.float64))  # [token, dim]
+        trace.hidden_states[layer, number, list(tokens)]  # [token, dim]
         for layer, number, tokens in zip(layers, sentences, positions, strict=True)
     )
-    return TokenSimilarity(read_only(np.clip(rows @ columns.T, -1.0, 1.0)), positions[0], positions[1])
+    return TokenSimilarity(read_only(cross_cosines(rows, columns)), positions[0], positions[1])

@@ -28,17 +28,27 @@ def pool(trace: Trace, pooling: Pooling, include_special: bool = True) -> Float3
     keep = trace.attention_mask.astype(bool) if include_special else ~trace.special_mask  # [sentence, token]
     empty = ~keep.any(axis=1)
     if pooling == "mean":
-        weights = keep.astype(np.float32)
-        total = np.einsum("lstd,st->lsd", hidden, weights)
-        pooled = total / np.maximum(weights.sum(axis=1), 1)[None, :, None]
+        pooled = mean_of(hidden, keep)
     elif pooling == "max":
-        # Layer by layer: a masked copy of all of them would be as large as the trace.
-        pooled = np.stack([np.where(keep[..., None], layer, -np.inf).max(axis=1) for layer in hidden])
+        pooled = max_of(hidden, keep)
     else:
         raise ValueError(f"unknown pooling {pooling!r}; expected one of {', '.join(trace.poolings)}")
     pooled = pooled.astype(np.float32)
     pooled[:, empty] = np.nan
     return pooled
+
+
+def mean_of(hidden: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """The mean of the tokens of `hidden` [layer, sentence, token, dim] that `keep` [sentence, token] marks; 0 without any."""
+    weights = keep.astype(np.float32)
+    total = np.einsum("lstd,st->lsd", hidden, weights)
+    return np.asarray(total / np.maximum(weights.sum(axis=1), 1)[None, :, None])
+
+
+def max_of(hidden: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """The largest number in each dimension of the tokens of `hidden` that `keep` marks: [layer, sentence, dim]."""
+    # Layer by layer: a masked copy of all of them would be as large as the trace.
+    return np.stack([np.where(keep[..., None], layer, -np.inf).max(axis=1) for layer in hidden])
 
 
 def pooled_for_head(trace: Trace, head: SentenceHead) -> Float32:

@@ -34,7 +34,7 @@ from components.model.files.checked_copy import TOKENIZER, left_out, read_tokeni
 from components.model.files.decisions import CONFIG, MODULES
 from components.model.files.encoder.casing import difference
 from components.model.files.encoder.chat_template import told_of_template
-from components.model.files.encoder.settings import read_encoder_settings, sentences
+from components.model.files.encoder.settings import EncoderSettings, read_encoder_settings, sentences
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
 from components.model.files.published import read_json
 from components.model.files.sentence_config import (
@@ -103,6 +103,7 @@ class LoadedModel:
         self.sentence_config: SentenceConfig = with_prompts(
             read_sentence_config(folder), spec.prompts if spec.with_prompts else ()
         )
+        self.encoder_settings: EncoderSettings = read_encoder_settings(folder, spec.title)
         self.has_chosen_prompts = put is not None or spec.with_prompts
         if put is not None:
             self.sentence_config = with_prompt(self.sentence_config, put)

@@ -26,7 +26,6 @@ from components.retrieval.corpora.column_names import is_question
 from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.corpora.readers.separated_rows import DialectChoice
-from components.snippets import code
 from dashboard import access, caching, state
 from dashboard.corpora import uploads
 from dashboard.jobs import requests
@@ -40,6 +39,7 @@ KEY_LENGTH = 32
 _NOTED = "_corpus_noted"  # session key: the corpus whose files IN_CORPUS names
 _AGAIN = "again_corpus"  # key of the button that reads the corpus once more
 TOPIC_COLUMNS = ("topic", "label", "category")  # columns that may name a sentence's topic
+DEMO_FILE = "assets/demo_corpus.jsonl"  # as a command in the folder of this project reads it
 ID_COLUMNS = {"id", "_id", "doc_id", "docid", "key", "code"}  # names of columns that may hold a sentence's own id
 MOST_OF_ID = 12  # characters
 
@@ -185,10 +185,34 @@ def corpus() -> Corpus:
     return chosen
 
 
-def code_of(corpus: Corpus) -> tuple[str, ...]:
-    """The statements that read a corpus, for the code of a figure."""
-    report = corpus.report
-    return code.corpus(corpus, corpus is demo(), report.text_column, encoding=report.encoding, dialect=report.chosen)
+def file_of(corpus: Corpus) -> tuple[str, ...]:
+    """The file of a corpus, and how `index` is told to read it; none for a data set of the hub, which no command reads."""
+    column = corpus.report.text_column
+    return _read_with(corpus, ("--text-column", column) if column else ())
+
+
+def file_of_pairs(corpus: Corpus) -> tuple[str, ...]:
+    """The same for `evaluate` and `diagnose`, which also read the column of queries."""
+    ours = {"anchor": query_column(corpus), "positive": corpus.report.text_column}
+    return _read_with(corpus, ("--columns", ",".join(f"{name}={column}" for name, column in ours.items() if column)))
+
+
+def _read_with(corpus: Corpus, options: tuple[str, ...]) -> tuple[str, ...]:
+    if corpus is demo():
+        return (DEMO_FILE,)
+    if "/" in corpus.name or "." not in corpus.name:
+        return ()
+    return corpus.name, *options, *reading_options(corpus.report.chosen, corpus.report.encoding)
+
+
+def reading_options(chosen: DialectChoice, encoding: str) -> tuple[str, ...]:
+    """The options of a command that reads a file as a person chose, and in its encoding."""
+    switches = {name: value for name, value in chosen.given.items() if name != "separator"}
+    return (
+        *(f"--{name}" if value else f"--no-{name}" for name, value in switches.items()),
+        *(("--separator", chosen.separator) if chosen.separator else ()),
+        *(("--encoding", encoding) if encoding != "utf-8" else ()),
+    )
 
 
 def choose(corpus: Corpus | None, source: Source | None = None) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.retrieval.evaluation.graded import collection
-from components.snippets import evaluate as snippets
 from dashboard import access, caching, state
 from dashboard.corpora import current, uploads
 from dashboard.ui import controls
@@ -50,14 +49,12 @@ def collection_of(source: str, field_slot: DeltaGenerator) -> GradedSet | None:
     )
 
 
-def code_of(graded: GradedSet) -> snippets.Collection:
-    """The code of a collection, which this session has in use."""
-    if not graded.report.files:
-        return snippets.graded()
-    fields = graded.query_field, graded.document_fields
-    if state.get("graded_source") == "path":
-        return snippets.graded((), str(st.session_state["_graded_path"]).removeprefix("path "), *fields)
-    return snippets.graded(uploads.names_of(str(st.session_state["_graded"])), "", *fields)
+def folder_of(graded: GradedSet) -> tuple[str, ...]:
+    """The folder of a collection for a command, with the fields that are searched; none for one that is no folder."""
+    if not graded.report.files or state.get("graded_source") != "path":
+        return ()
+    fields = ("--query-field", graded.query_field, "--document-fields", ",".join(graded.document_fields))
+    return str(st.session_state["_graded_path"]).removeprefix("path "), *fields
 
 
 def _fields(files: FieldedSet) -> tuple[str, tuple[str, ...]]:

@@ -17,7 +17,8 @@ from components.numbers import counted
 from components.retrieval.corpora.demo import demo_sentences
 from components.retrieval.search.query import query_vectors
 from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
-from components.snippets import search as snippets
+from components.shown_code import search as shown_search
+from components.shown_code.code import AnyCode, Command
 from dashboard import caching
 from dashboard.jobs import embedding, requests
 from dashboard.jobs.embedding import EmbedRequest
@@ -68,11 +69,11 @@ class SecondStage:
         of_label = f" ({names[self.label or 0]})" if len(names) > 1 else ""
         return f"{self.backend.spec.title}{of_label}"
 
-    @property
-    def code(self) -> snippets.SecondStage:
-        """The same for the code of a figure."""
-        layer = self.layer if self.kind == "maxsim" else None
-        return snippets.SecondStage(self.backend, self.max_length, self.label, layer)
+    def code(self, query: str, texts: Sequence[str]) -> AnyCode:
+        """The code of its scores of a query with some candidates."""
+        if self.kind == "maxsim":
+            return Command(late_interaction_scores)
+        return shown_search.reranked(self.backend, query, texts, self.label, self.max_length)
 
     @property
     def unit(self) -> str:

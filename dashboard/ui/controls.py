@@ -16,7 +16,7 @@ from components.analysis.tokens import position_at
 from components.charts import theme
 from components.charts.stand_alone.page import Part
 from components.model.trace import Pooling, TokenizedSentence
-from components.snippets.code import Input
+from components.shown_code.arrays import Input
 from dashboard import caching, ready_made, state
 from dashboard.sharing import report
 from dashboard.ui import browser, wording

@@ -20,9 +20,9 @@ import streamlit as st
 
 from components.charts import bars, matrices, theme
 from components.charts.stand_alone import page as stand_alone
-from components.snippets import notebook as notebooks
-from components.snippets.code import NoCode
-from components.snippets.notebook import TitledSnippet
+from components.shown_code import notebook as notebooks
+from components.shown_code.code import NoCode
+from components.shown_code.notebook import TitledCode
 from dashboard.sharing import figure_files, figure_link, lecture, report
 from dashboard.ui import controls, messages
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from streamlit.delta_generator import DeltaGenerator
 
-    from components.snippets.code import Snippet
+    from components.shown_code.code import AnyCode
 
 _FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"  # how a spreadsheet recognises a formula; the last four are wide forms
 MOST_ABOVE = 150  # characters of a finding above its figure: two lines on a laptop, four on a phone
@@ -47,7 +47,7 @@ def figure(
     key: str,
     alt: str,
     table: Callable[[], pd.DataFrame],
-    code: Snippet | NoCode,
+    code: AnyCode | NoCode,
     read: str = "",
     not_shown: str = "",
     message: str = "",
@@ -166,7 +166,7 @@ def above(
     *,
     key: str,
     table: Callable[[], pd.DataFrame],
-    code: Snippet | NoCode,
+    code: AnyCode | NoCode,
     title: str,
     read: str,
     not_shown: str,
@@ -232,19 +232,19 @@ def begin(page: str) -> None:
     st.session_state[_UNREAD] = []
 
 
-def drawn() -> dict[str, TitledSnippet]:
+def drawn() -> dict[str, TitledCode]:
     """The code of the figures that the page shows until now, for `go_back`."""
     return dict(_drawn())
 
 
-def go_back(before: Mapping[str, TitledSnippet]) -> None:
+def go_back(before: Mapping[str, TitledCode]) -> None:
     """Show the code only of what `drawn` has returned: the figures that were drawn since have been removed."""
     st.session_state[_DRAWN] = dict(before)
     st.session_state[_LINE] = None  # removed, perhaps
 
 
-def _drawn() -> dict[str, TitledSnippet]:
-    shown: dict[str, TitledSnippet] = st.session_state.setdefault(_DRAWN, {})
+def _drawn() -> dict[str, TitledCode]:
+    shown: dict[str, TitledCode] = st.session_state.setdefault(_DRAWN, {})
     return shown
 
 
@@ -283,7 +283,7 @@ def matrix(
     *,
     key: str,
     alt: str,
-    code: Snippet | NoCode,
+    code: AnyCode | NoCode,
     label_column: str = "query",
     digits: int = 5,
     read: str = "",
@@ -366,7 +366,7 @@ def part_bars(
     *,
     key: str,
     alt: str,
-    code: Snippet | NoCode,
+    code: AnyCode | NoCode,
     read: str,
     not_shown: str,
     message: str = "",
@@ -412,7 +412,7 @@ def reading(read: str, not_shown: str) -> None:
 def data(
     key: str,
     table: Callable[[], pd.DataFrame],
-    code: Snippet | NoCode,
+    code: AnyCode | NoCode,
     title: str = "",
 ) -> None:
     """A line with “Share” for numbers that no figure shows: as a table and a CSV, and the code that gives them.
@@ -428,7 +428,7 @@ def data(
 def _share(
     key: str,
     table: Callable[[], pd.DataFrame],
-    code: Snippet | NoCode,
+    code: AnyCode | NoCode,
     title: str,
     draw_files: Callable[[], None] | None = None,
 ) -> None:
@@ -438,7 +438,7 @@ def _share(
     """
     panel = st.popover("Share", icon=":material/ios_share:", key=f"data_{key}", on_change="rerun", width="content")
     if not isinstance(code, NoCode):
-        _drawn()[key] = TitledSnippet(title, code)
+        _drawn()[key] = TitledCode(title, code)
     if not panel.open:
         return
     with panel:
@@ -457,7 +457,7 @@ def _share(
                 st.caption(code.reason)
         for place in of_code:
             assert not isinstance(code, NoCode)
-            place.code(code.code, language="python")
+            place.code(code.text, language=code.language)
 
 
 def plain_table(frame: pd.DataFrame, *, key: str = "", **arguments: Any) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.snippets.code import Input
+from components.shown_code.arrays import Input
 from dashboard import ready_made, state
 from dashboard.ui import controls, messages
 

@@ -18,8 +18,9 @@ import streamlit as st
 from components import numbers
 from components.analysis.similarity import late_interaction
 from components.charts import matrices
-from components.retrieval.search.rerank import trained_scores
-from components.snippets import search as snippets
+from components.retrieval.search.rerank import late_interaction_scores, trained_scores
+from components.shown_code import search as shown_search
+from components.shown_code.code import Command
 from dashboard import caching
 from dashboard.ui import figures, messages
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.files.sentence_config import Role
     from components.model.trace import TokenizedSentence
-    from components.snippets.code import Snippet
+    from components.shown_code.code import AnyCode
 
 MOST_VALUES = 12  # rows and columns whose numbers are written into the cells
 ROLES: tuple[Role, Role] = ("query", "document")
@@ -48,7 +49,7 @@ class TokenMatches:
     document: TokenizedSentence
     layer: int
     prompt_length: int  # characters of the model's own prompt in front of the document
-    code: Snippet
+    code: AnyCode
 
 
 def of_texts(
@@ -68,7 +69,13 @@ def of_texts(
         st.info("The query or the document has only special tokens: there is nothing to compare.")
         return None
     of_query, of_document = trace.sentences
-    code = snippets.max_sim(backend, query, document, layer, max_length)
+    code = shown_search.token_matches(
+        backend,
+        [asked.prompt + query, answered.prompt + document],
+        (similarity.query_positions, similarity.document_positions),
+        layer,
+        asked.max_length,
+    )
     return TokenMatches(similarity, of_query, of_document, layer, len(answered.prompt), code)
 
 
@@ -104,7 +111,6 @@ class TrainedMatches:
     query_pieces: tuple[str, ...]  # with their positions
     document_pieces: tuple[str, ...]
     message: str  # the score, and what it is made of
-    code: Snippet
 
 
 def of_trained_vectors(
@@ -129,8 +135,7 @@ def of_trained_vectors(
     if expansion is not None:
         added = messages.escape(backend.tokenization.vocabulary[expansion.token])
         message += f" The model fills the query up with {added}, whose vectors count too."
-    code = snippets.trained_max_sim(backend, query, document, max_length)
-    return TrainedMatches(backend.spec.title, vectors[0] @ vectors[1].T, pieces[0], pieces[1], message, code)
+    return TrainedMatches(backend.spec.title, vectors[0] @ vectors[1].T, pieces[0], pieces[1], message)
 
 
 def trained_figure(matches: TrainedMatches, *, key: str, **arguments: Any) -> None:
@@ -148,7 +153,7 @@ def trained_figure(matches: TrainedMatches, *, key: str, **arguments: Any) -> No
             show_values=len(columns) <= MOST_VALUES and len(rows) <= MOST_VALUES,
         ),
         key=key,
-        code=matches.code,
+        code=Command(late_interaction_scores),
         alt=f"Dot products of {len(rows)} query token vectors with {len(columns)} of the document",
         table=lambda: pd.DataFrame(matches.products.round(4), columns=columns).assign(query=rows)[["query", *columns]],
         **arguments,

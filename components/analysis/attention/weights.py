@@ -39,6 +39,7 @@ class WordAttention:
     """Attention between words; each special token counts as a word."""
 
     matrix: np.ndarray  # [..., query, key] over words
+    starts: Sequence[int]  # the position of each word's first token
     labels: tuple[str, ...]  # each word as typed; the piece of a special token
     special: Mask  # [word]
     second: Mask  # [word], of the second text of a pair
@@ -76,17 +77,22 @@ def merge_words(attention: np.ndarray, sentence: TokenizedSentence) -> WordAtten
         key=lambda token: (token.in_pair, -1 - token.position if token.word is None else token.word),
     )
     groups = [list(tokens) for _, tokens in words]
-    starts = [group[0].position for group in groups]
-    sizes = np.array([len(group) for group in groups], attention.dtype)
-    matrix = np.add.reduceat(attention, starts, axis=-1)  # [..., query, word]
-    matrix = np.add.reduceat(matrix, starts, axis=-2) / sizes[:, None]  # [..., word, word]
     first = [group[0] for group in groups]
+    starts = [token.position for token in first]
     return WordAttention(
-        matrix,
+        merged(attention, starts),
+        starts,
         tuple(sentence.word_text(token.position) for token in first),
         read_only(np.array([token.special for token in first], bool)),
         read_only(second_text(sentence)[starts]),
     )
+
+
+def merged(attention: np.ndarray, starts: Sequence[int]) -> np.ndarray:
+    """[..., query, key] over tokens to the same over words, which begin at `starts`: sums over keys, means over queries."""
+    sizes = np.diff([*starts, attention.shape[-1]]).astype(attention.dtype)
+    matrix = np.add.reduceat(attention, starts, axis=-1)  # [..., query, word]
+    return np.asarray(np.add.reduceat(matrix, starts, axis=-2) / sizes[:, None])  # [..., word, word]
 
 
 def without_special(attention: np.ndarray, special: Mask) -> np.ndarray:
@@ -111,15 +117,19 @@ def combine(attentions: np.ndarray, blocks: Sequence[int], heads: Sequence[int],
     chosen_heads = _indices(heads, attentions.shape[1], "heads")
     if not chosen_blocks or not chosen_heads:
         raise ValueError("at least one block and one head are needed")
-    # One head at a time: a copy of all of them at 512 tokens would be 151 MB.
-    result = np.zeros(attentions.shape[2:])
-    for block in chosen_blocks:
-        for head in chosen_heads:
+    return combined(attentions, chosen_blocks, chosen_heads, how)
+
+
+def combined(attentions: np.ndarray, blocks: Sequence[int], heads: Sequence[int], how: str) -> Float64:
+    """The mean, or with "max" the maximum, of some heads of some blocks: [block, head, query, key] to [query, key]."""
+    result = np.zeros(attentions.shape[2:])  # one head at a time: a copy of all of them at 512 tokens would be 151 MB
+    for block in blocks:
+        for head in heads:
             if how == "mean":
                 result += attentions[block, head]
             else:
                 np.maximum(result, attentions[block, head], out=result)
-    return result / (len(chosen_blocks) * len(chosen_heads)) if how == "mean" else result
+    return result / (len(blocks) * len(heads)) if how == "mean" else result
 
 
 def renormalised(attention: np.ndarray) -> np.ndarray:

@@ -74,7 +74,7 @@ def start_map(vectors: NDArray[Any], options: MapOptions, is_cancelled: IsCancel
     total = np.zeros(vectors.shape[1:], np.float32)
     for layer in vectors:  # one at a time: the array may be a file of many layers
         total += unit(np.asarray(layer, np.float32))
-    return _normal(project(total, options, None, is_cancelled=is_cancelled))
+    return normalised(project(total, options, None, is_cancelled=is_cancelled))
 
 
 def layer_map(
@@ -90,7 +90,7 @@ def layer_map(
     and start give the same map. `progress(done, total)` counts points. Raises InputError for fewer than 4 points,
     Cancelled.
     """
-    points = _normal(project(np.asarray(vectors, np.float32), options, start, is_cancelled, progress))
+    points = normalised(project(np.asarray(vectors, np.float32), options, start, is_cancelled, progress))
     return points if start is None else align(points, start)
 
 
@@ -204,7 +204,7 @@ def _pca(vectors: Float32, options: MapOptions) -> Float32:
     return result
 
 
-def _normal(points: Float32) -> Float32:
+def normalised(points: Float32) -> Float32:
     """Centred, with a root mean square radius of 1 (or all at the centre)."""
     centred = points - points.mean(axis=0, dtype=np.float64)
     radius = float(np.sqrt((centred**2).sum(axis=1).mean()))

@@ -46,6 +46,12 @@ def cosine_matrix(vectors: np.ndarray) -> Float64:
     return np.clip(directions @ np.swapaxes(directions, -1, -2), -1.0, 1.0)
 
 
+def cross_cosines(rows: np.ndarray, columns: np.ndarray) -> Float64:
+    """Cosines of each of `rows` [row, dim] with each of `columns` [column, dim]: float64 [row, column]."""
+    first, second = unit(np.asarray(rows, np.float64)), unit(np.asarray(columns, np.float64))
+    return np.clip(first @ second.T, -1.0, 1.0)
+
+
 def pair_curves(
     vectors: Float32,
     names: Sequence[str],

@@ -14,8 +14,8 @@ from components import numbers
 from components.analysis.attention.flow import median_of_others, norm_flow, rollout, summed_norms, weighted_norms
 from components.analysis.attention.weights import PairAttention, second_text, select_pair
 from components.charts import matrices
-from components.snippets import attention as snippets
-from components.snippets.code import Snippet
+from components.shown_code.attention import rolled_out
+from components.shown_code.code import AnyCode, Command
 from dashboard import state
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.head_choice import (
@@ -283,13 +283,11 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
     )
 
 
-def _code(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]) -> Snippet:
-    read = model_input.pair.input(model_input.backend)
-    if estimate.method == "through":
-        return snippets.norms_through(read, estimate.block, queries, keys)
+def _code(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]) -> AnyCode:
     if estimate.method == "rollout":
-        return snippets.rollout(read, estimate.block, queries, keys)
-    return snippets.norms(read, estimate.block, estimate.head, queries, keys)
+        return rolled_out(model_input.pair.input(model_input.backend), estimate.block, queries, keys)
+    in_one = summed_norms if estimate.head is None else weighted_norms
+    return Command(norm_flow if estimate.method == "through" else in_one)
 
 
 def _takeaway(model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int]) -> str:

@@ -14,8 +14,8 @@ from components import numbers
 from components.analysis.attention.overview import Reduction, attention_overview, attention_row
 from components.charts import matrices
 from components.jobs import Cancelled
+from components.shown_code.code import Command
 from components.sizes import in_words
-from components.snippets import attention as snippets
 from dashboard import caching
 from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages, pair_choice, wording
@@ -128,7 +128,7 @@ def _draw(
         labels,
         title,
         key="long_attention",
-        code=snippets.overview(pair.input(backend), block, head, factor, how),
+        code=Command(attention_overview),
         alt=f"{title}, in cells of {factor} by {factor} tokens",
         message=seen,
         rows="query",
@@ -145,7 +145,7 @@ def _draw(
 
 def _row(pair: Pair, backend: Backend, vectors: QueriesAndKeys, head: int) -> None:
     """The exact attention of one query to the keys that get most of it."""
-    tokens, block = vectors.sentence.tokens, vectors.block
+    tokens = vectors.sentence.tokens
     forget_of_other_texts("score_query", pair)
     query = int(
         controls.bind(
@@ -169,7 +169,7 @@ def _row(pair: Pair, backend: Backend, vectors: QueriesAndKeys, head: int) -> No
     figures.figure(
         matrices.key_bars(row[keys], labels, f"What “{pieces[query][:20]}” (position {query}) attends to"),
         key="long_row",
-        code=snippets.overview_row(pair.input(backend), block, head, query),
+        code=Command(attention_row),
         alt=f"Bars: the {len(keys)} keys that get most attention from the token at position {query}",
         message=f"“{messages.escape(pieces[query])}” attends most to “{messages.escape(pieces[most])}” at position {most} "
         f"({numbers.number(row[most])}). The {len(keys)} keys drawn get {100 * row[keys].sum():.0f} % of its attention.",

@@ -14,7 +14,7 @@ from components.charts import matrices, theme
 from components.charts.inside_blocks import rotation as rotation_charts
 from components.charts.inside_blocks import scores as charts
 from components.numbers import apart
-from components.snippets import attention as snippets
+from components.shown_code.code import Command
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.views.attention.head_choice import (
     AttentionInput,
@@ -94,13 +94,7 @@ def _bars(model_input: AttentionInput, scored: HeadScores, block: int, head: int
     figures.figure(
         charts.score_bars(parts, attention[keys], labels, title),
         key="score_bars",
-        code=snippets.scores(
-            model_input.pair.input(model_input.backend),
-            block,
-            head,
-            query,
-            model_input.backend.structure.windows[block],
-        ),
+        code=Command(head_scores),
         alt=f"{title}: bars by key, above the attention that they become",
         message=message,
         read=_read(model_input, scored),
@@ -181,7 +175,7 @@ def _parts(model_input: AttentionInput, scored: HeadScores, block: int, head: in
                 name.capitalize(),
                 key=f"score_part_{name.replace(' ', '_')}",
                 alt=f"{name.capitalize()}: scores of {len(labels)} queries with {len(labels)} keys",
-                code=snippets.score_part(model_input.pair.input(model_input.backend), block, head, name),
+                code=Command(head_scores),
                 rows="query",
                 columns="key",
                 value="score",
@@ -241,7 +235,7 @@ def _rotation(model_input: AttentionInput, record: InsideBlocks, block: int, hea
         figures.figure(
             rotation_charts.rotation_heatmap(turned, f"Angles by position and pair, block {block}"),
             key="rotation_angles",
-            code=snippets.rotation_angles(model_input.pair.input(model_input.backend), block, positions),
+            code=Command(rotation.angles),
             alt=f"Heatmap: cosine of the angle of {pairs} pairs of dimensions at {positions} positions",
             table=lambda: pd.DataFrame(
                 np.degrees(turned).round(3), columns=[f"pair {pair}" for pair in range(pairs)]
@@ -257,9 +251,7 @@ def _rotation(model_input: AttentionInput, record: InsideBlocks, block: int, hea
                 window,
             ),
             key="rotation_distance",
-            code=snippets.score_by_distance(
-                model_input.pair.input(model_input.backend), block, head, query, key, offsets.tolist()
-            ),
+            code=Command(rotation.score_by_distance),
             alt="Curve: the score of one query and one key if the key stood at other distances from the query",
             table=lambda: pd.DataFrame({"key minus query": offsets, "score": found.round(5)}),
         )

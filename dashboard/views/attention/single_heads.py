@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,8 +15,8 @@ from components.charts.bertviz import views
 from components.charts.stand_alone.page import Frame, Part
 from components.charts.theme import number
 from components.numbers import apart
+from components.shown_code.attention import Matrix
 from components.sizes import in_words
-from components.snippets import attention as snippets
 from dashboard import state
 from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, wording
@@ -34,7 +33,7 @@ from dashboard.views.attention.head_choice import (
 
 if TYPE_CHECKING:
     from components.charts.bertviz.page import View
-    from components.snippets.code import Snippet
+    from components.shown_code.code import AnyCode
     from dashboard.ui.pair_choice import Pair
 
 NUMBERED = 16  # tokens of a matrix whose cells have room for numbers
@@ -151,15 +150,9 @@ def _above_head_view(model_input: AttentionInput, how_to: str) -> None:
         key="head_view",
         place="iframe",
         table=table,
-        code=snippets.matrix(
-            model_input.pair.input(model_input.backend),
-            [block],
-            [head],
-            "one",
-            words=False,
-            special="shown",
-            texts=model_input.direction,
-        ),
+        code=Matrix(
+            model_input.pair.input(model_input.backend), [block], [head], "one", part.queries, part.keys
+        ).code(),
         title=f"Block {block}, head {head}",
         read=how_to,
         not_shown=NOT_SHOWN,
@@ -302,8 +295,10 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
             {"shown": "shown", "hidden": "hidden", "renormalised": "hidden, rows sum to 1"},
         )
     labels, special_mask, second = model_input.pieces, model_input.special, analysis.second_text(model_input.sentence)
+    starts: Sequence[int] = ()
     if words:
         merged = analysis.merge_words(values, model_input.sentence)
+        starts = merged.starts
         values, labels, special_mask, second = merged.matrix, list(merged.labels), merged.special, merged.second
     positions = np.arange(len(labels))
     if special != "shown":
@@ -326,14 +321,14 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         if np.allclose(sums, 1, atol=1e-3)
         else "Rows sum to {} at least and {} at most.".format(*apart(sums.min(), sums.max()))
     )
-    code = partial(
-        snippets.matrix,
+    code = Matrix(
         model_input.pair.input(model_input.backend),
         *chosen,
-        words=words,
-        special=cast("snippets.Special", special),
-        texts=model_input.direction,
-    )
+        [int(place) for place in positions[list(part.queries)]],
+        [int(place) for place in positions[list(part.keys)]],
+        special == "renormalised",
+        starts,
+    ).code
     query, key = np.unravel_index(int(np.nanargmax(shares)), shares.shape)
     window = None if words else _window(model_input, chosen[0])
     queries, keys = ([int(positions[place]) for place in places] for places in (part.queries, part.keys))
@@ -406,7 +401,7 @@ def _received(
     columns: Sequence[str],
     positions: Sequence[int],
     pair: Pair,
-    code: Callable[..., Snippet],
+    code: Callable[..., AnyCode],
 ) -> None:
     """The sum of chosen rows; `code` makes the code of the matrix.
 
@@ -432,7 +427,7 @@ def _received(
     figures.figure(
         matrices.key_bars(received, columns, "What the chosen tokens attend to"),
         key="received",
-        code=code(rows=numbers),
+        code=code(numbers),
         alt=f"Bars: attention from {', '.join(names[query] for query in chosen)} to each token",
         read="The sum of the chosen rows of the matrix above.",
         not_shown=NOT_SHOWN,

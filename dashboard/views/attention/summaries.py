@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis.attention.head_patterns import MEANING, PATTERNS, Pattern, RankedHead
-from components.snippets import attention as snippets
+from components.analysis.attention.head_patterns import MEANING, PATTERNS, Pattern, RankedHead, score_heads
+from components.shown_code.code import Command
 from dashboard import state
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.head_choice import (
@@ -27,7 +27,6 @@ from dashboard.views.attention.head_tiles import head_tiles
 
 if TYPE_CHECKING:
     from components.analysis.attention.head_patterns import HeadPatterns
-    from components.snippets.code import Input
 
 NAMES: dict[str, str] = {
     "previous": "Token before",
@@ -51,7 +50,7 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         )
         panel = options(model_input)
     with panel:
-        scored, read = _scored(model_input)
+        scored = _scored(model_input)
     scores = scored.scores[pattern]
     if np.isnan(scores).all():
         everything = model_input.direction == "all"
@@ -99,21 +98,19 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
     figures.data(
         "patterns",
         lambda: _all_scores(scored),
-        snippets.patterns(read, model_input.direction),
+        Command(score_heads),
         "The heads' scores on each pattern",
     )
 
 
-def _scored(model_input: AttentionInput) -> tuple[HeadPatterns, Input]:
-    """The scores of the heads on the page's input, or on all sentences, because one sentence is little evidence; and which."""
-    read = model_input.pair.input(model_input.backend)
+def _scored(model_input: AttentionInput) -> HeadPatterns:
+    """The scores of the heads on the page's input, or on all sentences, because one sentence is little evidence."""
     texts, backend, trace = state.get("sentences"), model_input.backend, model_input.trace
     if len(texts) > 1 and model_input.pair.second is None:
         label = f"Use all {len(texts)} sentences"
         if controls.switch("pattern_over_all", label, "One sentence is little evidence."):
-            read = controls.current_input(backend)
             trace = backend.trace(texts, attentions=True, max_length=controls.length_for(backend))
-    return scores_of(trace, model_input.direction, model_input.backend.structure.windows), read
+    return scores_of(trace, model_input.direction, model_input.backend.structure.windows)
 
 
 def _open_ranked(best: Sequence[RankedHead]) -> None:

@@ -14,16 +14,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.retrieval.failures.causes import CAUSES, telling
+from components.retrieval.failures.causes import CAUSES, causes_of, telling
+from components.retrieval.failures.failed_queries import find_failures
 from components.retrieval.failures.traits import TRAITS, Traits, compared
-from components.snippets import why as snippets
+from components.shown_code.code import Command
 from dashboard import caching, state
 from dashboard.corpora import current
-from dashboard.jobs import failures
 from dashboard.ui import browser, controls, figures
 from dashboard.ui.wording import counted
 from dashboard.views.diagnosis import trait_shares
-from dashboard.views.diagnosis.rivals import code_of
 
 if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
@@ -253,7 +252,7 @@ def _percent(share: float) -> str:
 
 
 def all_of_them(chosen: Chosen, placings: Sequence[Placing]) -> None:
-    """Draw the line with the list as a table, and its code where the list is of all failed queries."""
+    """Draw the line with the list as a table."""
     corpus = chosen.searched.corpus
 
     def table() -> pd.DataFrame:
@@ -268,9 +267,7 @@ def all_of_them(chosen: Chosen, placings: Sequence[Placing]) -> None:
             }
         )
 
-    code = snippets.failures(code_of(chosen.searched), trait_shares.column(), chosen.order)
-    is_whole = not (chosen.only or chosen.trait or chosen.cause != "all")
-    figures.data("failed_queries_all", table, code if is_whole else trait_shares.OF_SOME, "All failed queries")
+    figures.data("failed_queries_all", table, Command(find_failures), "All failed queries")
 
 
 def of_rivals(searched: Searched, found: Failures, both: tuple[Causes, Causes]) -> None:
@@ -300,8 +297,7 @@ def of_rivals(searched: Searched, found: Failures, both: tuple[Causes, Causes]) 
     )
     with st.expander("The rule of each trait", icon=":material/rule:"):
         st.markdown("\n".join(f"- **{name[0].upper()}{name[1:]}**: {CAUSES[name]}" for name in causes.names))
-    code = snippets.failure_causes(code_of(searched), trait_shares.column(), failures.MOST_QUERIES)
-    figures.data("failure_causes", lambda: table, code, "Why queries fail")
+    figures.data("failure_causes", lambda: table, Command(causes_of), "Why queries fail")
 
 
 def traits_in_words(failed: Causes, others: Causes) -> str:

@@ -18,8 +18,7 @@ from components.numbers import counted
 from components.retrieval.failures import repair
 from components.retrieval.search import words
 from components.retrieval.search.exact import SAME
-from components.snippets import why as snippets
-from components.snippets.code import UNWRITTEN, Input, NoCode
+from components.shown_code.code import Command
 from components.words.forms import forms_in
 from components.words.function import is_function_word
 from components.words.unicode_words import words as words_of
@@ -34,7 +33,6 @@ from dashboard.views.diagnosis import rivals
 if TYPE_CHECKING:
     from components.analysis.why.ledger import Ledger
     from components.retrieval.failures.failed_queries import Placing
-    from components.snippets.code import Snippet
     from dashboard.jobs.failures import Searched
 
 CLOSE = 1e-6  # cosines that differ by no more are shown as equal; they need not be tied
@@ -69,7 +67,6 @@ class QueryWords:
     right: Ledger  # rows: the words of the query as typed, last the special tokens
     rival: Ledger
     prompt: int  # characters that the model puts before the query
-    code: Snippet | NoCode = UNWRITTEN  # of the figures
 
     @property
     def names(self) -> list[str]:
@@ -356,7 +353,6 @@ def _query_words(case: Case) -> QueryWords | None:
         token_ledger(trace, searched.layer, searched.pooling, 0, 1).by_typed_word(query, right),
         token_ledger(trace, searched.layer, searched.pooling, 0, 2).by_typed_word(query, rival),
         len(for_query),
-        snippets.query_words(Input(searched.backend, texts, searched.max_length), searched.layer, searched.pooling),
     )
 
 
@@ -395,7 +391,7 @@ def _word_dots(case: Case, found: QueryWords) -> None:
             names, by_right, by_rival, "What each query word adds", has_rest=is_long, right_name=case.name
         ),
         key="why_words",
-        code=found.code,
+        code=Command(token_ledger),
         alt=f"Parts of {len(found.names)} query words in the cosines with the {case.name} and the rival, and "
         "their differences",
         table=table,
@@ -421,10 +417,10 @@ def _about_dots(case: Case, found: QueryWords) -> None:
         pair_links.button(f"Query and {case.name}", case.query, case.right, "score-split", key="split_right")
         pair_links.button("Query and rival", case.query, case.rival, "score-split", key="split_rival")
     with st.expander("Each query word with each word of both texts", icon=":material/grid_on:"):
-        _matrices(found.right, found.rival, case.name, found.code)
+        _matrices(found.right, found.rival, case.name)
 
 
-def _matrices(right: Ledger, rival: Ledger, right_name: str, code: Snippet | NoCode) -> None:
+def _matrices(right: Ledger, rival: Ledger, right_name: str) -> None:
     """The query word by word with both texts, on one colour scale."""
     most = float(max(np.abs(right.contributions).max(), np.abs(rival.contributions).max()))
     for column, name, ledger in zip(st.columns(2), (right_name, "rival"), (right, rival), strict=True):
@@ -436,7 +432,7 @@ def _matrices(right: Ledger, rival: Ledger, right_name: str, code: Snippet | NoC
                 columns,
                 f"Query and {name}: {theme.number(ledger.cosine)} in all",
                 key=f"why_ledger_{name.split()[0]}",
-                code=code,
+                code=Command(token_ledger),
                 alt=f"Parts of {len(rows)} query words with {len(columns)} words of the {name}",
                 rows="query word",
                 columns=f"word of the {name}",

@@ -15,7 +15,8 @@ from components.retrieval.evaluation import pair_runs
 from components.retrieval.failures.remedies import diagnosis
 from components.retrieval.failures.repair import every_way, repaired
 from components.retrieval.failures.vocabulary import CorpusWords
-from components.snippets import why as snippets
+from components.shown_code.code import Command
+from components.shown_code.commands import measured
 from dashboard import caching, navigation, state
 from dashboard.corpora import current
 from dashboard.jobs import evaluation
@@ -147,14 +148,18 @@ def _remedies(
         read=READ,
         not_shown=NOT_SHOWN,
         table=lambda: _table(rows),
-        code=snippets.remedies(
-            backend,
-            current.code_of(current.in_use()),
-            trait_shares.column(),
-            (found.layer, found.pooling),
-            found.request.max_length,
-            [row.name for row in rows],
-            found.seed,
+        code=Command(
+            diagnosis.rows_of,
+            measured(
+                "diagnose",
+                current.file_of_pairs(current.in_use()),
+                backend,
+                [found.layer],
+                [found.pooling],
+                found.request.max_length,
+                "--seed",
+                str(found.seed),
+            ),
         ),
     )
     if is_whole:

@@ -15,14 +15,13 @@ from components.charts.retrieval import failures as charts
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.retrieval.evaluation.ranks import TIED
 from components.retrieval.failures.edits import Change, Edit, EditSearch
-from components.snippets import why as snippets
-from components.snippets.code import NoCode
-from components.snippets.search import Embedded
+from components.retrieval.failures.hubness import k_occurrence
+from components.shown_code.code import Command, NoCode
 from components.words.forms import forms_in
 from components.words.function import is_function_word
 from components.words.unicode_words import words as words_of
 from dashboard import state
-from dashboard.corpora import current, word_rankings
+from dashboard.corpora import word_rankings
 from dashboard.jobs import failures, reranking
 from dashboard.jobs.stored import cross_looks
 from dashboard.ui import figures, messages, model_gate
@@ -103,12 +102,6 @@ def _forms(query_words: Sequence[str], found: Iterable[str]) -> list[str]:
     content = [word for word in query_words if not is_function_word(word)]
     forms = (form for word in content for form in forms_in(word, sorted(found)))
     return [form for form in dict.fromkeys(forms) if form not in content]
-
-
-def code_of(searched: Searched) -> Embedded:
-    """The session's corpus, as it is searched, for the code of a figure."""
-    of_corpus = current.code_of(current.in_use())
-    return Embedded(searched.backend, of_corpus, searched.index.info.options, searched.layer, searched.pooling)
 
 
 def rows_of_hubs(hubs: Hubness, placed: Placing) -> dict[str, Row]:
@@ -240,7 +233,7 @@ def hubs(searched: Searched, placed: Placing, right_name: str) -> Hubness:
             "Texts by how many queries find them",
         ),
         key="hubness",
-        code=snippets.hubness(code_of(searched), current.query_column(current.in_use()), failures.MOST_QUERIES),
+        code=Command(k_occurrence),
         alt=f"Histogram over {len(found.counts):,} texts of the number of queries that find each among the first {found.k}",
         message=f"The rival is among the first {found.k} of **{rival:,}** of {found.queries:,} {source}, the {right_name} of "
         f"{right:,}; the mean is {found.mean:.1f} and the largest count {int(found.counts.max()):,}. A hub has more than "

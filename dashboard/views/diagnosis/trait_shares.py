@@ -11,8 +11,8 @@ import pandas as pd
 from components.charts.retrieval import diagnosis as charts
 from components.retrieval.corpora.corpus import PAIR_COLUMN
 from components.retrieval.failures import traits
-from components.snippets import why as snippets
-from components.snippets.code import NoCode
+from components.shown_code.code import Command
+from components.shown_code.commands import measured
 from dashboard.corpora import current
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from components.retrieval.failures.traits import TraitShare
 
 TITLE = "What failed queries share"
-OF_SOME = NoCode("Only some of the queries are compared: choose all of them for the code.")
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def told(
     max_length: int | None,
     of_all: bool = True,
 ) -> Told:
-    """The shares at a layer and pooling; `of_all`: of all queries, for which alone there is code."""
+    """The shares at a layer and pooling; `of_all`: of all queries, for which alone a command prints them."""
     shown = held(shares)
     chart = charts.trait_shares(
         [
@@ -82,7 +81,8 @@ def told(
             ]
         )
 
-    code = snippets.trait_shares(backend, current.code_of(current.in_use()), column(), cell, max_length)
+    file = current.file_of_pairs(current.in_use())
+    diagnosed = measured("diagnose", file, backend, [cell[0]], [cell[1]], max_length, "--remedies", "none")
     return Told(
         chart,
         {
@@ -95,6 +95,6 @@ def told(
             "not_shown": "That a trait makes a query fail. The rules: "
             + " ".join(f"{share.name}: {traits.TRAITS[share.name]}" for share in shown),
             "table": table,
-            "code": code if of_all else OF_SOME,
+            "code": Command(traits.compared, *([diagnosed] if of_all else [])),
         },
     )

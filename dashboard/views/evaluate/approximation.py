@@ -13,8 +13,9 @@ from components.charts import theme
 from components.charts.retrieval.approximation import Point, recall_by_bytes
 from components.retrieval.engines import approximation as engines
 from components.retrieval.engines import graph
+from components.retrieval.engines.approximation import losses
 from components.retrieval.engines.contract import StoredVectors
-from components.snippets import evaluate as snippets
+from components.shown_code.code import Command
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, evaluation, search_engines
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from components.retrieval.engines.approximation import Approximated, Losses
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
-    from components.snippets.code import Snippet
 
 SHOWN_HITS = 30  # lost hits in the list
 FEWEST, FEW = 2 * engines.K, 10 * engines.K  # sentences: below them there is no figure, or one that teaches nothing
@@ -89,7 +89,7 @@ def approximation(backend: Backend) -> None:
     """Recall@10 against exact search by the bytes of a vector, and the hits that a chosen way loses."""
     request = EmbedRequest.of_session(backend, exact=True)
     panel = controls.options()
-    documents, queries, texts, collection = _indexes(request)
+    documents, queries, texts = _indexes(request)
     layers, poolings = documents.info.options.layers, documents.info.options.poolings
     with panel:
         layer = controls.layer(layers[-1]) if len(layers) == layers[-1] + 1 else layers[-1]
@@ -109,17 +109,9 @@ def approximation(backend: Backend) -> None:
         searched.losses,
         "approximation",
     )
-    code = snippets.approximated(
-        backend,
-        collection,
-        (layer, pooling),
-        request.max_length,
-        similarity,
-        engines.MOST_QUERIES,
-        own=queries is None,
-    )
+
     times = _known_times(searched)
-    _figure(searched, found, times, code)
+    _figure(searched, found, times)
     if left_out := _left_out(found, len(documents.texts)):
         st.caption(left_out)
     if not graph.is_installed():
@@ -129,27 +121,27 @@ def approximation(backend: Backend) -> None:
         )
     _table(found, times)
     _measure(searched, times)
-    _lost(searched, found, code)
+    _lost(searched, found)
     with st.expander("What the names mean", icon=":material/help:"):
         st.markdown(EXPLAINED)
 
 
 def _indexes(
     request: EmbedRequest,
-) -> tuple[VectorIndex, VectorIndex | None, Sequence[str], snippets.Collection]:
+) -> tuple[VectorIndex, VectorIndex | None, Sequence[str]]:
     """Documents, queries and their texts: the pairs of the corpus, or its sentences alone. Raises NotReady."""
     corpus = current.corpus()
     if current.query_column(corpus) is None:
         index = embedding.index_of(request, corpus, "approximation")
         before_work.other_layers(request, corpus, "approximation")
-        return index, None, corpus.texts[: engines.MOST_QUERIES], snippets.sentences(current.code_of(corpus))
+        return index, None, corpus.texts[: engines.MOST_QUERIES]
     pairs = choices.current_pairs()
     documents, queries = evaluation.both_indexes(request, pairs.documents, pairs.queries, "approximation")
     before_work.other_layers(request, pairs.documents, "approximation")
-    return documents, queries, pairs.queries.texts[: engines.MOST_QUERIES], choices.code_of_pairs()
+    return documents, queries, pairs.queries.texts[: engines.MOST_QUERIES]
 
 
-def _figure(searched: Searched, found: Losses, times: Mapping[str, float], code: Snippet) -> None:
+def _figure(searched: Searched, found: Losses, times: Mapping[str, float]) -> None:
     exact = Point("exact", "exact", found.exact_bytes, 100.0, times.get("exact"))
     points = [exact] + [
         Point(
@@ -170,7 +162,7 @@ def _figure(searched: Searched, found: Losses, times: Mapping[str, float], code:
     figures.figure(
         recall_by_bytes(points, "Nearest sentences that are found", k=found.k, scale=controls.scale()),
         key="approximation",
-        code=code,
+        code=Command(losses),
         alt=f"Recall@{found.k} against exact search by bytes per vector, for {len(found.ways)} ways to search",
         message=_message(found, len(searched.documents.texts)),
         table=lambda: _frame(found, times),
@@ -287,7 +279,7 @@ def _measure(searched: Searched, times: Mapping[str, float]) -> None:
         st.rerun()  # the figure above has no times yet
 
 
-def _lost(searched: Searched, found: Losses, code: Snippet) -> None:
+def _lost(searched: Searched, found: Losses) -> None:
     """The queries that lose hits by a chosen way, and which."""
     figures.subheader("Which hits are lost?")
     names = {way.approximation.code: way.approximation.name for way in found.ways}
@@ -324,4 +316,4 @@ def _lost(searched: Searched, found: Losses, code: Snippet) -> None:
         key="lost_note",
     )
     figures.whole_texts(shown, key="lost_hits")
-    figures.data("lost_hits", lambda: pd.DataFrame(rows), code, "Hits that are lost")
+    figures.data("lost_hits", lambda: pd.DataFrame(rows), Command(losses), "Hits that are lost")

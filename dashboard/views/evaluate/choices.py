@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -18,9 +18,9 @@ from components.retrieval.evaluation.metrics import MEASURES, finds_nothing
 from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.fusion.ranks import ranker_scores, reranked_scores, vector_scores
 from components.retrieval.rankings.run_code import LEAST_CANDIDATES, MOST_CANDIDATES, MOST_FUSED, RunCode
-from components.retrieval.search.lexical import TITLES
+from components.retrieval.search.lexical import KINDS, TITLES
 from components.retrieval.search.splade import TITLE as SPLADE
-from components.snippets import evaluate as snippets
+from components.shown_code.commands import measured
 from components.words.unicode_words import has_pairs
 from dashboard import caching, settings, state
 from dashboard.corpora import current, word_rankings
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.rankings.run_code import Second
-    from components.retrieval.search.lexical import Kind as WordKind
 
 MEASURE_HELP = (
     "Recall@k: the share of queries with a correct answer among the first k sentences. MRR: the mean of 1 / rank of the first "
@@ -159,22 +158,34 @@ class RunRequest:
             lambda: reranked_scores(vector_scores(of_queries, of_documents), found.rows, found.scores),
         )
 
-    def code_of(self, runs: Iterable[tuple[RunCode, str]]) -> list[snippets.AnyRun]:
-        """Runs, given by code and name, for the code of a figure."""
-        return [self._code_of_one(code, name) for code, name in runs]
+    def commands(self, file: Sequence[str], codes: Iterable[RunCode]) -> list[tuple[str, ...]]:
+        """The command that measures each of some runs on the pairs of a file, given with how it is read; () for none."""
+        return [self._command(file, code) for code in codes]
 
-    def _code_of_one(self, code: RunCode, name: str) -> snippets.AnyRun:
+    def _command(self, file: Sequence[str], code: RunCode) -> tuple[str, ...]:
+        options: tuple[str, ...] = ()
+        by_vectors = code
         if code.parts:
-            parts = tuple(self._code_of_one(part, str(part)) for part in code.parts)
-            return snippets.FusedRun(name, cast("tuple[snippets.SingleRun, ...]", parts), code.fusion)
-        if code.words:
-            ranking = word_rankings.word_ranking(self.backend, code.words)
-            return snippets.WordRun(name, cast("WordKind", code.words), self.backend, ranking.file)
-        of_model, stages = self.models[code.model], self.stages(code)
-        if code.is_splade:
-            return snippets.SpladeRun(name, of_model.backend, of_model.max_length)
-        second = None if stages is None else stages.second.code
-        return snippets.VectorRun(name, of_model.backend, *code.cell, of_model.max_length, second, code.k)
+            by_vectors, words, *others = code.parts
+            if others or not by_vectors.is_vectors or words.words not in KINDS:
+                return ()  # the command puts vectors and one ranking by words together
+            options = ("--fuse", words.words, *(() if code.weight is None else ("--weights", f"{code.weight / 100:g}")))
+        if code.words == "static":
+            return ()
+        model = self.models[by_vectors.model or "m"]
+        backend, length = model.backend, model.max_length
+        if code.words or code.is_splade:
+            alone = ("--splade",) if code.is_splade else ("--fuse", code.words, "--weights", "1")
+            return measured("evaluate", file, backend, [backend.facts.layers], [backend.own_pooling], length, *alone)
+        stages = self.stages(code)
+        if stages is not None:
+            if stages.second.kind == "maxsim" and stages.second.backend is not backend:
+                return ()  # the command compares the token vectors of its own model
+            way = "--max-sim" if stages.second.kind == "maxsim" else "--rerank"
+            of = () if way == "--max-sim" else ("--cross-encoder", stages.second.backend.spec.key)
+            options = (way, str(code.k), *of)
+        layer, pooling = by_vectors.cell
+        return measured("evaluate", file, backend, [layer], [pooling], length, *options)
 
     @property
     def backend(self) -> Backend:
@@ -260,10 +271,9 @@ def _ask_for_queries(corpus: Corpus) -> None:
     st.info("Choose the column that holds a query for each sentence.", icon=":material/table:")
 
 
-def code_of_pairs() -> snippets.Collection:
-    """The code of `current_pairs`."""
-    corpus = current.in_use()
-    return snippets.pairs(current.code_of(corpus), current.query_column(corpus) or QUERY_COLUMN)
+def file_of_pairs() -> tuple[str, ...]:
+    """The file of `current_pairs` for a command."""
+    return current.file_of_pairs(current.in_use())
 
 
 def about(pairs: Pairs, advice: str = " Change it at the top of the page.") -> None:

@@ -12,8 +12,7 @@ import streamlit as st
 from components.charts.retrieval import evaluation as charts
 from components.numbers import number
 from components.retrieval.evaluation import metrics
-from components.snippets import evaluate as snippets
-from components.snippets.code import NoCode
+from components.shown_code.code import Command, NoCode
 from dashboard import caching, state
 from dashboard.corpora import word_rankings
 from dashboard.jobs import evaluation, second_stage, splade
@@ -78,20 +77,14 @@ def compare(backend: Backend) -> None:
         reference, is_best = _reference(entries, comparable, measure)
     runs = [entry.run for entry in entries]
     time_note = above
-    code = request.code_of((entry.code, entry.short) for entry in entries if entry.code is not None)
-    of_files = run_table.files_of_loaded()
-    code += [
-        snippets.LoadedRun(entry.title, entry.run.name, of_files.get(entry.run.key, ""))
-        for entry in entries
-        if entry.code is None
-    ]
+    measured = request.commands(choices.file_of_pairs(), (entry.code for entry in entries if entry.code is not None))
     with above, frame.figure("comparison"):  # the figure needs no significance, and does not wait for it
         table, compared, differences = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
         rows = _rows(entries, differences, compared, measure)
         is_same_data = all(run_table.paired(run, runs[0]) for run in runs)
         with other_slot:
             other = _other(entries, rows, compared, reference)
-        _show_rows(entries, rows, measure, reference, other, pairs, compared, code)
+        _show_rows(entries, rows, measure, reference, other, pairs, compared, measured)
         choices.about(pairs)
         choices.about_second_stage(request)
         with st.expander("All runs as a table: costs, measures, files", icon=":material/table:", key="runs_as_table"):
@@ -106,13 +99,13 @@ def compare(backend: Backend) -> None:
             else:
                 similarities.similarities(request, entries, pairs, indexes)
     else:
-        _figure(kind, entries, measure, code)
+        _figure(kind, entries, measure)
     queries.queries(
         [entry for entry in entries if run_table.paired(entry.run, entries[comparable[0]].run)] if comparable else [],
         pairs,
         request,
         indexes,
-        code,
+        measured,
     )
     with time_note:
         _measure_times(request, entries, pairs, indexes)
@@ -236,7 +229,7 @@ def _show_rows(
     other: int | None,
     pairs: Pairs,
     compared: Compared,
-    code: Sequence[snippets.AnyRun],
+    measured: Sequence[tuple[str, ...]],
 ) -> None:
     """The finding, the rows of all runs, and one square for each query of two of them."""
     k = int(state.get("right_at"))
@@ -254,7 +247,7 @@ def _show_rows(
         message,
         key="compare_rows",
         table=lambda: _rows_table(rows, measure),
-        code=snippets.compared(choices.code_of_pairs(), code, 1, "curves"),
+        code=Command(metrics.interval, *measured),
         title="Runs compared",
         read=f"**{measure}**: {choices.MEANINGS[measure]}. Pale bars are 95 % intervals: where a value may lie for other "
         "queries. At the right, each run minus the one that all are compared with, query by query; it can be clear though "
@@ -337,7 +330,7 @@ def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str
     return [entry.key for entry in entries].index(chosen), False
 
 
-def _figure(kind: str, entries: Sequence[Entry], measure: str, code: Sequence[snippets.AnyRun]) -> None:
+def _figure(kind: str, entries: Sequence[Entry], measure: str) -> None:
     runs, names = [entry.run for entry in entries], [entry.short for entry in entries]
     most = min(MOST_K, min(run.data.documents for run in runs))
     ks = range(1, most + 1)
@@ -353,7 +346,7 @@ def _figure(kind: str, entries: Sequence[Entry], measure: str, code: Sequence[sn
                 logarithmic=True,
             ),
             key="compare_curves",
-            code=snippets.compared(choices.code_of_pairs(), code, most, "curves"),
+            code=Command(metrics.recall_curve),
             alt=f"Recall at k from 1 to {most} of {len(runs)} runs",
             read="The share of queries with a correct answer among the first k sentences. A run whose curve lies above "
             "another one at every k is better for every number of hits.",
@@ -372,7 +365,7 @@ def _figure(kind: str, entries: Sequence[Entry], measure: str, code: Sequence[sn
                 "Precision against recall, k = 1, 2, 3 …",
             ),
             key="compare_precision",
-            code=snippets.compared(choices.code_of_pairs(), code, most, "precision"),
+            code=Command(metrics.precision_curve),
             alt=f"Precision against recall of {len(runs)} runs, a point for each k up to {most}",
             read="Each point is one k. As more hits are shown, more queries are answered (to the right), and a smaller share "
             "of the hits is correct (down). The first point of each line is k = 1.",

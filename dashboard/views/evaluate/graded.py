@@ -19,7 +19,7 @@ from components.retrieval.evaluation.graded.ranks import RelevantRanks
 from components.retrieval.evaluation.metrics import interval
 from components.retrieval.evaluation.second_stage import second_relevant_ranks
 from components.retrieval.search.lexical import TITLES
-from components.snippets import evaluate as snippets
+from components.shown_code.code import Command
 from dashboard import navigation
 from dashboard.corpora import graded_sets, own_queries, word_rankings
 from dashboard.jobs import evaluation, second_stage, splade
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.rankings.run_code import RunCode
     from components.retrieval.search.exact import ExactSearch
-    from components.snippets.code import Snippet
     from dashboard.jobs.embedding import EmbedRequest
 
 CODES = choices.codes_of(graded_metrics.MEASURES)
@@ -78,12 +77,13 @@ def relevance(backend: Backend) -> None:
         if not request.codes:
             st.info(choices.NO_RUN, icon=":material/add:")
         return
-    code = graded_sets.code_of(graded)
-    runs = request.code_of((run, name) for run, name, _ in ranks)
+    measured = request.commands(graded_sets.folder_of(graded), (run for run, _, _ in ranks))
     with above, frame.figure("graded"):  # the figure needs no significance, and does not wait for it
         named = [(name, of_run) for _, name, of_run in ranks]
-        _compared(graded, named, measure, len(ready) == len(request.codes), snippets.graded_summaries(code, runs))
-    _figure([(name, of_run) for _, name, of_run in ranks], code, runs)
+        _compared(
+            graded, named, measure, len(ready) == len(request.codes), Command(graded_metrics.graded_summary, *measured)
+        )
+    _figure([(name, of_run) for _, name, of_run in ranks])
 
 
 def _about(graded: GradedSet) -> None:
@@ -118,7 +118,7 @@ def _compared(
     ranks: Sequence[tuple[str, RelevantRanks]],
     measure: str,
     is_complete: bool,
-    code: Snippet,
+    code: Command,
 ) -> None:
     """The finding, a bar with its interval for each finished run, and their table. Raises NotReady while they are compared."""
     table, intervals, unsure = evaluation.result(
@@ -270,9 +270,7 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd
     return pd.DataFrame(rows), [interval(of) for of in judged], [ranks[number][0] for number in compared.unsure]
 
 
-def _figure(
-    ranks: Sequence[tuple[str, RelevantRanks]], code: snippets.Collection, runs: Sequence[snippets.AnyRun]
-) -> None:
+def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
     curves = [(name, graded_metrics.interpolated_precision(outcome).mean(axis=0)) for name, outcome in ranks]
     figures.figure(
         charts.curves_over(
@@ -284,7 +282,7 @@ def _figure(
             y_range=(0, 102),
         ),
         key="graded_curve",
-        code=snippets.precision_by_recall(code, runs),
+        code=Command(graded_metrics.interpolated_precision),
         alt=f"Interpolated precision at recall 0, 0.1 … 1 of {len(curves)} runs",
         read="The horizontal axis is the share of the relevant documents that you want to find. The height of a curve is the "
         "share of relevant documents among those you then read (the best precision at that recall or beyond, averaged over "

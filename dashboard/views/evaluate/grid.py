@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,8 @@ from components.model.trace import Pooling
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.chance.best import best_of
 from components.retrieval.search.lexical import TITLES
-from components.snippets import evaluate as snippets
+from components.shown_code.code import Command
+from components.shown_code.commands import measured
 from dashboard import caching, state
 from dashboard.corpora import word_rankings
 from dashboard.jobs import evaluation
@@ -151,14 +153,7 @@ def _lines(
                 else "",
             ),
             key="grid_figure",
-            code=snippets.grid(
-                backend,
-                choices.code_of_pairs(),
-                ranks.layers,
-                ranks.poolings,
-                controls.length_for(backend),
-                measure,
-            ),
+            code=Command(metrics.interval, _measured(backend, ranks.layers, ranks.poolings)),
             alt=f"{measure} at {len(ranks.layers)} layers, a line for each of {len(ranks.poolings)} poolings",
             message=message,
             read="One forward pass per text gives every layer and pooling. At each, every query ranks all texts by cosine. "
@@ -218,13 +213,7 @@ def _curve(
             height=charts.grid_height(len(ranks.layers)),
         ),
         key="grid_curve",
-        code=snippets.curve(
-            backend,
-            choices.code_of_pairs(),
-            list(dict.fromkeys([(layer, pooling), best])),
-            controls.length_for(backend),
-            most,
-        ),
+        code=Command(metrics.recall_curve, _measured(backend, [layer], [pooling])),
         alt=f"Recall at k from 1 to {most} of layer {layer} with {pooling} pooling, with its interval",
         message=message,
         read=f"Every query ranks all {len(pairs.documents):,} texts by cosine. The curve is the share of queries with a "
@@ -235,6 +224,11 @@ def _curve(
             {"k": range(1, most + 1), **{curve.name: curve.values.round(3) for curve in curves}}
         ),
     )
+
+
+def _measured(backend: Backend, layers: Sequence[int], poolings: Sequence[str]) -> tuple[str, ...]:
+    """The command that measures some layers and poolings."""
+    return measured("evaluate", choices.file_of_pairs(), backend, layers, poolings, controls.length_for(backend))
 
 
 def _measures_table(ranks: Ranks) -> pd.DataFrame:

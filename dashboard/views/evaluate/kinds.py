@@ -14,7 +14,8 @@ from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.search.lexical import TITLES
-from components.snippets import evaluate as snippets
+from components.shown_code.code import Command
+from components.shown_code.commands import measured
 from dashboard import caching
 from dashboard.corpora import word_rankings
 from dashboard.jobs import evaluation
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.search.exact import Similarity
-    from components.snippets.code import Snippet
 
 CUTOFFS = (1, 5, 10)
 WORDS = "bm25"
@@ -87,15 +87,29 @@ def kinds(backend: Backend) -> None:
         return
     with above:
         models = [backend] if second is None else [backend, second]
-        code = snippets.kinds(
-            [(model, controls.length_for(model)) for model in models],
-            {key: (columns.document, columns.query) for key, columns in KINDS.items()},
-            similarity,
-            WORDS,
-        )
-        _figure(runs, similarity, code)
+        _figure(runs, similarity, _code(models, similarity))
         _about(pairs)
     _missed(runs[0], kind, pairs[kind])
+
+
+def _code(models: Sequence[Backend], similarity: Similarity) -> Command:
+    """The commands that measure the models on both collections, which is by cosine alone."""
+    return Command(
+        metrics.recall,
+        *(
+            measured(
+                "evaluate",
+                (f"assets/collections/{kind}.jsonl", "--columns", f"anchor={of.query},positive={of.document}"),
+                model,
+                [model.facts.layers],
+                [model.own_pooling],
+                controls.length_for(model),
+            )
+            for kind, of in KINDS.items()
+            for model in models
+            if similarity == "cosine"
+        ),
+    )
 
 
 def _runs(models: Sequence[Backend], pairs: Mapping[str, Pairs], similarity: Similarity) -> list[KindRun]:
@@ -133,7 +147,7 @@ def _bar(ranks: Int64, k: int) -> run_bars.Bar:
     return run_bars.Bar(100 * estimate.value, 100 * estimate.low, 100 * estimate.high)
 
 
-def _figure(runs: Sequence[KindRun], similarity: Similarity, code: Snippet) -> None:
+def _figure(runs: Sequence[KindRun], similarity: Similarity, code: Command) -> None:
     bars = [[[_bar(run.ranks[kind], k) for k in CUTOFFS] for run in runs] for kind in KINDS]
     figures.figure(
         run_bars.recall_panels(

@@ -13,7 +13,7 @@ import streamlit as st
 from components.charts.retrieval import evaluation as charts
 from components.jobs import Cache, CachePart
 from components.retrieval.evaluation import metrics, pair_runs, pooling_lab
-from components.snippets import evaluate as snippets
+from components.shown_code.code import Command
 from dashboard import caching, state
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
         Treatment,
     )
     from components.retrieval.evaluation.sts import ScoredPairs
-    from components.snippets.code import Snippet
 
 POOLINGS: dict[LabPooling, str] = {
     name: (POOLING_NAMES | {"last4": "Last 4 layers", "idf": "By rarity"})[name] for name in pooling_lab.POOLINGS
@@ -162,7 +161,6 @@ def lab(backend: Backend) -> None:
         seed = int(controls.bind("lab_seed", st.number_input, "Seed", min_value=0, max_value=9_999, help=help_text))
     work = Lab(backend, pairs, scored, caching.lab_vectors(), caching.lab_pairs())
     most_pairs = len(pairs) if len(all_pairs) > len(pairs) else None
-    code = snippets.lab(backend, choices.code_of_pairs(), most_pairs, layer, dims, seed)
     above = st.container()  # what is known while the rest is computed, above its progress
     spearman = np.full((len(POOLINGS), len(TREATMENTS)), np.nan)
     try:
@@ -176,9 +174,9 @@ def lab(backend: Backend) -> None:
                 _known_recall(backend, pairs, layer) if len(all_pairs) == len(pairs) else np.full_like(spearman, np.nan)
             )
             if not np.isnan([recall, spearman]).all():
-                _heatmaps(layer, recall, spearman, (), code)
+                _heatmaps(layer, recall, spearman, ())
         raise
-    _grids(backend, cells, layer, dims, code)
+    _grids(backend, cells, layer, dims)
     choices.about(pairs)
     if len(all_pairs) > len(pairs):
         st.info(
@@ -277,7 +275,7 @@ def _grid_figure(values: np.ndarray, title: str, unit: str, digits: int) -> go.F
     )
 
 
-def _heatmaps(layer: int, recall: np.ndarray, spearman: np.ndarray, cells: tuple[LabCell, ...], code: Snippet) -> None:
+def _heatmaps(layer: int, recall: np.ndarray, spearman: np.ndarray, cells: tuple[LabCell, ...]) -> None:
     """Recall@1 and agreement with people, each [pooling, treatment]; NaN, an empty cell, for what is not known yet."""
 
     def table(values: np.ndarray) -> pd.DataFrame:
@@ -297,7 +295,7 @@ def _heatmaps(layer: int, recall: np.ndarray, spearman: np.ndarray, cells: tuple
             figures.figure(
                 _grid_figure(values, f"{title}, layer {layer}", unit, digits),
                 key=key,
-                code=code,
+                code=Command(pooling_lab.lab_cells),
                 alt=f"Heatmap of {unit} for five poolings and five treatments",
                 table=partial(table, values),
                 on_select=partial(_clicked, key),
@@ -307,7 +305,7 @@ def _heatmaps(layer: int, recall: np.ndarray, spearman: np.ndarray, cells: tuple
         st.caption("The empty cells follow when all sentences are embedded.")
 
 
-def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int, code: Snippet) -> None:
+def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) -> None:
     by_name = {(cell.pooling, cell.treatment): cell for cell in cells}
     recall = np.array([[100 * by_name[p, t].mean("Recall@1") for t in TREATMENTS] for p in POOLINGS])
     spearman = np.array([[_number(by_name[p, t].spearman) for t in TREATMENTS] for p in POOLINGS])
@@ -321,7 +319,7 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int, 
     fewer = {POOLINGS[p]: by_name[p, "pca"].dims for p in POOLINGS if by_name[p, "pca"].dims < dims}
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
     st.caption(IN_SHORT)
-    _heatmaps(layer, recall, spearman, cells, code)
+    _heatmaps(layer, recall, spearman, cells)
     if fewer:
         counts = ", ".join(f"{name} {count}" for name, count in fewer.items())
         st.caption(
@@ -389,7 +387,7 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
                     ticks=[d for d in dims if d in pooling_lab.SWEEP and 1.5 * d not in dims],
                 ),
                 key=key,
-                code=snippets.lab_sweep(work.backend, choices.code_of_pairs(), most_pairs, layer, pooling, seed),
+                code=Command(pooling_lab.dimension_sweep),
                 alt=f"{unit} of {pooling} pooling at layer {layer} by the number of dimensions kept",
                 table=partial(_table, sweep),
             )

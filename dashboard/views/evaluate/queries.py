@@ -18,7 +18,7 @@ from components.retrieval.evaluation.pair_runs import rows_of_queries
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.search.exact import top
 from components.retrieval.search.rerank import in_order_of
-from components.snippets import evaluate as snippets
+from components.shown_code.code import Command
 from dashboard import navigation, state
 from dashboard.corpora import current, word_rankings
 from dashboard.jobs import splade
@@ -67,9 +67,9 @@ def queries(
     pairs: Pairs,
     request: RunRequest,
     indexes: dict[str, PairIndexes],
-    code: Sequence[snippets.AnyRun],
+    measured: Sequence[tuple[str, ...]],
 ) -> None:
-    """The queries by the runs that answer them, and the opened one; `code` are the runs for the code of the table."""
+    """The queries by the runs that answer them, and the opened one; `measured` are the commands that measure the runs."""
     if not entries:
         return
     figures.subheader("Where the runs fail")
@@ -92,7 +92,7 @@ def queries(
     if not len(rows):
         st.info("There is no query of this kind.")
     else:
-        _query_table(rows, entries, pairs, ranks, code)
+        _query_table(rows, entries, pairs, ranks, measured)
     if opened is not None and opened < len(pairs):
         report.say_value("opened", opened, f"“{pairs.queries.texts[opened]}”")
         _opened(int(opened), entries, pairs, request, indexes)
@@ -101,7 +101,7 @@ def queries(
 
 
 def _query_table(
-    rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64, code: Sequence[snippets.AnyRun]
+    rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64, measured: Sequence[tuple[str, ...]]
 ) -> None:
     # The hardest first: those with the highest geometric mean of the runs' ranks. What is not found comes after the last.
     mean_ranks = np.exp(np.log(np.minimum(ranks, len(pairs.documents))).mean(axis=0))  # [query]
@@ -144,7 +144,7 @@ def _query_table(
     figures.data(
         "queries_all",
         lambda: table(ordered),
-        snippets.ranks(choices.code_of_pairs(), code),
+        Command(first_ranks, *measured),
         "The rank of each query's first correct answer",
     )
 

@@ -268,15 +268,6 @@ def loaded() -> list[Run]:
     return [run for key in st.session_state.get("_saved_runs", ()) for run in caching.saved_runs().find(key) or ()]
 
 
-def files_of_loaded() -> dict[str, str]:
-    """The name of the file of each loaded run, by the run's key."""
-    return {
-        run.key: uploads.file_names(key)
-        for key in st.session_state.get("_saved_runs", ())
-        for run in caching.saved_runs().find(key) or ()
-    }
-
-
 def loading() -> None:
     """Draw the upload of saved runs. Call it before `loaded`, so that new files count in the same run of the page."""
     panel = st.expander("Load saved runs", icon=":material/upload_file:", key="load_runs", on_change="rerun")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,13 @@ import streamlit as st
 
 from components.charts.retrieval import run_bars
 from components.retrieval.evaluation import metrics
+from components.retrieval.evaluation.similarities import by_each_similarity
 from components.retrieval.search.exact import SIMILARITIES
-from components.snippets import evaluate as snippets
+from components.shown_code.code import Command
 from dashboard.jobs import embedding, evaluation
 from dashboard.jobs.evaluation import PairIndexes
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import SIMILARITY_NAMES
-from dashboard.views.evaluate import choices
 
 if TYPE_CHECKING:
     from components.arrays import Float32, Int64
@@ -39,7 +39,6 @@ class Row:
     by_similarity: Mapping[Similarity, Retrieved]
     norms: Float32  # [document]
     tokens: Int64  # [document], before truncation
-    code: snippets.VectorRun
 
     def recall(self, similarity: Similarity) -> metrics.Interval:
         """Recall@1 with its interval."""
@@ -76,7 +75,7 @@ def similarities(
             "Cosine and dot product",
         ),
         key="compare_similarities",
-        code=snippets.by_similarity(choices.code_of_pairs(), [row.code for row in rows]),
+        code=Command(by_each_similarity),
         alt=f"Recall@1 of {len(rows)} runs by cosine and by dot product, and by how many per cent the first hits' vectors "
         "and texts are longer than those of the correct answers",
         message=_message(rows[0]) + _largest(rows),
@@ -105,8 +104,7 @@ def _row(request: RunRequest, entry: Entry, pairs: Pairs, indexes: Mapping[str, 
     tokens = embedding.token_counts(request.models[code.model].backend, pairs.documents, where)
     by_similarity = evaluation.retrieved(pairs, *of_model.both, *code.cell, entry.short, f"similarities_{code}")
     norms = of_model.documents.engine(*code.cell).norms
-    (of_run,) = request.code_of([(code, entry.short)])
-    return Row(entry.short, by_similarity, norms, tokens, cast("snippets.VectorRun", of_run))
+    return Row(entry.short, by_similarity, norms, tokens)
 
 
 def _first_hits(row: Row, similarity: Similarity) -> run_bars.FirstHits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,14 +15,14 @@ from components.charts import theme
 from components.charts.retrieval import evaluation as charts
 from components.numbers import as_read
 from components.retrieval.corpora.corpus import read_corpus
-from components.retrieval.corpora.readers.separated_rows import AS_FOUND
 from components.retrieval.corpora.rows.roles import AS_CHOSEN, LABEL
 from components.retrieval.evaluation import sts
 from components.retrieval.rankings.run_code import RunCode
 from components.retrieval.search.lexical import TITLES
-from components.snippets import evaluate as snippets
+from components.shown_code.code import Command
+from components.shown_code.commands import measured
 from dashboard import caching
-from dashboard.corpora import dialect_menu, row_readings, uploads, word_rankings
+from dashboard.corpora import current, dialect_menu, row_readings, uploads, word_rankings
 from dashboard.corpora.row_readings import Choice
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.sts import ScoredPairs, SimilarityGrid
-    from components.retrieval.search.lexical import Kind
 
+DEMO_FILE = "assets/sts_pairs.jsonl"  # as a command in the folder of this project reads it
 SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
 ROLES = {"sentence1": "First text", "sentence2": "Second text", LABEL: "Score"}
 CORRELATIONS = {"spearman": "Spearman", "pearson": "Pearson"}
@@ -72,7 +72,7 @@ def similarity(backend: Backend) -> None:
     if pairs is None:
         return
     page_header.measures(SOURCES[source], counted(len(pairs.first), "pair"))
-    of = snippets.scored(None) if source == "demo" else _code_of(pairs)
+    of = (DEMO_FILE,) if source == "demo" else _file_of(pairs)
     grid = _grid(backend, pairs)
     figure_slot = st.container()  # above the progress of the word rankings
     words = _word_scores(backend, pairs)
@@ -85,14 +85,16 @@ def similarity(backend: Backend) -> None:
     published.similarity()
 
 
-def _code_of(pairs: ScoredPairs) -> tuple[str, ...]:
-    """The statements that give the pairs of the session's file, as they were chosen."""
+def _file_of(pairs: ScoredPairs) -> tuple[str, ...]:
+    """The session's file of pairs, and how a command is told to read it as was chosen."""
     reading = pairs.reading
-    chosen = reading.columns if reading is not None and reading.why == AS_CHOSEN else None
-    part = None if reading is None or reading.part is None or reading.part.is_default else reading.part.used
-    dialect = AS_FOUND if reading is None else reading.dialect
-    encoding = "utf-8" if reading is None else reading.encoding
-    return snippets.scored(uploads.file_names(str(st.session_state["_sts"])), chosen, part, dialect, encoding)
+    name = uploads.file_names(str(st.session_state["_sts"]))
+    if reading is None:
+        return (name,)
+    chosen = reading.columns if reading.why == AS_CHOSEN else {}
+    columns = ("--columns", ",".join(f"{ours}={theirs}" for ours, theirs in chosen.items())) if chosen else ()
+    part = () if reading.part is None or reading.part.is_default else ("--part", reading.part.used)
+    return name, *columns, *part, *current.reading_options(reading.dialect, reading.encoding)
 
 
 def _about(pairs: ScoredPairs, source: str) -> None:
@@ -199,14 +201,8 @@ def _curves(
     correlations = {name: sts.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
     of_words = {name: value for name, value in correlations.items() if value is not None}
     title = CORRELATIONS[kind]
-    code = snippets.agreement(
-        backend,
-        of,
-        values.layers,
-        values.poolings,
-        controls.length_for(backend),
-        [cast("Kind", name) for name in words],
-        file_of_vectors=word_rankings.word_ranking(backend, "static").file,
+    code = Command(
+        sts.correlations, measured("sts", of, backend, values.layers, values.poolings, controls.length_for(backend))
     )
     named = [(TITLES[name], value) for name, value in of_words.items()]
     is_one = values.values.size == 1  # without layers or poolings to compare
@@ -305,14 +301,7 @@ def _one_run(
     figures.figure(
         charts.predicted_against_people(predicted[drawn], people[drawn], texts, f"{name} against people", unit=unit),
         key="sts_scatter",
-        code=snippets.one_agreement(
-            backend,
-            of,
-            None if code.words else code.cell,
-            controls.length_for(backend),
-            cast("Kind", chosen) if code.words else None,
-            file_of_vectors=word_rankings.word_ranking(backend, "static").file,
-        ),
+        code=Command(sts.ranker_pair_scores) if code.words else Command(sts.similarity_grid),
         alt=f"Scatter plot of {len(people)} pairs: people's scores against the {unit} of {name}",
         message=f"{name}: Spearman {theme.number(spearman)}, Pearson {theme.number(np.nan if pearson is None else pearson)}.",
         read="Each point is a pair. Further right, people find it more similar; further up, the run does. Hover over a point "

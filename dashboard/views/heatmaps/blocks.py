@@ -15,8 +15,11 @@ from components.analysis.attention import weights
 from components.analysis.similarity import cosines
 from components.charts import curves, matrices, theme
 from components.charts.inside_blocks import added, before_after
+from components.model.inside import InsideBlocks
 from components.numbers import apart
-from components.snippets import heatmaps as snippets
+from components.shown_code import cosines as shown_cosines
+from components.shown_code.code import Command
+from components.shown_code.vectors import unrelated
 from dashboard import caching, state
 from dashboard.ui import browser, controls, figures, messages, pair_choice, wording
 from dashboard.views.heatmaps import findings, pair_findings
@@ -24,9 +27,8 @@ from dashboard.views.heatmaps import findings, pair_findings
 if TYPE_CHECKING:
     from components.analysis.similarity.baseline import Baseline
     from components.model.backend import Backend
-    from components.model.inside import InsideBlocks
     from components.model.trace import TokenizedSentence, Trace
-    from components.snippets.code import Input
+    from components.shown_code.arrays import Input
 
 NOT_SHOWN = (
     "Why two vectors are similar, or whether this matters for what the model does. Cosines of unrelated tokens are not "
@@ -97,7 +99,7 @@ def input_and_output(backend: Backend) -> None:
             scale=controls.scale(),
         ),
         key="block_change",
-        code=snippets.blocks_change(pair.input(backend), list(changes), special),
+        code=shown_cosines.blocks_change(pair.input(backend), list(changes), positions),
         alt=f"Cosines of {len(positions)} tokens before and after {names}: "
         + "; ".join(", ".join(picture.heads) for picture in pictures),
         message=findings.before_and_after(means, diagonal.mean(axis=1).tolist(), baseline.across.tolist()),
@@ -286,7 +288,7 @@ def _diagonal(trace: Trace, special: bool, read: Input) -> None:
     figures.figure(
         curves.block_curves(values, labels, "Similarity of each token before and after a block"),
         key="diagonal",
-        code=snippets.kept_by_blocks(read, special),
+        code=shown_cosines.before_and_after(read, diagonal.positions),
         alt=f"Cosine of each token before and after every block; block {block} changes tokens most",
         message=f"Block {block} changes the tokens most: their mean cosine before and after it is "
         f"{theme.number(means[block])}.",
@@ -328,7 +330,7 @@ def inside(backend: Backend) -> None:
             scale=controls.scale(),
         ),
         key="inside_turns",
-        code=snippets.turns(pair.input(backend), shown),
+        code=Command(cosines.turn),
         alt=f"Bars: degrees by which attention and feed-forward turn each token in {names}",
         message=findings.parts_turn(turns),
         read="A token's vector is a direction with a length. Each bar is the angle between the vector before and after one "
@@ -352,7 +354,7 @@ def inside(backend: Backend) -> None:
             scale=controls.scale(),
         ),
         key="inside_norms",
-        code=snippets.lengths(pair.input(backend), shown),
+        code=Command(InsideBlocks),
         alt=f"Bars: lengths of the vectors that attention and feed-forward add to each token in {names}",
         message=findings.parts_add({block: values[1:3] for block, values in lengths.items()}, pieces, special, far),
         read="Each bar is the length of the vector that one part of the block adds to a token's vector; the grey mark is the "
@@ -494,13 +496,12 @@ def tokens(backend: Backend) -> None:
                     numbers_from=numbers_from,
                     colour_bar=False,
                     key=f"tokens_{index}",
-                    code=snippets.tokens(
+                    code=unrelated(percentiles=True)
+                    if as_percentiles
+                    else shown_cosines.tokens_with_tokens(
                         controls.current_input(backend),
-                        layer,
-                        query,
-                        other,
-                        include_special=special,
-                        percentiles=as_percentiles,
+                        (layer, query, item.positions),
+                        (layer, other, item.column_positions),
                     ),
                     value="percentile" if as_percentiles else "cosine",
                     # On a projector a little lower, so that it is whole below the finding.

@@ -18,7 +18,8 @@ from components.analysis.similarity import calibration, cka, cosines
 from components.analysis.similarity.sentences import SentenceSimilarity, sentence_similarity
 from components.charts import heatmap, matrices, theme
 from components.numbers import apart
-from components.snippets import heatmaps as snippets
+from components.shown_code import vectors as shown_vectors
+from components.shown_code.code import Command
 from dashboard import caching, pair_links
 from dashboard.ui import controls, figures, messages
 
@@ -50,7 +51,6 @@ def layers(models: Sequence[Backend]) -> None:
             matched_words.word_vectors(traces[1], [(word.sentence, word.second) for word in words]),
         ]
         panels.append((models[0].spec.title, models[1].spec.title, caching.layer_cka(key, vectors[0], vectors[1])))
-    inputs = [controls.current_input(model) for model in models]
     if len(panels) > 1:
         figures.colour_bar(SIMILARITY_OF_LAYERS, (0.0, 1.0))
     for number, (column, (first, second, compared)) in enumerate(zip(st.columns(len(panels)), panels, strict=True)):
@@ -71,7 +71,7 @@ def layers(models: Sequence[Backend]) -> None:
                     upright=False,
                 ),
                 key=f"cka_{number}",
-                code=snippets.layers(inputs[0]) if number == 0 else snippets.layers_of_two_models(*inputs),
+                code=Command(cka.layer_cka),
                 alt=f"CKA of the layers of {first} with those of {second}",
                 message=_answer(compared) if first == second else "",
                 table=partial(_cka_table, compared),
@@ -199,13 +199,8 @@ def sentences(models: Sequence[Backend]) -> None:
                     chosen=(order.index(chosen[0]), order.index(chosen[1])) if chosen else None,
                 ),
                 key=f"sentences_{number}",
-                code=snippets.sentences(
-                    controls.current_input(model),
-                    layer,
-                    pooling,
-                    include_special=special,
-                    order=order,
-                    percentiles=as_percentiles,
+                code=shown_vectors.of_sentences(controls.current_input(model), pooling, special).matrix(
+                    layer, order, percentiles=as_percentiles
                 ),
                 message="" if has_list else messages_of[number],
                 read="" if has_list else read,

@@ -11,8 +11,8 @@ from components import numbers
 from components.analysis import block_change
 from components.charts import matrices
 from components.model.tokenization import MAX_CHARACTERS
-from components.snippets import heatmaps as snippets
-from components.snippets.code import Input
+from components.shown_code.arrays import Input
+from components.shown_code.cosines import tokens_with_tokens
 from dashboard import caching, state
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.views.heatmaps.blocks import (
@@ -102,12 +102,10 @@ def pairs(backend: Backend) -> None:
                     narrow=len(kept) > 2,
                     plot_height=(PROJECTED if controls.scale() > 1 else HEIGHT) if len(kept) <= 2 else None,
                     key=f"together_{row}",
-                    code=snippets.tokens(
+                    code=tokens_with_tokens(
                         Input(backend, [texts[first]], controls.length_for(backend), [texts[kept[row]]]),
-                        layer,
-                        0,
-                        0,
-                        include_special=special,
+                        (layer, 0, positions),
+                        (layer, 0, positions),
                     ),
                 )
     figures.colour_bar("cosine", limits)

@@ -24,8 +24,8 @@ from components.analysis.similarity import calibration, cosines, courses
 from components.charts import curves as curve_charts
 from components.charts import heatmap, theme
 from components.model.trace import POOLING_NAMES
-from components.snippets import layers as snippets
-from components.snippets.code import Input
+from components.shown_code import vectors as shown_vectors
+from components.shown_code.arrays import Input
 from dashboard import caching
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import shortened
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from components.charts.curves import BandData
     from components.model.backend import Backend
     from components.model.trace import Pooling, TokenizedSentence, Trace
-    from components.snippets.code import Snippet
+    from components.shown_code.code import AnyCode
 
 ALMOST_ALL = 99.9  # per cent of unrelated pairs: the sample cannot tell higher ones apart
 AS_COSINES = controls.CosineScale()
@@ -82,7 +82,7 @@ class Compared:
     backend: Backend
     vectors: Float32
     baseline: Callable[[], Baseline]
-    code: snippets.Vectors
+    code: shown_vectors.Vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class _Panel:
     ends: Sequence[str]  # shorter ones, at the curves' ends
     details: Sequence[str]  # a description of each pair
     scale: controls.CosineScale
-    code: Callable[[bool], Snippet]  # with the band of the baseline, or without it
+    code: Callable[[bool], AnyCode]  # with the band of the baseline, or without it
     say: Callable[[LayerCurves, BandData | None], str]
     layer: int | None = None  # to mark
 
@@ -159,7 +159,7 @@ class Words:
                 model,
                 word_vectors(trace, words),
                 partial(caching.token_baseline, model),
-                snippets.of_words(
+                shown_vectors.of_words(
                     Input(model, [sentence.text for sentence in self.sentences], controls.length_for(model)), words
                 ),
             )
@@ -250,7 +250,9 @@ def compare_with_all(words: Words, *, key: str, scale: controls.CosineScale, pla
                 _full_title(choice.title_with_sentence(sentences), item, compared),
                 key=f"{key}_{number}",
                 scale=scale,
-                code=_code_of_curves(item.code, names, curves.pairs, band is not None, scale),
+                code=item.code.curves(
+                    curves.pairs, band is not None, centred=scale.centred, percentiles=scale.percentiles
+                ),
             )
 
 
@@ -263,7 +265,7 @@ def _strip(
     *,
     key: str,
     scale: controls.CosineScale,
-    code: Snippet,
+    code: AnyCode,
 ) -> None:
     others = [names[b] for _, b in curves.pairs]
     itself = np.full((1, curves.values.shape[1]), 100.0 if scale.percentiles else 1.0)
@@ -356,7 +358,7 @@ def compare_sentences(
                 model,
                 pool(trace, pooling, include_special),
                 partial(caching.sentence_baseline, model, pooling, include_special),
-                snippets.of_sentences(Input(model, texts, controls.length_for(model)), pooling, include_special),
+                shown_vectors.of_sentences(Input(model, texts, controls.length_for(model)), pooling, include_special),
             )
             for model, trace in zip(models, traces, strict=True)
         ],
@@ -449,7 +451,7 @@ def _compare(
         ends = (
             pair_names(short_names, curves.pairs, " – ") if pairs is None else [short_names[b] for _, b in curves.pairs]
         )
-        code = partial(_code_of_curves, item.code, names, None if pairs is None else curves.pairs, scale=scale)
+        code = partial(item.code.curves, pairs, centred=scale.centred, percentiles=scale.percentiles)
         full_title = _full_title(title, item, models)
         panels.append(_Panel(f"{key}_{number}", full_title, curves, labels, ends, details, scale, code, say, layer))
     values = [panel.curves.values for panel in panels]
@@ -533,16 +535,6 @@ class _Drawing:
         for panel, slot, band in zip(self.panels, self.slots, bands, strict=True):
             with slot:
                 panel.draw(band, limits, (read, not_shown), self.is_wide)
-
-
-def _code_of_curves(
-    vectors: snippets.Vectors,
-    names: Sequence[str],
-    pairs: Sequence[tuple[int, int]] | None,
-    band: bool,
-    scale: controls.CosineScale,
-) -> Snippet:
-    return snippets.curves(vectors, names, pairs, centred=scale.centred, percentiles=scale.percentiles, band=band)
 
 
 def _quantity(scale: controls.CosineScale) -> str:
@@ -659,7 +651,7 @@ def _matrices(
                 key=f"{key}_matrix_{number}",
                 alt=f"{full_title}: a heatmap of {len(names)} by {len(names)} pairs",
                 table=partial(_pair_table, matrix, names),
-                code=snippets.matrix(item.code, layer, centred=centred, percentiles=scale.percentiles),
+                code=item.code.matrix(layer, centred=centred, percentiles=scale.percentiles),
             )
     baselines = [
         theme.number(band.mean[layer], 2)

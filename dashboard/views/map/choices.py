@@ -13,7 +13,7 @@ from components.analysis.maps import numba_work
 from components.analysis.maps.projection import FEW, MapOptions, Method, Metric, check_count
 from components.analysis.maps.token_set import NUMBERS, PAIR_GROUPS, PAIR_LABEL, of_corpus, of_pair, of_trace
 from components.charts.scatter import Colours
-from components.snippets import maps as snippets
+from components.shown_code.maps import MapTokens
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import requests
@@ -77,14 +77,13 @@ def tokens(backend: Backend, place: Row) -> TokenSet | None:
     return corpus_tokens(job, corpus.texts, label_columns(corpus))
 
 
-def code_of_tokens(backend: Backend) -> snippets.Tokens:
-    """The code of the tokens that `tokens` gives."""
+def code_of_tokens(backend: Backend, count: int) -> MapTokens:
+    """The code of the tokens that `tokens` gives, so many."""
     special = bool(state.get("include_special"))
     if state.get("map_source") == "corpus":
-        return snippets.of_corpus(backend, current.code_of(current.in_use()), _nearest_size(state.get("map_tokens")))
-    if reads_pair():
-        return snippets.of_input(pair_choice.chosen(always=True).input(backend), special)
-    return snippets.of_input(controls.current_input(backend), special)
+        return MapTokens(None, special, count)
+    read = pair_choice.chosen(always=True).input(backend) if reads_pair() else controls.current_input(backend)
+    return MapTokens(read, special, count)
 
 
 def _source() -> str:

@@ -15,7 +15,6 @@ from components.analysis.first_look.words import places_of
 from components.analysis.maps.projection import FEW
 from components.charts import scatter, theme
 from components.numbers import apart
-from components.snippets import maps as snippets
 from components.words.function import FUNCTION_WORDS
 from components.words.unicode_words import folded
 from dashboard import state
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from components.analysis.maps.surroundings import Surroundings
     from components.analysis.maps.token_set import TokenSet
     from components.model.backend import Backend
-    from components.snippets.code import Snippet
+    from components.shown_code.code import AnyCode
 
 LAYER_HUES = (theme.BLUE, theme.ORANGE)  # of the first and the second layer
 # Of sentences: each differs in shape too, and none is blue, which is the chosen word's.
@@ -95,7 +94,7 @@ def ends(backend: Backend) -> None:
     figure_slot, drawing, options = choices.drawing(token_set, options, [both] if joint else layers)
     if joint:
         with figure_slot:
-            joint_code = snippets.joint(choices.code_of_tokens(backend), options, *both)
+            joint_code = choices.code_of_tokens(backend, len(token_set)).joint(options, *both)
             _joint(token_set, drawing.maps[both], both, by, rows, options, renderer, joint_code)
     else:
         marked = _marked(backend, token_set, rows)
@@ -115,7 +114,7 @@ def ends(backend: Backend) -> None:
             with figures.together("map_0"):
                 for number, (column, layer) in enumerate(zip(st.columns(len(layers)), layers, strict=True)):
                     with column:
-                        code = snippets.layers(choices.code_of_tokens(backend), options, [layer])
+                        code = choices.code_of_tokens(backend, len(token_set)).layers(options, [layer])
                         _one(
                             token_set,
                             maps[layer],
@@ -185,7 +184,7 @@ def through(backend: Backend) -> None:
         figures.figure(
             figure,
             key="map_moving",
-            code=snippets.layers(choices.code_of_tokens(backend), options, layers),
+            code=choices.code_of_tokens(backend, len(token_set)).layers(options, layers),
             alt=f"Map of {len(token_set):,} tokens that moves from layer 0 to {layers[-1]}",
             message=findings.of_layers(token_set, marked, layers, around),
             read=f"{READ} {marks}"
@@ -265,7 +264,7 @@ def _one(
     rows: tuple[int, ...],
     options: MapOptions,
     renderer: scatter.Renderer,
-    code: Snippet,
+    code: AnyCode,
     marked: findings.Marked | None,
     around: Surroundings | None,
 ) -> None:
@@ -408,7 +407,7 @@ def _joint(
     rows: tuple[int, ...],
     options: MapOptions,
     renderer: scatter.Renderer,
-    code: Snippet,
+    code: AnyCode,
 ) -> None:
     """One map of both layers' vectors, in which every token appears twice."""
     drawn = _sampled(token_set, renderer)

@@ -17,12 +17,12 @@ import streamlit as st
 
 from components import numbers
 from components.analysis import word_senses
-from components.analysis.maps import token_set
+from components.analysis.maps import projection, token_set
 from components.charts import curves, scatter, theme
 from components.errors import InputError
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.retrieval.corpora import senses as reading
-from components.snippets import maps as snippets
+from components.shown_code.code import Command
 from components.words.unicode_words import words
 from dashboard import caching, state
 from dashboard.corpora import current, uploads
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
-    from components.snippets.code import Snippet
 
 SOURCES = {"demo": "Ready-made", "corpus": "A corpus", "file": "Your file"}
 MOST_OCCURRENCES = 2_000
@@ -98,12 +97,6 @@ def senses(backend: Backend) -> None:
             "At least two senses are needed, with two sentences each on average.",
             "Choose another word or file.",
         )
-    code = snippets.of_senses(
-        backend,
-        None if source == "demo" else uploads.file_names(str(st.session_state["_senses"])),
-        word,
-        MAX_TOKEN_VECTORS,
-    )
     curve = caching.sense_curve(occurrences.key, tuple(labels), occurrences.vectors)
     best = curve.best
     shown = _layer_of(backend, place, best)
@@ -124,13 +117,10 @@ def senses(backend: Backend) -> None:
                 "sense",
                 word,
                 shown,
-                code,
                 is_wide=False,
             )
         with right:
-            _curve_figure(
-                curve, word, labels, snippets.sense_curve(code), backend.structure.has_position_vectors, shown
-            )
+            _curve_figure(curve, word, labels, backend.structure.has_position_vectors, shown)
             _nearest_in_words(occurrences, labels, shown)
     selection.selection(occurrences, selection.selected(occurrences), [shown])
     if source == "demo":
@@ -259,9 +249,7 @@ def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet:
     return token_set.choose(occurrences, chosen, {"sense": labels})
 
 
-def _curve_figure(
-    curve: SenseCurve, word: str, labels: list[str], code: Snippet, has_position_vectors: bool, shown: int
-) -> None:
+def _curve_figure(curve: SenseCurve, word: str, labels: list[str], has_position_vectors: bool, shown: int) -> None:
     layers = len(curve.accuracy)
     chance = np.full(layers, word_senses.by_chance(labels), np.float32)
     counts = ", ".join(f"{name} {count}" for name, count in Counter(labels).most_common())
@@ -279,7 +267,7 @@ def _curve_figure(
     figures.figure(
         _beside_the_map(chart, curve, float(chance[0]), shown),
         key="senses_curve",
-        code=code,
+        code=Command(word_senses.sense_curve),
         alt=f"Curves over the layers of how well the senses of {word} separate",
         read=f"Each occurrence of “{messages.escape(word)}” is one vector ({messages.escape(counts)}). The first curve is the "
         "share of occurrences whose nearest other one, by cosine, has the same sense. The separation (silhouette) is "
@@ -341,7 +329,6 @@ def _map(
     by: str,
     word: str,
     layer: int,
-    code: snippets.Tokens,
     message: str = "",
     is_wide: bool = True,
 ) -> None:
@@ -384,7 +371,7 @@ def _map(
         figures.figure(
             chart,
             key="senses_map",
-            code=snippets.layers(code, options, [layer]),
+            code=Command(projection.layer_map),
             alt=f"Map of {len(rows)} occurrences of {word} at layer {layer}, coloured by {by}",
             message=message,
             read=read,
@@ -465,9 +452,8 @@ def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None
     answer = (
         f"**{len(occurrences):,} sentences of {messages.escape(corpus.name)}:** {', '.join(sizes)}. " if groups else ""
     )
-    code = snippets.of_corpus(backend, current.code_of(corpus), MOST_OCCURRENCES, word)
     with frame.figure("senses"):
-        _map(backend, grouped, place, "group", word, layer, code, message=answer + GROUP)
+        _map(backend, grouped, place, "group", word, layer, message=answer + GROUP)
     requests.result_of(
         caching.sense_jobs(),
         job,

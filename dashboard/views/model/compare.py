@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,8 @@ from components.analysis.pooling import pool
 from components.analysis.similarity import depth
 from components.charts import curves
 from components.errors import UserError
-from components.snippets import layers as layer_snippets
-from components.snippets import tokens as token_snippets
-from components.snippets.layers import DepthCurve, OfOneSentence
+from components.shown_code import arrays
+from components.shown_code.code import Command
 from components.words.typed import typed_words
 from dashboard import caching, state
 from dashboard.ui import browser, controls, figures, messages, wording
@@ -34,6 +33,13 @@ CURVES: dict[str, str] = {
     "words": "Two words",
     "sentences": "Two sentences",
     "steps": "Layer by layer",
+}
+DepthCurve = Literal["tokens", "words", "sentences", "steps"]
+COMPUTED: dict[DepthCurve, Callable[..., Float64]] = {
+    "tokens": depth.token_pairs,
+    "words": depth.two_words,
+    "sentences": depth.two_vectors,
+    "steps": depth.layer_steps,
 }
 QUANTITIES: dict[DepthCurve, str] = {
     "tokens": "mean cosine of two tokens",
@@ -59,6 +65,16 @@ HEIGHTS = (
     "end), not their heights. "
 )
 DEPTHS = "The same depth is not the same amount of work: one block of a model can do what three of another do."
+
+
+@dataclass(frozen=True)
+class OfOneSentence:
+    """What a curve over relative depth is of: a sentence, two of its words, or another sentence."""
+
+    kind: DepthCurve
+    sentence: int
+    words: Sequence[tuple[int, int]] = ()  # the characters of two words
+    other: int | None = None
 
 
 @dataclass(frozen=True)
@@ -241,9 +257,7 @@ def _curves(
             styles=[every_name.index(name) for name in known],
         ),
         key="compare_depth",
-        code=layer_snippets.over_depth(
-            curve.of, {name: controls.current_input(models[name]) for name in known}, curve.percentiles
-        ),
+        code=Command(COMPUTED[kind]),
         alt=f"{curve.title}: one line for each of {len(known)} models over relative depth. {message}",
         message=message,
         read=READ[kind]
@@ -329,7 +343,7 @@ def _pieces(models: Mapping[str, Backend], traces: Mapping[str, Trace], row: int
     figures.data(
         "compare_pieces",
         lambda: pd.DataFrame(lines),
-        token_snippets.pieces_of({name: controls.current_input(model) for name, model in models.items()}, row),
+        arrays.pieces({name: controls.current_input(model) for name, model in models.items()}, row),
         "The same sentence in pieces",
     )
     st.caption(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from components import numbers
 from components.analysis.similarity import cka
 from components.charts import curves
 from components.retrieval.evaluation import metrics, pair_runs
-from components.snippets import evaluate as snippets
+from components.shown_code import commands
+from components.shown_code.code import Command
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import embedding, evaluation
@@ -137,15 +139,19 @@ def _retrieval(
             styles=[every_name.index(name) for name in by_layer],
         ),
         key="compare_recall",
-        code=snippets.recall_by_layer(
-            _collection(),
-            [
-                (
-                    snippets.VectorRun(name, model, model.facts.layers, model.own_pooling, controls.length_for(model)),
+        code=Command(
+            metrics.recall,
+            *(
+                commands.measured(
+                    "evaluate",
+                    current.file_of_pairs(current.demo()),
+                    model,
                     ready[name].ranks.layers,
+                    [model.own_pooling],
+                    controls.length_for(model),
                 )
                 for name, model in models.items()
-            ],
+            ),
         ),
         alt=f"Recall@1 of {len(models)} models at each layer over relative depth",
         message="Best: "
@@ -183,10 +189,6 @@ def _about_speed(models: Mapping[str, Backend], speeds: Mapping[str, tuple[float
     st.caption(text)
 
 
-def _collection() -> snippets.Collection:
-    return snippets.pairs(current.code_of(current.demo()), pair_runs.QUERY_COLUMN)
-
-
 def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], names: Sequence[str]) -> None:
     """CKA of all layers of one model with all layers of another, over the sentences of the demo."""
     offered = {f"{a}-{b}": (names[a], names[b]) for a, b in combinations(range(len(names)), 2)}
@@ -217,7 +219,7 @@ def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], nam
         f"Layers of {first} and {second}",
         key="compare_cka",
         alt=f"Heatmap of the CKA of {len(rows)} layers of {first} with {len(columns)} layers of {second}",
-        code=snippets.layers_alike(_collection(), sides),
+        code=Command(cka.layer_cka),
         label_column=f"layer of {first}",
         rows=f"layer of {first}",
         columns=f"layer of {second}",
@@ -237,18 +239,26 @@ def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], nam
     )
 
 
-def _side(model: Backend, index: VectorIndex) -> snippets.LayersOf:
+@dataclass(frozen=True)
+class LayersOf:
+    """The vectors of a model at some layers by one pooling."""
+
+    layers: Sequence[int]
+    pooling: Pooling
+
+
+def _side(model: Backend, index: VectorIndex) -> LayersOf:
     """Which vectors of a model are compared: the mean of the tokens where it has that, at all layers of the index."""
     pooling: Pooling = "mean" if "mean" in model.poolings else model.own_pooling
-    return snippets.LayersOf(model, index.info.options.layers, pooling, controls.length_for(model))
+    return LayersOf(index.info.options.layers, pooling)
 
 
-def _vectors(index: VectorIndex, side: snippets.LayersOf) -> np.ndarray:
+def _vectors(index: VectorIndex, side: LayersOf) -> np.ndarray:
     """The vectors of an index at all layers, float32 [layer, sentence, dim]."""
     return np.stack([index.engine(layer, side.pooling).vectors for layer in side.layers])
 
 
-def _message(compared: LayerCKA, names: tuple[str, str], sides: Sequence[snippets.LayersOf]) -> str:
+def _message(compared: LayerCKA, names: tuple[str, str], sides: Sequence[LayersOf]) -> str:
     """How alike the last layers are, and which layers are most alike, in words; empty where a value is not known."""
     values = compared.debiased
     if np.isnan(values).any():

@@ -13,11 +13,13 @@ import streamlit as st
 from components import numbers
 from components.analysis import layer_zero as parts_analysis
 from components.charts import bars
+from components.model.architecture.parameters import parameter_parts
 from components.model.catalog import CATALOG, GROUPS, ModelSpec
 from components.model.device import memory, name_of
 from components.model.files import hub
+from components.model.trace import Trace
+from components.shown_code.code import Command
 from components.sizes import in_words
-from components.snippets import tokens as snippets
 from dashboard import caching
 from dashboard.ui import controls, figures, wording
 
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 
     from components.model.architecture.structure import Structure
     from components.model.backend import Backend
-    from components.model.trace import Trace
-    from components.snippets.code import Input
 
 
 MOST_PAIRS = 10  # drawn in the figure of part cosines
@@ -48,7 +48,7 @@ def parameters(backend: Backend) -> None:
             uses,
         ),
         key="parameters",
-        code=snippets.parameters(backend),
+        code=Command(parameter_parts),
         alt=f"Bars of parameters: {100 * embeddings:.0f} % in the embeddings, the rest in "
         + ("blocks that share their weights" if uses else "blocks of the same size"),
         message=_shared(backend, uses),
@@ -277,7 +277,11 @@ def vector(backend: Backend, trace: Trace) -> None:
         figures.figure(
             bars.vector_bars(values, f"“{piece}” at layer {layer}: {len(values)} values"),
             key="vector",
-            code=snippets.vector(controls.current_input(backend), row, position, layer),
+            code=controls.current_input(backend).states(
+                (Trace.token_vectors,),
+                f"values = hidden_states[{layer}, {row}, {position}]",
+                "print(values, np.linalg.norm(values))  # [dim], and the length",
+            ),
             alt=f"Bars of the {len(values)} values of {piece} at layer {layer}, norm {numbers.number(norm)}",
             table=lambda: pd.DataFrame({"dimension": np.arange(len(values)), "value": values}),
         )
@@ -309,7 +313,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
         if len(lengths) > 1
         else f"Length of word vectors, sentence {row + 1}",
         key="part_norms",
-        code=snippets.part_norms(controls.current_input(backend), row),
+        code=Command(parts_analysis.part_norms),
         alt=f"Grouped bars: norms of the parts of layer 0 for each token of sentence {row + 1}",
         message=_longest_part(lengths, normalised, backend.structure),
         read="Each group of bars is a token: its parts and their sum, as they are added. A long part has a large effect on "
@@ -322,7 +326,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     )
     st.markdown(_sum_of_parts(backend.structure))
     controls.token_chips(trace.sentences, chosen, "chips_zero", unknown_id=backend.tokenization.unknown_id)
-    _part_cosines(trace, chosen, controls.current_input(backend), backend.structure)
+    _part_cosines(trace, chosen, backend.structure)
 
 
 def _sum_of_parts(structure: Structure) -> str:
@@ -364,7 +368,7 @@ def _longest_part(lengths: Mapping[str, np.ndarray], normalised: np.ndarray, str
     return f"{text} {done}: the vectors of layer 0 have {reached}."
 
 
-def _part_cosines(trace: Trace, chosen: tuple[int, ...], read: Input, structure: Structure) -> None:
+def _part_cosines(trace: Trace, chosen: tuple[int, ...], structure: Structure) -> None:
     if len(chosen) < 2:
         st.info("Add a second sentence to compare the parts of a word in two sentences.")
         return
@@ -376,7 +380,7 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...], read: Input, structure:
     figures.figure(
         bars.cosine_bars(cosines.names, labels, cosines.values, "Similarity of the chosen tokens' parts"),
         key="part_cosines",
-        code=snippets.part_cosines(read, chosen, pairs),
+        code=Command(parts_analysis.part_cosines),
         alt="Bars: cosine of each part of layer 0 between the chosen tokens, for pairs of sentences",
         read="Each group of bars is a part, and each colour is a pair of chosen tokens (first pieces). For the same word, the "
         "cosine of the word parts is 1. "

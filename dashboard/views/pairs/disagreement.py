@@ -14,8 +14,7 @@ from components.analysis.leave_one_out import leave_one_out
 from components.arrays import read_only
 from components.charts import bars
 from components.retrieval.search.rerank import in_order_of
-from components.snippets import pairs as snippets
-from components.snippets.search import Embedded
+from components.shown_code.code import Command
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, requests, reranking
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
-    from components.snippets.code import Snippet
     from dashboard.jobs.reranking import SecondStage
 
 SEED = (
@@ -107,10 +105,8 @@ def disagreement(backend: Backend) -> None:
     _evidence(backend, stage, corpus, pairs[number])
     if not state.get("corpus") and cross_looks.holds_for(backend, state.get("cross_encoder")):
         st.markdown(f":material/insights: {cross_looks.finding()}")  # of all queries: below what is said of the one
-    layer, pooling = reranking.cell_of(backend, index)
-    first = Embedded(backend, current.code_of(corpus), index.info.options, layer, pooling)
     shown = candidates.rows.shape[1]
-    _list(pairs, corpus, len(queries), shown, snippets.disagreement(first, stage.code, queries, own_rows, shown))
+    _list(pairs, corpus, len(queries), shown)
 
 
 def sample_of_queries(corpus: Corpus, count: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -213,7 +209,7 @@ def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagr
     with left:
         _token_matches(backend, pair, document)
     with right, frame.figure("word_drops"):
-        _word_drops(_left_out(stage, pair.query, document), snippets.drops(stage.code, pair.query, document))
+        _word_drops(_left_out(stage, pair.query, document))
 
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
@@ -277,7 +273,7 @@ def drop_in_words(word: str, text: str, score: float, drop: float) -> str:
     )
 
 
-def _word_drops(result: LeaveOneOut, code: Snippet) -> None:
+def _word_drops(result: LeaveOneOut) -> None:
     if not result.words:
         st.info("Neither text has a word that could be removed.")
         return
@@ -288,7 +284,7 @@ def _word_drops(result: LeaveOneOut, code: Snippet) -> None:
         bars.drop_bars(words, result.drops, texts, "Cross-encoder: without each word"),
         key="disagreement_drops",
         most_above=figures.MOST_ABOVE_HALF,
-        code=code,
+        code=Command(leave_one_out),
         alt=f"Fall of the cross-encoder's score without each of {len(words)} words",
         message=drop_in_words(words[largest], texts[largest], result.score, float(result.drops[largest])),
         table=lambda: pd.DataFrame({"text": texts, "word": words, "drop": result.drops.round(5)}),
@@ -301,7 +297,7 @@ def _word_drops(result: LeaveOneOut, code: Snippet) -> None:
     )
 
 
-def _list(pairs: tuple[Disagreement, ...], corpus: Corpus, queries: int, k: int, code: Snippet) -> None:
+def _list(pairs: tuple[Disagreement, ...], corpus: Corpus, queries: int, k: int) -> None:
     figures.subheader("The pairs that the models rank differently")
     table = pd.DataFrame(
         [
@@ -330,4 +326,4 @@ def _list(pairs: tuple[Disagreement, ...], corpus: Corpus, queries: int, k: int,
         "First come the correct answers that one of the models ranks first, then the other pairs, the largest difference "
         f"first: of these, a difference alone does not say which model is right.{chosen}"
     )
-    figures.data("disagreement", lambda: table, code, "Where the two models disagree")
+    figures.data("disagreement", lambda: table, Command(disagreements), "Where the two models disagree")

@@ -21,11 +21,11 @@ from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.learnt import learnt_ranking, learnt_vectors
 from components.retrieval.learnt.comparison import Choice
+from components.shown_code.code import Command
 from components.sizes import in_words
-from components.snippets.learnt import Compared
 from dashboard import caching, settings
 from dashboard.corpora import graded_sets, uploads
-from dashboard.jobs import requests, reranking
+from dashboard.jobs import requests
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.waiting import before_work, frame
@@ -155,32 +155,21 @@ def learnt(backend: Backend) -> None:
         before_work.other_layers(request, graded.document_texts, "learnt")
         file = _fitting(file, candidates)
         main = learnt_rankers.of_model(request, candidates, key, reading, choice, file, "m", indexes)
-        rankers = [Ranker.learnt(learnt_rankers.name_of(choice, is_file=main.is_file), main, choice)]
+        rankers = [Ranker.of(learnt_rankers.name_of(choice, is_file=main.is_file), main.learnt.ranks, is_learnt=True)]
         rankers += learnt_rankers.references(candidates, main, choice)
         rankers += learnt_rankers.other_encoders(backend, candidates, key, reading, choice, file)
         rankers += learnt_rankers.cross_encoder(candidates, key)
     if figure.not_ready is not None:
         return
-    code = Compared(
-        backend,
-        reranking.cell_of(backend, indexes[0])[1],
-        request.max_length,
-        graded_sets.code_of(graded),
-        most,
-        first,
-        others,
-        seed,
-        [ranker.learning for ranker in rankers if ranker.learning is not None],
-    )
     with above:
-        _ranking_figure(rankers, measure, candidates, reading, choice, code)
+        _ranking_figure(rankers, measure, candidates, reading, choice)
     with below:
         _what_is_learnt(graded, main, candidates, reading, choice)
         _ranking_table(rankers, measure)
         _reports(main.learnt.ranking)
-        _precision_figure(main.learnt.ranking, code)
+        _precision_figure(main.learnt.ranking)
         with frame.figure("learnt_layers"):
-            _layers(main, candidates, choice, measure, code)
+            _layers(main, candidates, choice, measure)
         _files(candidates, main)
 
 
@@ -253,7 +242,7 @@ def _mean(ranker: Ranker, measure: str) -> float:
 
 
 def _ranking_figure(
-    rankers: Sequence[Ranker], measure: str, candidates: Candidates, reading: Reading, choice: Choice, code: Compared
+    rankers: Sequence[Ranker], measure: str, candidates: Candidates, reading: Reading, choice: Choice
 ) -> None:
     """The first figure: a bar for each way of ranking."""
     bars = []
@@ -262,13 +251,12 @@ def _ranking_figure(
         value, low, high = (100 * each for each in (interval.value, interval.low, interval.high))
         bars.append(charts.RankedBar(ranker.name, value, low, high, ranker.is_learnt))
     pairs, split = candidates.pairs, candidates.split
-    scorer = learnt_rankers.scorer_of(rankers)
     figures.figure(
         charts.ranking_bars(
             bars, f"{measure} of {counted(len(split.test), 'test query', 'test queries')}", measure=measure
         ),
         key="learnt_rankings",
-        code=code.rankings(measure, scorer),
+        code=Command(Choice.learnt),
         alt=f"{measure} of {len(bars)} ways of ranking, with intervals",
         message=_answer(rankers, measure),
         read=f"Each bar is a way of ranking {counted(len(pairs.documents), 'document')} for "
@@ -375,7 +363,7 @@ def _words(standing: _Standing) -> str:
     return f"{theme.signed(100 * standing.difference, 1)}, {p}"
 
 
-def _precision_figure(ranking: LearntRanking, code: Compared) -> None:
+def _precision_figure(ranking: LearntRanking) -> None:
     test, train = ranking.curves["test"], ranking.curves["train"]
     levels = np.linspace(0, 100, graded_metrics.LEVELS)
     figures.figure(
@@ -389,7 +377,7 @@ def _precision_figure(ranking: LearntRanking, code: Compared) -> None:
             points=("test pairs, 11 points", levels, 100 * test.interpolated),
         ),
         key="learnt_precision",
-        code=code.single_pairs(),
+        code=Command(Choice.learnt),
         alt="Precision over recall of the pairs of the test and of the training queries",
         message=f"At every threshold: average precision is {100 * test.average_precision:.1f} % on test pairs and "
         f"{100 * train.average_precision:.1f} % on training pairs; by chance about {100 * test.chance:.1f} %.",
@@ -474,7 +462,7 @@ def _one_digit(value: object) -> str:
     return f"{value:.1f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str, code: Compared) -> None:
+def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) -> None:
     """Which layer's vectors carry most: the regression trained once for each layer, on request."""
     figures.subheader("Which layer carries most?")
     vectors = main.vectors
@@ -526,7 +514,7 @@ def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str, 
             y_title=f"{measure} (%)",
         ),
         key="learnt_by_layer",
-        code=code.by_layer(measure),
+        code=Command(Choice.learnt),
         alt=f"{measure} of the learnt ranking at each layer",
         message=f"Layer {vectors.layers[best]} carries most: {measure} is {result['learnt'][row][best]:.1f} % there.",
         read="One point for each layer whose vectors were learnt from, with the same C, numbers of a pair, and queries.",

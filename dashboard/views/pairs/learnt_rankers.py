@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,7 @@ from components.errors import InputError
 from components.retrieval.learnt import comparison, learnt_ranking, learnt_vectors
 from components.retrieval.learnt.comparison import RANKING_MEASURES
 from components.sizes import in_words
-from components.snippets.learnt import Learning
 from dashboard import caching
-from dashboard.corpora import uploads
 from dashboard.jobs import evaluation, requests, reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, messages, model_gate
@@ -53,8 +51,6 @@ class Source:
     vectors: LearntVectors
     learnt: Learnt
     is_file: bool  # made elsewhere and uploaded
-    backend: Backend | None = None  # that read the texts; None for a file
-    max_length: int | None = None  # tokens that were asked for
 
 
 @dataclass(frozen=True)
@@ -63,26 +59,11 @@ class Ranker:
 
     name: str
     values: Mapping[str, Float64]  # by the name of the measure: [test query]
-    learning: Learning | None = None  # for the code, if it was learnt
-
-    @property
-    def is_learnt(self) -> bool:
-        return self.learning is not None
+    is_learnt: bool = False
 
     @classmethod
-    def of(cls, name: str, ranks: RelevantRanks, learning: Learning | None = None) -> Ranker:
-        return cls(name, {name: measure(ranks) for name, measure in RANKING_MEASURES.items()}, learning)
-
-    @classmethod
-    def learnt(cls, name: str, source: Source, choice: Choice) -> Ranker:
-        """The ranking that was learnt from a source."""
-        vectors = source.vectors
-        if source.is_file:
-            file = uploads.file_names(str(st.session_state["_pair_vectors"]))
-            learning = Learning(name, choice, None, vectors.reading, file=file)
-        else:
-            learning = Learning(name, choice, source.backend, vectors.reading, source.max_length)
-        return cls.of(name, source.learnt.ranks, learning)
+    def of(cls, name: str, ranks: RelevantRanks, is_learnt: bool = False) -> Ranker:
+        return cls(name, {name: measure(ranks) for name, measure in RANKING_MEASURES.items()}, is_learnt)
 
 
 def name_of(choice: Choice, model: str = "", is_file: bool = False) -> str:
@@ -187,8 +168,7 @@ def of_model(
         f"learnt_vectors_{where}",
         jobs=caching.learnt_vectors(),
     )
-    source = _source(vectors_key, vectors, candidates, key, choice, where)
-    return replace(source, backend=backend, max_length=length)
+    return _source(vectors_key, vectors, candidates, key, choice, where)
 
 
 def _source(
@@ -282,7 +262,7 @@ def other_encoders(
         with frame.figure("learnt_second"):
             source = of_model(EmbedRequest.of_session(second, exact=True), candidates, key, reading, own, file, "m2")
             name = name_of(own, second.spec.title, source.is_file)
-            rankers.append(Ranker.learnt(name, source, own))
+            rankers.append(Ranker.of(name, source.learnt.ranks, is_learnt=True))
     known = [EmbedRequest.of_session(model, exact=True) for model in (backend, second) if model is not None]
     if file is None or any(_is_of(file, request, reading) for request in known):
         return rankers
@@ -293,7 +273,7 @@ def other_encoders(
         title = f"{file.model.rpartition('/')[2]} (file, {READING[file.reading].lower()}{length})"
         with frame.figure("learnt_file"):
             source = _source(_file_key(file), file, candidates, key, own, "file", is_file=True)
-            rankers.append(Ranker.learnt(name_of(own, title), source, own))
+            rankers.append(Ranker.of(name_of(own, title), source.learnt.ranks, is_learnt=True))
     return rankers
 
 
@@ -325,9 +305,3 @@ def cross_encoder(candidates: Candidates, key: tuple[object, ...]) -> list[Ranke
         )
         rankers.append(Ranker.of(CROSS_ENCODER, candidates.reranked(scores)))
     return rankers
-
-
-def scorer_of(rankers: Sequence[Ranker]) -> tuple[Backend, int | None] | None:
-    """The cross-encoder of these rankings with its maximum length; None if it is not among them."""
-    scorer = model_gate.cross_encoder() if any(ranker.name == CROSS_ENCODER for ranker in rankers) else None
-    return None if scorer is None else (scorer, controls.length_for(scorer))

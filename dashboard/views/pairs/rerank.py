@@ -16,9 +16,7 @@ from components.charts.retrieval import reranking as charts
 from components.charts.retrieval.reranking import CostLine
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY
 from components.retrieval.search.rerank import in_order_of
-from components.snippets import search as snippets
-from components.snippets.code import UNWRITTEN, NoCode
-from components.snippets.search import Embedded
+from components.shown_code.code import NoCode
 from dashboard import navigation, state
 from dashboard.corpora import current, marks
 from dashboard.jobs import reranking
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.search.rerank import Reranked
-    from components.snippets.code import Snippet
     from dashboard.jobs.reranking import PassCosts, Retrieved, Scored, SecondStage
     from dashboard.views.pairs.rerank_quality import Measured
 
@@ -77,7 +74,6 @@ class _TwoOrders:
     reranked: Reranked
     stage: SecondStage
     correct: frozenset[int]  # rows of the corpus that are known to be correct answers
-    code: Snippet | NoCode = UNWRITTEN
 
     @property
     def moves(self) -> list[tuple[int, int]]:
@@ -122,7 +118,6 @@ def rerank(backend: Backend) -> None:
             _ready_made()
         return
     rows = found.rows[: len(scored.scores)]
-    first = Embedded(backend, current.code_of(corpus), found.options, found.layer, found.pooling)
     orders = _TwoOrders(
         corpus,
         query,
@@ -131,7 +126,6 @@ def rerank(backend: Backend) -> None:
         in_order_of(scored.scores, rows),
         stage,
         _correct_answers(corpus, query),
-        snippets.reranked(first, stage.code, query, len(rows), "cosine"),
     )
     with lists:
         _changes(orders, sets)
@@ -245,7 +239,7 @@ def _changes(orders: _TwoOrders, sets: Sequence[Measured]) -> None:
         f"{over_all} {_message(orders)}".strip(),
         key="rank_changes",
         table=lambda: table,
-        code=orders.code,
+        code=stage.code(orders.query, texts),
         title=f"From the rank by vectors to that by {second}",
         read=f"At the left the first {counted(len(texts), 'hit')} of {len(corpus):,} sentences by vectors (layer "
         f"{orders.found.layer}, {POOLING_NAMES[orders.found.pooling]}, cosine), at the right their order by "

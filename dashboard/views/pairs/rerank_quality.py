@@ -15,7 +15,7 @@ from components.errors import UserError
 from components.numbers import number
 from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
 from components.retrieval.reranking.quality import second_look
-from components.snippets.code import NoCode
+from components.shown_code.code import NoCode
 from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import evaluation

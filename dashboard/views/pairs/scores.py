@@ -17,9 +17,9 @@ from components.arrays import read_only
 from components.charts import histogram
 from components.charts.retrieval import thresholds
 from components.retrieval.evaluation import threshold
+from components.retrieval.evaluation.threshold import ThresholdAnalysis
 from components.retrieval.search.exact import top
-from components.snippets.pairs import Relevant, ScoredDocuments
-from components.snippets.search import Embedded
+from components.shown_code.code import Command
 from dashboard import caching, state
 from dashboard.corpora import current, marks
 from dashboard.jobs import embedding, requests, reranking
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
-    from components.retrieval.evaluation.threshold import Confusion, ThresholdAnalysis
+    from components.retrieval.evaluation.threshold import Confusion
     from dashboard.jobs.reranking import SecondStage
 
 MOST_DOCUMENTS = 5_000
@@ -89,8 +89,8 @@ def scores(backend: Backend) -> None:
     scorer, label = stage.backend, stage.label or 0
     with panel:
         scale = _scale(stage)
-    cosines, embedded = _cosines(backend, corpus, query)
-    relevant, meaning, code_of_relevant = _relevant(corpus, query, relevant_by, cosines, panel)
+    cosines = _cosines(backend, corpus, query)
+    relevant, meaning = _relevant(corpus, query, relevant_by, cosines, panel)
     rows = _chosen_rows(cosines, min(int(state.get("scored_documents")), len(corpus)))
     logits = _logits(stage, corpus, query, rows)
     values = pair_scales.on_scale(logits, scale)[:, label]
@@ -106,17 +106,7 @@ def scores(backend: Backend) -> None:
     analysis = threshold.analyse(scored.scores, scored.relevant)
     with slot:
         chosen = _threshold(scored, analysis, scale)
-    code = ScoredDocuments(
-        embedded,
-        stage.code,
-        scale,
-        query,
-        len(rows),
-        len(corpus),
-        int(state.get("sample_seed")),
-        code_of_relevant,
-    )
-    _drawn(scored, corpus, analysis, chosen, scale, code)
+    _drawn(scored, corpus, analysis, chosen, scale)
     if state.get("threshold") is None:
         meaning += " Until you move the threshold, it is the one with the highest F1 on these documents."
     st.markdown(meaning)
@@ -218,28 +208,27 @@ def _scale(stage: SecondStage) -> Scale:
     return cast("Scale", scale)
 
 
-def _cosines(backend: Backend, corpus: Corpus, query: str) -> tuple[Float32, Embedded]:
-    """The cosine of the query with each document, by the main model's vectors, and the code of these. Raises NotReady."""
+def _cosines(backend: Backend, corpus: Corpus, query: str) -> Float32:
+    """The cosine of the query with each document, by the main model's vectors. Raises NotReady."""
     request = EmbedRequest.of_session(backend)
     index = embedding.index_of(request, corpus, "pairs")
     before_work.other_layers(request, corpus, "pairs")
     layer, pooling = reranking.cell_of(backend, index)
     vectors = caching.query_vectors(backend, (query,), index.info)
-    code = Embedded(backend, current.code_of(corpus), index.info.options, layer, pooling)
-    return index.engine(layer, pooling).scores(vectors[layer, pooling][0], "cosine"), code
+    return index.engine(layer, pooling).scores(vectors[layer, pooling][0], "cosine")
 
 
 def _relevant(
     corpus: Corpus, query: str, relevant_by: str, cosines: Float32, panel: DeltaGenerator
-) -> tuple[np.ndarray, str, Relevant]:
-    """Which documents of the corpus are relevant, bool [document], a sentence that says what counts as relevant, and code."""
+) -> tuple[np.ndarray, str]:
+    """Which documents of the corpus are relevant, bool [document], and a sentence that says what counts as relevant."""
     own = current.own_rows(corpus, query)
     flags = np.zeros(len(corpus), bool)
     if relevant_by == "own":
         flags[list(own)] = True
         column = current.query_column(corpus)
         meaning = f"Relevant is the document whose query (column “{messages.escape(str(column))}”) is this one."
-        return flags, meaning, own
+        return flags, meaning
     if relevant_by == "marks":
         judged = marks.judgements(corpus).of(query)
         marked = [row for row, is_relevant in judged.items() if is_relevant]
@@ -248,7 +237,6 @@ def _relevant(
             flags,
             "Relevant are the documents that you marked with ✓ for this query on the Search page; all others count as "
             "not relevant.",
-            marked,
         )
     topics = current.topics(corpus, MOST_TOPICS) or ()
     likely = Counter(topics[row] for row in (own or top(cosines, FEW_HITS).tolist()))
@@ -262,9 +250,8 @@ def _relevant(
             default=likely.most_common(1)[0][0],
             after_change=_new_threshold,
         )
-    column = next((name for name, values in corpus.columns.items() if values is topics), "")
     meaning = f"Relevant are the documents with the topic “{messages.escape(topic)}”."
-    return np.array([name == topic for name in topics]), meaning, (column, topic)
+    return np.array([name == topic for name in topics]), meaning
 
 
 def _chosen_rows(cosines: Float32, count: int) -> Int64:
@@ -316,7 +303,6 @@ def _drawn(
     analysis: ThresholdAnalysis,
     chosen: float,
     scale: Scale,
-    code: ScoredDocuments,
 ) -> None:
     """What the threshold does: its line, the histogram, the precision-recall curve, and the four numbers."""
     confusion = analysis.at(chosen)
@@ -334,7 +320,7 @@ def _drawn(
                 threshold=chosen,
             ),
             key="pair_histogram",
-            code=code.snippet("scores", chosen),
+            code=Command(threshold.analyse),
             alt=f"Two histograms of scores: {counted(relevant, 'relevant document')} and "
             f"{counted(len(scored.rows) - relevant, 'other')}",
             table=lambda: _table(scored, corpus, chosen),
@@ -351,7 +337,7 @@ def _drawn(
                 height=300,
             ),
             key="pair_curve",
-            code=code.snippet("curve", chosen),
+            code=Command(threshold.analyse),
             alt=f"Precision over recall at every threshold; now recall {_per_cent(confusion.recall)}, precision "
             f"{_per_cent(confusion.precision)}",
             table=lambda: pd.DataFrame(
@@ -362,7 +348,7 @@ def _drawn(
                 }
             ),
         )
-    _matrix(confusion, scale, chosen, code)
+    _matrix(confusion, scale, chosen)
 
 
 def _digits(scale: Scale) -> int:
@@ -407,7 +393,7 @@ def _threshold(scored: _Scored, analysis: ThresholdAnalysis, scale: Scale) -> fl
     return best if state.get("threshold") is None else float(on_slider)
 
 
-def _matrix(confusion: Confusion, scale: Scale, chosen: float, code: ScoredDocuments) -> None:
+def _matrix(confusion: Confusion, scale: Scale, chosen: float) -> None:
     """The confusion matrix and what follows from it."""
     found, missed = confusion.true_positives, confusion.false_negatives
     wrong, rejected = confusion.false_positives, confusion.true_negatives
@@ -418,7 +404,7 @@ def _matrix(confusion: Confusion, scale: Scale, chosen: float, code: ScoredDocum
                 found, missed, wrong, rejected, "Confusion matrix", threshold=_written(chosen, scale)
             ),
             key="pair_confusion",
-            code=code.snippet("confusion", chosen),
+            code=Command(ThresholdAnalysis.at),
             alt=f"Confusion matrix: {found} relevant documents found, {missed} missed, {wrong} other documents accepted, "
             f"{rejected} rejected",
             table=lambda: pd.DataFrame(

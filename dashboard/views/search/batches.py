@@ -13,7 +13,8 @@ from components.charts import theme
 from components.errors import InputError
 from components.numbers import counted
 from components.retrieval.corpora import corpus as reading
-from components.snippets import search as snippets
+from components.retrieval.search.exact import ExactSearch
+from components.shown_code.code import Command
 from dashboard import caching, settings
 from dashboard.corpora import current, uploads
 from dashboard.ui import controls, figures, languages, messages, wording
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.search.exact import Similarity
+    from components.shown_code.search import Searched
 
+MOST_COMMANDS = 10  # of the code of the figure
 UNKNOWN = "not known: unknown language"
 
 
@@ -104,7 +108,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
         ),
         key="queries",
         table=lambda: table,
-        code=snippets.hits(request.code(index, layer, pooling), lines, request.k, similarity),
+        code=_code(request.code(index, layer, pooling), lines, request.k, similarity),
         title="Hits of many queries",
         read=f"The best hit of each query; all {request.k} hits of each are under “Share”. "
         + _settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}")
@@ -112,6 +116,12 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
         not_shown="Whether a hit answers its query: “closer than chance” says that random words find nothing as close.",
     )
     figures.whole_texts(pd.DataFrame(columns), key="queries_table")
+
+
+def _code(searched: Searched, lines: Sequence[str], k: int, similarity: Similarity) -> Command:
+    """A command for each query, if they are few."""
+    few = lines if len(lines) <= MOST_COMMANDS else ()
+    return searched.command(ExactSearch.search, *(searched.search(line, k, similarity) for line in few))
 
 
 def finding_of_queries(best: Sequence[float], level: float | None, unknown: int = 0) -> str:

@@ -13,7 +13,7 @@ import streamlit as st
 from components.charts.theme import signed
 from components.retrieval.search import blind_votes
 from components.retrieval.search.blind_votes import ALIKE, FIRST, SECOND, Alone, QueryVotes
-from components.snippets.code import NoCode
+from components.shown_code.code import NoCode
 from dashboard import caching, state
 from dashboard.corpora import word_rankings
 from dashboard.lessons import panel

@@ -8,7 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from components.numbers import number
-from components.snippets import search as snippets
+from components.retrieval.search.relevance import Judgements
+from components.shown_code.code import Command
 from dashboard import caching
 from dashboard.corpora import marks
 from dashboard.ui import figures
@@ -59,8 +60,7 @@ def precision(rankings: Sequence[Ranking], request: SearchRequest) -> None:
             "The rankings are those that were last on screen with each query. "
             "Judge the first ten hits of both lists before you compare them." + (f" {not_counted}" if without else "")
         )
-        first_hits = {query: dict(kept[query]) for query in judged.marks if query in kept}
-        code = snippets.judged(judged.marks, first_hits)
+        code = Command(Judgements.precision)
         figures.data("precision", lambda: _marks_table(judged, corpus, table), code, "Precision of the judged queries")
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from components.analysis.similarity import calibration
 from components.charts.theme import number
 from components.retrieval.rankings.ranking import Ranking
-from components.snippets.code import UNWRITTEN, NoCode
+from components.shown_code.code import UNWRITTEN, NoCode
 
 if TYPE_CHECKING:
     from components.analysis.similarity.calibration import Calibration
     from components.jobs import Job
     from components.retrieval.search.chance import ChanceLevel
     from components.retrieval.search.score_split import ScoreSplit
-    from components.snippets.code import Snippet
+    from components.shown_code.code import AnyCode
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Explained:
     """How a ranking says why a sentence is a hit: one of these."""
 
     split: Callable[[int], ScoreSplit] | None = None  # the number of a sentence to its score as a sum
-    code: Callable[[int], Snippet | NoCode] | None = None  # of the split
+    code: Callable[[int], AnyCode | NoCode] | None = None  # of the split
     # The numbers of hits, and the name of their list, to the job that finds the words which carry each one's score: a dict
     # of number to shading.Shaded. None where the words are not weighed, or there is no job.
     shaded: Callable[[Sequence[int], str], Job | None] | None = None
@@ -75,8 +75,8 @@ class Ranked(Ranking):
     """A ranking of the corpus, and how it is shown and explained."""
 
     calibration: Calibration | None = None  # of its cosines, where they are shown as percentiles
-    code: Snippet | NoCode = UNWRITTEN
-    code_of_all: Snippet | NoCode = UNWRITTEN  # of the scores of all sentences
+    code: AnyCode | NoCode = UNWRITTEN
+    code_of_all: AnyCode | NoCode = UNWRITTEN  # of the scores of all sentences
     hits_only: bool = False  # whether only the hits have scores, and not every sentence was compared
     note: str = ""  # what it is, where that is not the usual note; {count} stands for the sentences it ranks
     scale: Scale | None = None  # of its bars, where the score has two ends

@@ -16,11 +16,11 @@ from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.model.trace import Pooling
 from components.retrieval.rankings.ranking import TEN
 from components.retrieval.search import words
-from components.retrieval.search.exact import is_distance, tie_note, top
+from components.retrieval.search.exact import ExactSearch, is_distance, tie_note, top
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
-from components.snippets import search as snippets
-from components.snippets.code import NoCode
+from components.retrieval.search.splade import SpladeRanker
+from components.shown_code.code import Command
 from components.words.function import FUNCTION_WORDS
 from components.words.unicode_words import has_pairs
 from dashboard import caching, state
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
-    from components.retrieval.search.lexical import Kind
-    from components.retrieval.search.splade import SpladeRanker
     from dashboard.jobs.reranking import SecondStage
     from dashboard.views.search.shading import Shaded
 
@@ -335,8 +333,8 @@ def _by_vectors(
         ten.indices[0],
         (int(hits.tied[0]), int(hits.tied_shown[0])),
         calibration=caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
-        code=snippets.hits(code, [request.query], request.k, similarity),
-        code_of_all=snippets.all_scores(code, request.query, similarity),
+        code=code.hits(request.query, [request.corpus.texts[row] for row in hits.indices[0]], similarity),
+        code_of_all=code.command(ExactSearch.scores, code.search(request.query, len(request.corpus), similarity)),
         **_measured(request, index, layer, pooling, similarity, exact_scores),
     )
 
@@ -374,8 +372,9 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
     scores[ten.indices[0]], scores[hits.indices[0]] = ten.scores[0], hits.scores[0]
     name = search_engines.NAMES[request.engine]
     as_percentiles = state.get("percentiles") and similarity == "cosine"
-    code = NoCode(
-        f"Python code is given for the exact search only: `python -m components search --engine {request.engine}`."
+    searched = request.code(index, layer, pooling)
+    code = searched.command(
+        type(engine).search, searched.search(request.query, request.k, similarity, "--engine", request.engine)
     )
     return Ranked.of_scores(
         f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}, {name}",
@@ -421,9 +420,6 @@ def _by_words(request: SearchRequest) -> Ranked:
     ranker = rankers.word_ranker(ranking, corpus)
     scores = ranker.scores(query)
     unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
-    read = current.code_of(corpus)
-    of_kind = (request.backend, read, cast("Kind", kind), query)
-    code = snippets.words(*of_kind, request.k, file_of_vectors=ranking.file)
     low, high = ranker.bounds(query)
     return Ranked.of_scores(
         ranker.title,
@@ -431,13 +427,13 @@ def _by_words(request: SearchRequest) -> Ranked:
         scores,
         request.k,
         _by_likelihood(request, scores) if kind == "jm" else None,
-        code=code,
-        code_of_all=code,
+        code=Command(type(ranker).scores),
+        code_of_all=Command(type(ranker).scores),
         scale=COSINES if unit == "cosine" else Scale(low, high, ("no word", "each at its most"), OF_WORDS),
         chance=None if kind in COUNTING else chance.of_words(corpus, ranker, ranking.source),
         explained=Explained(
             split=lambda row: ranker.split(query, corpus.texts[row], row),
-            code=lambda row: snippets.split_by_words(*of_kind, row, file_of_vectors=ranking.file),
+            code=lambda _: Command(type(ranker).split),
             counts_words=kind in COUNTING,
         ),
     )
@@ -446,16 +442,13 @@ def _by_words(request: SearchRequest) -> Ranked:
 def _by_splade(request: SearchRequest, ranker: SpladeRanker) -> Ranked:
     scores = ranker.scores(request.query)
     title = f"{ranker.title}, {ranker.backend.spec.title}"
-    code = snippets.by_splade(
-        ranker.backend, current.code_of(request.corpus), ranker.max_length, request.query, request.k
-    )
     return Ranked.of_scores(
         title,
         "SPLADE score",
         scores,
         request.k,
-        code=code,
-        code_of_all=code,
+        code=Command(SpladeRanker.scores),
+        code_of_all=Command(SpladeRanker.scores),
         is_open_ended=True,
         chance=chance.of_splade(request.corpus, ranker),
         explained=Explained(is_splade=True),
@@ -484,9 +477,7 @@ def _by_second_stage(
     scores[reranked.rows] = reranked.scores
     title, shown = f"Re-ranked: {stage.title}", min(request.k, len(rows))
     note = TRAINED_MAX_SIM.format(title=messages.escape(stage.backend.spec.title)) if stage.is_trained_max_sim else ""
-    code = snippets.reranked(
-        request.code(index, layer, pooling), stage.code, request.query, request.candidates, request.similarity
-    )
+    code = stage.code(request.query, [request.corpus.texts[row] for row in reranked.rows[:shown]])
     is_cross = stage.kind == "rerank"
     return Ranked.of_scores(
         title,

@@ -11,9 +11,9 @@ import streamlit as st
 
 from components import numbers
 from components.charts.retrieval import pieces as charts
-from components.snippets import search as snippets
+from components.retrieval.search.splade import SpladeRanker
+from components.shown_code.code import Command
 from dashboard import state
-from dashboard.corpora import current
 from dashboard.jobs import splade
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import figures, messages, model_gate
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from components.model.backend import Backend
     from components.model.embedding.sparse_vectors import ExpandedPieces
-    from components.retrieval.search.splade import SharedPieces, SpladeRanker
-    from components.snippets.code import Snippet
+    from components.retrieval.search.splade import SharedPieces
     from dashboard.views.search.request import SearchRequest
 
 SHOWN_PIECES = 15
@@ -60,27 +59,21 @@ def _no_model(backends: Sequence[Backend]) -> None:
 
 def query_pieces(of_corpus: SpladeRanker, request: SearchRequest) -> None:
     """The pieces to which the model gives a weight for this query."""
-    _pieces_figure(of_corpus.query_pieces(request.query), "query", "query_pieces", _code_of_pieces(of_corpus, request))
-
-
-def _code_of_pieces(of_corpus: SpladeRanker, request: SearchRequest, row: int | None = None) -> Snippet:
-    corpus = current.code_of(request.corpus)
-    return snippets.splade_pieces(of_corpus.backend, corpus, of_corpus.max_length, request.query, row)
+    _pieces_figure(of_corpus.query_pieces(request.query), "query", "query_pieces")
 
 
 def explanation(of_corpus: SpladeRanker, request: SearchRequest, row: int) -> None:
     """What each piece adds to the score of a sentence, and the sentence's own pieces."""
     query, text = request.query, request.corpus.texts[row]
-    code = _code_of_pieces(of_corpus, request, row)
     shared = of_corpus.shared_pieces(query, text, row)
     if not shared.pieces:
         st.info("SPLADE: the query and the sentence share no piece, so that their score is 0.")
     else:
-        _contributions(shared, code)
-    _pieces_figure(of_corpus.sentence_pieces(text, row), "sentence", "hit_pieces", code)
+        _contributions(shared)
+    _pieces_figure(of_corpus.sentence_pieces(text, row), "sentence", "hit_pieces")
 
 
-def _contributions(shared: SharedPieces, code: Snippet) -> None:
+def _contributions(shared: SharedPieces) -> None:
     contributions, sources = shared.contributions, _sources(shared)
     count, total = len(shared.pieces), float(shared.contributions.sum(dtype=np.float64))
     shown = min(count, SHOWN_PIECES)
@@ -95,7 +88,7 @@ def _contributions(shared: SharedPieces, code: Snippet) -> None:
             shared.pieces[:shown], contributions[:shown], sources[:shown], "What each piece adds to the score", "points"
         ),
         key="splade_contributions",
-        code=code,
+        code=Command(SpladeRanker.shared_pieces),
         alt=f"Bars of what the {shown} strongest of {count} shared pieces add to SPLADE's score of {numbers.number(total, 2)}",
         message=message,
         read="Each bar is a piece that has a weight in both texts: its weight in the query times that in the sentence. All "
@@ -124,7 +117,7 @@ def _sources(shared: SharedPieces) -> list[str]:
     return [names[both] for both in zip(shared.in_query, shared.in_sentence, strict=True)]
 
 
-def _pieces_figure(pieces: ExpandedPieces, of: str, key: str, code: Snippet) -> None:
+def _pieces_figure(pieces: ExpandedPieces, of: str, key: str) -> None:
     """The heaviest pieces of a text; `of` says which text it is."""
     count = len(pieces.pieces)
     if not count:
@@ -140,7 +133,7 @@ def _pieces_figure(pieces: ExpandedPieces, of: str, key: str, code: Snippet) -> 
             pieces.pieces[:shown], pieces.weights[:shown], sources[:shown], f"The heaviest pieces of the {of}"
         ),
         key=key,
-        code=code,
+        code=Command(SpladeRanker.query_pieces if of == "query" else SpladeRanker.sentence_pieces),
         alt=f"Bars of the {shown} heaviest of {count} pieces of the {of}",
         message=message,
         read="Each bar is a piece of the vocabulary with its weight. Blue pieces are in the text, orange ones were added by "

@@ -14,7 +14,7 @@ from components.charts.theme import number
 from components.numbers import apart
 from components.retrieval.search import words
 from components.retrieval.search.score_split import SQUARE, STORED, split_of_vectors
-from components.snippets import search as snippets
+from components.shown_code.code import Command
 from dashboard import caching, navigation, pair_links, state
 from dashboard.ui import controls, figures, messages, token_matches
 from dashboard.ui.wording import SIMILARITY_NAMES
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from components.retrieval.search.exact import Similarity
     from components.retrieval.search.score_split import ScoreSplit
     from components.retrieval.search.splade import SpladeRanker
-    from components.snippets.code import Snippet
     from dashboard.views.search.ranked import Ranked
     from dashboard.views.search.request import SearchRequest
 
@@ -73,13 +72,10 @@ def by_vectors(
         prompts = (len(asked.prompt), len(options.prompt))
         return split_of_vectors(trace, layer, pooling, similarity, float(scores[row]), prompts, stored)
 
-    def code(row: int) -> Snippet:
-        return snippets.split_of_hit(request.code(index, layer, pooling), query, row, similarity, MOST_CHARACTERS)
-
     def shaded(rows: Sequence[int], where: str) -> Job | None:
         return shading.of_vectors(request, index, layer, pooling, rows, where)
 
-    return Explained(split, code, shaded)
+    return Explained(split, lambda _: Command(split_of_vectors), shaded)
 
 
 def why(

@@ -17,7 +17,7 @@ from dashboard.ui import figures, messages
 
 if TYPE_CHECKING:
     from components.retrieval.search.score_split import ScoreSplit
-    from components.snippets.code import NoCode, Snippet
+    from components.shown_code.code import AnyCode, NoCode
 
 MOST_ROWS = 14  # of a text in the figure; the last sums up all others
 LEAST_SCALE = 0.15  # of the score: of smaller parts none is marked as if it were much
@@ -31,7 +31,7 @@ NOT_A_CAUSE = (
 )
 
 
-def draw(split: ScoreSplit, unit: str, code: Snippet | NoCode) -> None:
+def draw(split: ScoreSplit, unit: str, code: AnyCode | NoCode) -> None:
     """Draw a score, named by its `unit`, as the sum of its words."""
     above = st.container(key="why_finding")
     scale = max(

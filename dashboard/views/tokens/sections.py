@@ -19,15 +19,16 @@ from components.charts.grids import GridRow, KnownRow, known_pieces, tensor_grid
 from components.model.files import example_tokenizers
 from components.model.tokenization import invisible_characters
 from components.model.trace import Token, TokenizedSentence
-from components.snippets import tokens as snippets
-from components.snippets.code import NoCode
+from components.shown_code import arrays
+from components.shown_code.code import NoCode
 from dashboard import caching, ready_made, state
 from dashboard.ui import browser, controls, figures, messages, model_gate, wording
 from dashboard.views.tokens import findings
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.snippets.code import Input, Snippet
+    from components.shown_code.arrays import Input
+    from components.shown_code.code import AnyCode
 
 OF_AN_EXAMPLE = NoCode(
     "The tokenizers that come with the dashboard are in components/model/files/example_tokenizers.py."
@@ -74,7 +75,7 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
         key="pieces",
         place=".st-key-chips_tokens",
         table=lambda: _pieces_table(sentences),
-        code=snippets.tensors(controls.current_input(backend)),
+        code=controls.current_input(backend).tensors(),
         title="Text and pieces",
         read="Above stands the text as it was typed, below each word its pieces with their ids. A blue brace joins the pieces "
         "of a split word; orange marks what does not come back; a dashed piece is added by the tokenizer, a striped one is "
@@ -248,7 +249,7 @@ def tensors(
         key="tensors",
         place=".bi-grids table",
         table=lambda: _tensor_table(sentences, ids, mask, segments, names),
-        code=snippets.tensors(read),
+        code=read.tensors(),
         title="The input tensors",
         read="Below each piece stand the numbers that the model gets for it: its id, which row of the vocabulary it is; its "
         "token type, 1 in the second text of a pair (orange); and the attention mask, 1 where there is text (blue). Each "
@@ -492,9 +493,9 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
     # The space keeps the columns apart if two models have one title.
     names = (backend.spec.title, f"{options[other]} ")
     shown = [span for span in spans if not span.text.isspace()]  # a tokenizer can have a piece for each space
-    code: Snippet | NoCode = OF_AN_EXAMPLE
+    code: AnyCode | NoCode = OF_AN_EXAMPLE
     if other == "model" and second is not None:
-        code = snippets.pieces_of(
+        code = arrays.pieces(
             {backend.spec.title: controls.current_input(backend), names[1]: controls.current_input(second)}, row
         )
     figures.above(

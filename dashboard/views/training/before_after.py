@@ -21,8 +21,9 @@ from components.numbers import as_read
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import pair_runs, sts
 from components.retrieval.evaluation.metrics import Interval, first_ranks
-from components.snippets import training as snippets
+from components.shown_code.code import Command
 from components.training import before_after, runs
+from components.training.history import history
 from components.training.run_folder import RunFolder, WatchVectors
 from dashboard import caching, navigation, state
 from dashboard.corpora import current
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.sts import ScoredPairs
-    from components.snippets.code import Snippet
     from components.training.data import TrainingData
     from components.training.settings import TrainingSettings
 
@@ -306,7 +306,7 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
             (changes[0].name, changes[0].base, changes[0].tuned, None if beside is None else beside[0].base),
             f"{len(pairs):,} queries, {_where(source)}",
             settings,
-            _code(run, models, settings, source).retrieval(),
+            Command(before_after.retrieval_changes),
             findings.won_back(
                 changes[0].name,
                 changes[0].base.value,
@@ -362,7 +362,7 @@ def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs
         ("Spearman", change.base, change.tuned, None if beside is None else beside.base),
         f"{len(pairs.first):,} scored pairs, {_where(source)}",
         settings,
-        _code(run, models, settings, source).agreement(),
+        Command(before_after.spearman_change),
         _finding(
             findings.Measure("Spearman", "correlation"),
             findings.of_correlation(change),
@@ -391,7 +391,6 @@ def _failures(run: RunFolder) -> None:
         partial(_vectors, settings),
         lambda kind, content: _key(kind, run, models, content),
         {"before": _before(settings), "untouched": _untouched_name(settings)},
-        _code(run, models, settings, "scored").failures(),
     )
 
 
@@ -471,12 +470,6 @@ def _untouched_name(settings: TrainingSettings) -> str:
     return findings.PUBLISHED if settings.model.startswith(RUN_PREFIX) else findings.UNDAMAGED
 
 
-def _code(run: RunFolder, models: Models, settings: TrainingSettings, source: str) -> snippets.BeforeAfter:
-    """What is compared, for the code of a figure."""
-    length = _length(models.base, settings)
-    return snippets.BeforeAfter(run.name, models.base, models.tuned, length, source, models.untouched)  # type: ignore[arg-type]  # a key of DATA
-
-
 def _length(backend: Backend, settings: TrainingSettings) -> int | None:
     """The number of tokens to which texts are truncated; None for the model's own."""
     return settings.max_length if settings.max_length < backend.own_max_length else None
@@ -487,7 +480,7 @@ def _bars(
     measure: tuple[str, Interval, Interval, Interval | None],
     title: str,
     settings: TrainingSettings,
-    code: Snippet,
+    code: Command,
     message: str,
     line: st.delta_generator.DeltaGenerator | None = None,
 ) -> None:
@@ -631,7 +624,7 @@ def _recorded(run: RunFolder, is_cross_encoder: bool) -> None:
             untouched_name="undamaged",
         ),
         key="after_recorded",
-        code=snippets.recorded_measures(run.name),
+        code=Command(history),
         alt=f"{', '.join(names)} before and after training" + (", and undamaged" if "undamaged" in sides else ""),
         table=lambda: pd.DataFrame({"measure": names, **{name: side[:, 0] for name, side in values.items()}}),
     )
@@ -661,8 +654,7 @@ def _sentences(run: RunFolder) -> None:
     sentences = run.settings().watch
     groups = microscope.groups_of(sentences)
     change = before_after.similarity_change(before.sentences[-1], now.sentences[-1], groups or (None,) * len(sentences))
-    code = partial(snippets.watched_sentences, run.name, layer=-1)
-    microscope.matrices(change, sentences, (before, now), "after_matrix", code)
+    microscope.matrices(change, sentences, (before, now), "after_matrix")
     if groups is not None:
         figures.plain_table(
             pd.DataFrame(
@@ -723,7 +715,7 @@ def _layers(run: RunFolder) -> None:
             mark_extremes=False,
         ),
         key="after_layers",
-        code=snippets.layer_change(run.name, before.step, now.step),
+        code=Command(before_after.layer_change),
         alt=f"1 minus CKA and 1 minus mean cosine of {change.tokens} tokens before and after training, by layer",
         message=f"{moved} Compared on {counted(change.tokens, 'token')} of the watch sentences.",
         read="0 means that training changed nothing in this layer. The first curve asks whether the same tokens are still "
@@ -768,7 +760,7 @@ def _heads(run: RunFolder) -> None:
             digits=0,  # so that the numbers can be read on a phone
         ),
         key="after_heads",
-        code=snippets.head_change(models.base, models.tuned, sentences),
+        code=Command(before_after.head_change),
         alt=f"Share of attention that moved, for {blocks} blocks and {heads} heads",
         message=f"**Block {block}, head {head}** ★ changed most: {100 * share:.1f} % of its attention went to other tokens.",
         read="Each cell is a head: half the sum of the absolute differences of its attention before and after, averaged over "

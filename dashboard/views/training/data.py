@@ -13,8 +13,7 @@ from components import numbers
 from components.arrays import Float32, Int64
 from components.charts import training as charts
 from components.retrieval.corpora.columns import called
-from components.snippets import training as snippets
-from components.snippets.code import NoCode
+from components.shown_code.code import Command, NoCode
 from components.training import data as training_data
 from components.training import negatives
 from components.training.objectives import OBJECTIVES
@@ -88,9 +87,7 @@ def _cards(backend: Backend, plan: Plan, table: pd.DataFrame) -> None:
         row_cards.finding(settings, table, plan.rows_of_each[0], len(plan.split.held_out), cut, count),
         key="training_cards",
         table=lambda: table,
-        code=NoCode(
-            "There is no code for it: these are rows as they are. The lengths below have the code that reads them."
-        ),
+        code=NoCode("There is no code for it: these are rows as they are."),
         title="What the model learns from",
         read="Cards beside each other are a row. A blue line joins texts whose vectors are pulled together; a dashed orange "
         "one leads to a text that is pushed away. Where rows have a label or a score, the model learns that. "
@@ -129,7 +126,7 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
             "both texts together",
         ),
         key="training_lengths",
-        code=snippets.lengths(backend, row_source.code_of(plan.source, plan.data), together=True),
+        code=Command(training_data.joint_lengths),
         alt=f"Histogram of the lengths in tokens of both texts of {len(plan.data):,} rows, cut off at {cut_off} tokens",
         message=(
             f"A cross-encoder reads both texts together: **{cut_off} tokens are the maximum for the two**, special tokens "
@@ -155,7 +152,7 @@ def _histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
             f"Lengths in {row_source.name_of(plan.data)}",
         ),
         key="training_lengths",
-        code=snippets.lengths(backend, row_source.code_of(plan.source, plan.data), together=False),
+        code=Command(training_data.token_lengths),
         alt=f"Histogram of the lengths in tokens of {len(plan.data):,} rows, cut off at {cut_off} tokens",
         message=(
             f"{' and '.join(truncated)} of {len(plan.data):,} have more than {cut_off} tokens and will be truncated."

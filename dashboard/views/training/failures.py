@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from components.analysis.why.contrasts import separations
+from components.analysis.why.contrasts import separations, shares_above
 from components.arrays import Float64, cosine
 from components.charts import training as charts
 from components.jobs import part_of
 from components.numbers import number
 from components.retrieval.corpora.minimal_pairs import PARAPHRASE
+from components.shown_code.code import Command
 from dashboard.jobs import evaluation
 from dashboard.jobs.stored import pairs as stored
 from dashboard.ui import figures, messages
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.corpora.minimal_pairs import MinimalPairs
-    from components.snippets.code import Snippet
 
     # A model's vectors of texts, float32 [text, dim].
     Vectors = Callable[[Backend, tuple[str, ...], str, ReportProgress, IsCancelled], Float32]
@@ -119,7 +119,6 @@ def draw(
     vectors: Vectors,
     key: Callable[[str, str], tuple[object, ...]],
     names: Mapping[str, str],
-    code: Snippet,
 ) -> None:
     """Bars for each kind of difference. `names` are those of the models before training and untouched."""
     pairs = stored.demo_pairs()
@@ -154,7 +153,7 @@ def draw(
             guessing=100 * GUESSING,
         ),
         key="after_failures",
-        code=code,
+        code=Command(shares_above),
         alt=f"How often the same meaning is nearer, for {len(found.kinds)} kinds of differences, before and after training",
         message=finding(found, most_changed(found)),
         read="Each group is a kind of difference. A pair that means the same in other words is compared with a pair in which "

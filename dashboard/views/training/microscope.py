@@ -16,8 +16,7 @@ from components.arrays import Float32, Float64
 from components.charts import curves, heatmap, scatter, theme
 from components.errors import InputError, UserError
 from components.numbers import apart
-from components.snippets import training as snippets
-from components.snippets.code import Snippet
+from components.shown_code.code import Command
 from components.training import before_after
 from components.training.before_after import WordCurves, repeated_words
 from components.training.run_folder import RunFolder, WatchToken, WatchVectors
@@ -105,8 +104,7 @@ def _sentences(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
     change = before_after.similarity_change(
         before.sentences[layer], now.sentences[layer], groups or ("all",) * len(sentences)
     )
-    code = partial(snippets.watched_sentences, run.name, layer=layer)
-    matrices(change, sentences, (before, now), "watch_matrix", code)
+    matrices(change, sentences, (before, now), "watch_matrix")
     st.markdown(f":material/insights: {_gap(change, groups is not None)}")
 
 
@@ -115,9 +113,8 @@ def matrices(
     sentences: Sequence[str],
     steps: tuple[WatchVectors, WatchVectors],
     key: str,
-    code: Callable[[int], Snippet],
 ) -> None:
-    """Both similarity matrices of the watch sentences, on one scale; `code` makes that of a step."""
+    """Both similarity matrices of the watch sentences, on one scale."""
     both = (change.base, change.tuned)
     limits = heatmap.off_diagonal_limits(*both)
     for column, matrix, vectors, name in zip(st.columns(2, gap="large"), both, steps, ("before", "now"), strict=True):
@@ -127,7 +124,7 @@ def matrices(
                 key=f"{key}_{name}",
                 alt=f"Cosines of {len(sentences)} watch sentences, {_when(vectors).lower()}",
                 table=partial(_matrix_table, matrix),
-                code=code(vectors.step),
+                code=Command(before_after.similarity_change),
             )
 
 
@@ -193,7 +190,7 @@ def word_figures(run: RunFolder, before: WatchVectors, now: WatchVectors, key: s
                 key=f"{key}_{name}",
                 alt=f"Cosine of “{word}” in different sentences over the layers, {_when(vectors).lower()}",
                 table=partial(_curve_table, item),
-                code=snippets.watched_word(run.name, vectors.step, word, groups),
+                code=Command(before_after.word_curves),
             )
 
 
@@ -233,7 +230,7 @@ def token_maps(run: RunFolder, before: WatchVectors, now: WatchVectors, key: str
                 key=f"{key}_{name}",
                 alt=f"Map of {counted(len(tokens), 'token')} of the watch sentences. {title}",
                 table=partial(_map_table, tokens, points),
-                code=snippets.watched_map(run.name, before.step, None if points is maps[0] else now.step),
+                code=Command(projection.layer_map),
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,8 @@ import streamlit as st
 from components.charts import objective_pictures
 from components.charts import training as charts
 from components.charts.retrieval import evaluation as evaluation_charts
-from components.snippets import training as snippets
-from components.snippets.code import NoCode
+from components.shown_code.code import Command, NoCode
+from components.training.grid import run_grid
 from components.training.objectives import OBJECTIVES, Objective, legend
 from components.training.settings import learning_rates, warmup_steps
 from dashboard.ready_made import ASSETS
@@ -97,7 +98,7 @@ def _ablation() -> None:
             starred=(int(best[0]), int(best[1])),
         ),
         key="ablation",
-        code=snippets.measured_grid(),
+        code=Command(run_grid, tuple(shlex.split(measured["command"]))),
         alt=f"Spearman's correlation after training for {len(poolings)} poolings and {len(combinations)} inputs",
         message="**Before training:** "
         + ", ".join(f"{POOLING_NAMES[name]} {value:.1f}" for name, value in zip(poolings, before, strict=True))
@@ -158,7 +159,7 @@ def _schedule(plan: Plan) -> None:
         ),
         key="training_schedule",
         most_above=figures.MOST_ABOVE_HALF,
-        code=snippets.learning_rate(settings, steps),
+        code=Command(learning_rates),
         alt=f"The learning rate over {steps} steps. {rate_in_words(rates)}",
         message=rate_in_words(rates),
         table=lambda: pd.DataFrame({"step": np.arange(steps + 1), "learning rate": rates}),

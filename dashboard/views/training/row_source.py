@@ -12,9 +12,7 @@ import streamlit as st
 
 from components.errors import UserError
 from components.retrieval.corpora.readers.limits import never
-from components.retrieval.corpora.readers.separated_rows import AS_FOUND
-from components.retrieval.corpora.rows.roles import AS_CHOSEN, LABEL, NEGATIVE, UnclearColumns
-from components.snippets import training as snippets
+from components.retrieval.corpora.rows.roles import LABEL, NEGATIVE, UnclearColumns
 from components.training import data as training_data
 from dashboard import caching, navigation
 from dashboard.corpora import current as current_corpus
@@ -73,22 +71,6 @@ def read(source: str) -> TrainingData | None:
     except UserError as problem:
         messages.explain(problem, "reading the rows")
         return None
-
-
-def code_of(source: str, rows: TrainingData) -> tuple[str, ...]:
-    """The statements that give the rows of a source, for the code of a figure."""
-    if source not in {"corpus", "file"}:
-        return snippets.included_rows(source)
-    corpus = current_corpus.in_use()
-    key = f"corpus {current_corpus.key_of(corpus)}" if source == "corpus" else str(st.session_state["_training"])
-    reading = rows.reading
-    chosen = rows.read_from if reading is not None and reading.why == AS_CHOSEN else None
-    part = None if reading is None or reading.part is None or reading.part.is_default else reading.part.used
-    if source == "corpus":
-        return snippets.corpus_rows(current_corpus.code_of(corpus), corpus.report.text_column, chosen, part)
-    dialect = AS_FOUND if reading is None else reading.dialect
-    encoding = "utf-8" if reading is None else reading.encoding
-    return snippets.file_rows(uploads.file_names(key), chosen, part, dialect, encoding)
 
 
 @cache

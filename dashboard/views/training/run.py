@@ -13,10 +13,10 @@ from components import numbers
 from components.charts import training as charts
 from components.errors import UserError
 from components.model.catalog import RUN_PREFIX
+from components.shown_code.code import Command
 from components.sizes import in_words
-from components.snippets import training as snippets
 from components.training import runs
-from components.training.history import History, Notice
+from components.training.history import History, Notice, history
 from components.training.objectives import OBJECTIVES
 from components.training.run_folder import RunFolder, RunState
 from dashboard import access, caching, state
@@ -215,7 +215,7 @@ def _loss(run: str, past: History, steps: int, best: int | None) -> None:
     figures.figure(
         charts.loss_curves(losses, past.validation, "Loss", window=state.get("smoothing"), steps=steps, marked=best),
         key="training_loss",
-        code=snippets.curves(run, "losses"),
+        code=Command(history),
         alt=f"Training and held-out loss over {steps} steps",
         table=lambda: _table(
             {**{f"{name} loss": curve for name, curve in losses.items()}, "held-out loss": past.validation}
@@ -242,7 +242,7 @@ def _measures(run: str, past: History, steps: int, undamaged: Mapping[str, float
             steps=steps,
         ),
         key="training_measures",
-        code=snippets.curves(run, "measures"),
+        code=Command(history),
         alt=f"{', '.join(curves) or 'No measure yet'} on held-out rows over {steps} steps",
         table=lambda: _table(curves),
     )
@@ -253,7 +253,7 @@ def _rate(run: str, past: History, steps: int) -> None:
     figures.figure(
         charts.step_curves(curves, "Learning rate", y_title="learning rate", steps=steps, markers=False, digits=2),
         key="training_rate",
-        code=snippets.curves(run, "learning_rate"),
+        code=Command(history),
         alt=f"The learning rate over {steps} steps",
         table=lambda: _table(curves),
     )
@@ -264,7 +264,7 @@ def _speed(run: str, past: History, steps: int) -> None:
     figures.figure(
         charts.step_curves(curves, "Speed", y_title="sentences per second", steps=steps, markers=False),
         key="training_speed",
-        code=snippets.curves(run, "sentences_per_second"),
+        code=Command(history),
         alt=f"Sentences per second over {steps} steps",
         table=lambda: _table(curves),
     )

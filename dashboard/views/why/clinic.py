@@ -18,7 +18,7 @@ from components.charts.retrieval.evaluation import Curve
 from components.numbers import apart
 from components.retrieval.corpora import minimal_pairs as reading
 from components.retrieval.corpora.minimal_pairs import PARAPHRASE
-from components.snippets.why import Minimal
+from components.shown_code.code import Command
 from components.words.unicode_words import words
 from dashboard import caching, pair_links, state
 from dashboard.corpora import uploads
@@ -120,11 +120,9 @@ def draw(backend: Backend) -> None:
         return
     page_header.measures(SOURCES[source], counted(sum(kind != PARAPHRASE for kind in pairs.kinds), "pair"))
     kind = _kind(pairs, kind_slot)
-    name = None if source == "demo" else uploads.file_names(str(st.session_state["_minimal_pairs"]))
-    code = Minimal(backend, name, controls.length_for(backend))
     if figure == "probe":
         with frame.figure("clinic_probe"):
-            clinic_probe.draw(backend, pairs, kind, layer, pooling, source == "demo", code)
+            clinic_probe.draw(backend, pairs, kind, layer, pooling, source == "demo")
     else:
         measured = _measured(backend, pairs.with_paraphrases_of(demo_pairs()))
         with frame.figure("clinic"):
@@ -132,11 +130,11 @@ def draw(backend: Backend) -> None:
                 _tell(measured, kind, layer, pooling)
                 left, right = st.columns([8, 5], gap="medium")
                 with left:
-                    _cosines(measured, kind, layer, pooling, code)
+                    _cosines(measured, kind, layer, pooling)
                 with right:
                     _nearest_in_words(measured, kind, layer, pooling)
             else:
-                _by_layer(measured, measured.separations(kind, pooling), kind, layer, pooling, code)
+                _by_layer(measured, measured.separations(kind, pooling), kind, layer, pooling)
         if figure == "cosines":
             _one_pair(measured, kind, layer, pooling)
     if pooling == "own":
@@ -311,7 +309,7 @@ def _tell(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
     )
 
 
-def _cosines(measured: Measured, kind: str, layer: int, pooling: Pooling, code: Minimal) -> None:
+def _cosines(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
     """The first figure: a strip of points for each kind."""
     pairs = measured.pairs
     median = float(np.median(measured.of(PARAPHRASE, layer, pooling)))
@@ -325,7 +323,7 @@ def _cosines(measured: Measured, kind: str, layer: int, pooling: Pooling, code: 
             notes="above a paraphrase",
         ),
         key="clinic_cosines",
-        code=code.cosines(layer, pooling),
+        code=Command(pair_cosines),
         alt=f"Cosines of {len(pairs.changed_kinds)} kinds of pairs, of paraphrases and of unrelated sentences",
         table=lambda: _table(measured, layer, pooling),
         on_select=partial(_clicked, pairs.kinds, _places(pairs)),
@@ -463,9 +461,7 @@ def _table(measured: Measured, layer: int, pooling: Pooling) -> pd.DataFrame:
     )
 
 
-def _by_layer(
-    measured: Measured, found: Sequence[Separation], kind: str, layer: int, pooling: Pooling, code: Minimal
-) -> None:
+def _by_layer(measured: Measured, found: Sequence[Separation], kind: str, layer: int, pooling: Pooling) -> None:
     """How often the paraphrase is the more similar one, by kind over the layers; `found` [layer] is of the chosen kind."""
     kinds = measured.pairs.changed_kinds
     layers = range(measured.cosines.of_pairs.shape[0])
@@ -493,7 +489,7 @@ def _by_layer(
             chosen=layer,
         ),
         key="clinic_layers",
-        code=code.by_layer(layers, pooling),
+        code=Command(shares_above),
         alt=f"How often a paraphrase is more similar than a changed pair, for {len(kinds)} kinds by layer",
         message=f"{by_layer_finding(found[layer], kind, layer)} Over all layers that is between "
         f"{_percent(min(shares[kind]))} and {_percent(max(shares[kind]))}.",

@@ -14,6 +14,7 @@ from components.charts import minimal_pairs as charts
 from components.charts import theme
 from components.charts.retrieval.evaluation import Curve
 from components.retrieval.evaluation import metrics
+from components.shown_code.code import Command
 from dashboard import caching
 from dashboard.jobs import requests
 from dashboard.jobs.stored import pairs as stored
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from components.model.embedding.options import EmbedOptions
     from components.model.trace import Pooling
     from components.retrieval.corpora.minimal_pairs import MinimalPairs
-    from components.snippets.code import Snippet
-    from components.snippets.why import Minimal
 
 ENDS = ("the vector", "by heart")  # the curves of the probe and of the control task, where they end
 # What the second sentences of the ready-made pairs have in common; the order of the other kinds has no meaning.
@@ -47,7 +46,6 @@ def draw(
     layer: int,
     pooling: Pooling,
     is_ready_made: bool,
-    code: Minimal,
 ) -> None:
     """Draw the probe's accuracy by layer, and that of the control task."""
     question = QUESTIONS.get(kind) if is_ready_made else "whether a sentence is the second of its pair"
@@ -74,8 +72,7 @@ def draw(
     result = stored.probe(backend, pairs, kind, options)
     if result is None:
         result = _probed(backend, first, second, options, kind)
-    of_all = code.probe(kind, range(backend.facts.layers + 1), pooling, probes.MOST_PAIRS)
-    _figure(result, kind, question, layer, pooling, of_all)
+    _figure(result, kind, question, layer, pooling)
 
 
 def _probed(backend: Backend, first: list[str], second: list[str], options: EmbedOptions, kind: str) -> ProbeResult:
@@ -96,7 +93,7 @@ def _probed(backend: Backend, first: list[str], second: list[str], options: Embe
     )
 
 
-def _figure(result: ProbeResult, kind: str, question: str, layer: int, pooling: Pooling, code: Snippet) -> None:
+def _figure(result: ProbeResult, kind: str, question: str, layer: int, pooling: Pooling) -> None:
     layers = range(len(result.right))
     intervals = {
         "probe": [metrics.interval(values) for values in result.right],
@@ -124,7 +121,7 @@ def _figure(result: ProbeResult, kind: str, question: str, layer: int, pooling: 
             chosen=layer,
         ),
         key="clinic_probe",
-        code=code,
+        code=Command(probes.probe_layers),
         alt=f"Accuracy of a probe and of its control task at {len(layers)} layers",
         message=_answer(result, intervals["probe"][layer], question, layer),
         read="At each layer a simple classifier (a **probe**) gets the vectors of sentences, one at a time, with the answer, "

@@ -11,10 +11,11 @@ import streamlit as st
 
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration
+from components.analysis.similarity.calibration import Calibration
 from components.analysis.why.best_pair import best_pair
 from components.arrays import cosine
 from components.charts import histogram, theme
-from components.snippets.search import Embedded
+from components.shown_code.code import Command
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, requests
@@ -26,11 +27,8 @@ from dashboard.ui.wording import POOLING_NAMES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from components.analysis.similarity.calibration import Calibration
     from components.model.backend import Backend
     from components.model.trace import Pooling, Trace
-    from components.snippets.code import Snippet
-    from components.snippets.why import Split
 
 FEW_ABOVE = 20  # pairs with a higher cosine, up to which they are counted
 BINS = 60  # of the hill
@@ -199,7 +197,6 @@ def figure(
     layer: int,
     pooling: Pooling,
     found: Calibration,
-    code: Split,
 ) -> None:
     """Draw the score among the other pairs, and its percentile at every layer and pooling."""
     score = score_of(trace, rows, layer, pooling)
@@ -218,7 +215,7 @@ def figure(
                 name="these two texts",
             ),
             key="context",
-            code=_code_of_pairs(backend, layer, pooling, code),
+            code=Command(Calibration.standing),
             alt=f"Histogram of {len(found.cosines):,} cosines of {things}; these two texts have {theme.number(score)}",
             table=lambda: pd.DataFrame({"cosine": np.sort(found.cosines)[::-1].round(5)}),
         )
@@ -241,9 +238,7 @@ def figure(
             decimals=0,
             label_column="layer",
             key="context_layers",
-            code=code.at_each_layer(
-                backend.poolings, [name for name in backend.poolings if _is_constant(backend, 0, name)]
-            ),
+            code=Command(Calibration.shares),
             alt="Percentiles of the two texts among unrelated English sentences, at each layer and pooling",
             digits=2,
         )
@@ -255,14 +250,6 @@ def figure(
         "The pairs have sentences in common; the interval takes that into account. It does not cover texts of another kind "
         "than the sample.",
     )
-
-
-def _code_of_pairs(backend: Backend, layer: int, pooling: Pooling, code: Split) -> Snippet:
-    if state.get("context_source") == "sample":
-        return code.among_unrelated()
-    options = EmbedRequest.of_session(backend).document_options([layer], [pooling])
-    of_corpus = Embedded(backend, current.code_of(current.in_use()), options, layer, pooling)
-    return code.among_corpus(of_corpus, caching.CALIBRATED_SENTENCES)
 
 
 def _is_constant(backend: Backend, layer: int, pooling: Pooling) -> bool:

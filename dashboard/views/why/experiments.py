@@ -20,8 +20,7 @@ from components.charts import theme
 from components.charts.why import experiments as charts
 from components.errors import InputError
 from components.model.catalog import EMBEDDED_KEY
-from components.snippets import why as snippets
-from components.snippets.code import Input, NoCode
+from components.shown_code.code import Command
 from dashboard import caching, settings, state
 from dashboard.corpora import current
 from dashboard.declared import table
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from components.analysis.why.patching import MapKind
     from components.arrays import Float32
     from components.model.backend import Backend
-    from components.snippets.code import Snippet
     from dashboard.jobs.interventions import Ready, Values
 
 MAPS: dict[MapKind, str] = {"tokens": "Tokens by layer", "heads": "Heads", "parts": "Parts of blocks"}
@@ -455,25 +453,12 @@ def _map(
             marked_columns=alignment.differing if kind == "tokens" and shown.is_patching else (),
         ),
         key=FIGURE,
-        code=_code_of_map(shown, kind, as_share),
+        code=Command(patching.measured),
         alt=f"Map of {len(cells)} experiments: the effect of {names[kind]} on the {shown.noun} with text C",
         table=lambda: _table(shown, cells, found),
         on_select=partial(_clicked, kind),  # a callback must not keep the results
         select_many=False,
     )
-
-
-def _code_of_map(shown: _Shown, kind: MapKind, as_share: bool) -> Snippet | NoCode:
-    """The code of the map; none for a cross-encoder, for ranks, and for means and another sentence in place of A."""
-    experiment, pooling = shown.experiment, shown.experiment.pooling
-    if shown.outcome != "cosine" or pooling is None or experiment.values not in {"patch", "zero"}:
-        return NoCode(
-            "There is code for it where the cosine of texts B and C is measured, with values of text A or zeros in place of "
-            "B's, and not for scores of a cross-encoder, ranks, means or the values of another sentence."
-        )
-    backend = experiment.backend
-    read = Input(backend, [experiment.a, experiment.b, experiment.c], backend.own_max_length)
-    return snippets.experiments(read, kind, pooling, from_a=experiment.values == "patch", as_shares=as_share)
 
 
 def _hint(shown: _Shown, patch: Patch, found: Outcomes, row: int) -> str:

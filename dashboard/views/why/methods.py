@@ -17,7 +17,7 @@ from components.charts import curves, heatmap
 from components.charts.theme import number, signed
 from components.charts.why import end_labels, left_out
 from components.numbers import apart
-from components.snippets.why import Deletion
+from components.shown_code.code import Command
 from dashboard import caching, state
 from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages, pair_choice, wording
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling, TokenizedSentence
-    from components.snippets.code import Snippet
 
 ORDERS = {"first": "Most important", "last": "Least important"}
 FROM = {"one": "One text at a time", "both": "Both texts"}
@@ -110,12 +109,11 @@ def draw(backend: Backend) -> None:
         st.info("A and B are the same text: each word matters only because it is missing in one of the two.")
     pooling_name = wording.POOLING_NAMES[pooling]
     place = f"layer {layer}, {pooling_name if pooling == 'cls' else pooling_name.lower()}"
-    code = Deletion(backend, first, second, layer, pooling, length, from_both)
-    _left_out(found, place, code.left_out())
-    _scores(found, place, code.scores())
+    _left_out(found, place)
+    _scores(found, place)
     if found.first:
         figures.subheader("Which method finds the words that matter?")
-        _curves(found, place, code.curves("first" if state.get("deletion_order") == "first" else "last"))
+        _curves(found, place)
         _areas(found)
     else:
         st.info("Each text has only one word, and the last word of a text is never removed: there is no curve to draw.")
@@ -190,7 +188,7 @@ def left_out_finding(comparison: MethodComparison) -> str:
     return f"{said}; without any other word it does not fall."
 
 
-def _left_out(comparison: MethodComparison, place: str, code: Snippet) -> None:
+def _left_out(comparison: MethodComparison, place: str) -> None:
     """The first picture: how far the cosine falls without each word."""
     pair, falls = comparison.pair, comparison.scores[LEFT_OUT]
     shown = np.sort(np.argsort(-np.abs(falls), kind="stable")[:MOST_ROWS])  # in the order of the texts
@@ -209,7 +207,7 @@ def _left_out(comparison: MethodComparison, place: str, code: Snippet) -> None:
             most if falls[best] >= SAME else None,
         ),
         key="words_left_out",
-        code=code,
+        code=Command(compare_methods),
         alt=f"Bars: how far the cosine falls without each of {len(shown)} words",
         message=message,
         table=lambda: pd.DataFrame(
@@ -254,7 +252,7 @@ def _message(comparison: MethodComparison, by_way: Mapping[str, DeletionCurve], 
     return sentence
 
 
-def _curves(comparison: MethodComparison, place: str, code: Snippet) -> None:
+def _curves(comparison: MethodComparison, place: str) -> None:
     most_first = state.get("deletion_order") == "first"
     by_way = comparison.first if most_first else comparison.last
     from_both = state.get("deletion_from") == "both"
@@ -292,7 +290,7 @@ def _curves(comparison: MethodComparison, place: str, code: Snippet) -> None:
     figures.figure(
         end_labels.label_ends(chart),
         key="deletion_curves",
-        code=code,
+        code=Command(compare_methods),
         alt=f"Cosine of texts A and B while their words are removed in the order of {len(names)} methods",
         message=_message(comparison, by_way, most_first),
         table=table,
@@ -316,7 +314,7 @@ def _curves(comparison: MethodComparison, place: str, code: Snippet) -> None:
     )
 
 
-def _scores(comparison: MethodComparison, place: str, code: Snippet) -> None:
+def _scores(comparison: MethodComparison, place: str) -> None:
     """The scores of each word by each method, as cells."""
     pair, methods = comparison.pair, list(comparison.scores)
     columns = [METHOD_NAMES[name] for name in methods]
@@ -346,7 +344,7 @@ def _scores(comparison: MethodComparison, place: str, code: Snippet) -> None:
             f"Scores of the words, {place}",
         ),
         key="word_scores",
-        code=code,
+        code=Command(compare_methods),
         alt=f"Scores of {len(shown)} words by {len(methods)} methods",
         message=message,
         table=table,

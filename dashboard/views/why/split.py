@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -12,7 +13,8 @@ from components.analysis.why import residual_split, token_ledger
 from components.analysis.why.integrated_jacobians import split_to_words
 from components.charts.theme import significant
 from components.model.contributions.path_products import DEFAULT_STEPS, MOST_STEPS, MOST_TOKENS
-from components.snippets import why as snippets
+from components.shown_code.code import Command
+from components.shown_code.commands import of_model
 from dashboard import caching
 from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages, pair_choice
@@ -85,7 +87,17 @@ def draw(backend: Backend) -> None:
             ":material/info: A and B are the same text: the cosine is 1, and the split shows what this text's vector is made "
             "of. Choose another B, or add a sentence at the top of the page."
         )
-    code = snippets.Split(controls.current_input(backend), rows, layer, pooling, split_figures.MOST_ROWS)
+    cell = (
+        "--layer",
+        str(layer),
+        "--pooling",
+        pooling,
+        *of_model(backend, controls.length_for(backend)),
+        "--json",
+        "-",
+        "--",
+    )
+    asked = (*cell, pair.first, pair.second or pair.first)
     score = context.score_of(trace, rows, layer, pooling)
     finding_slot, picture, scale_slot, answer = st.empty(), st.container(), st.empty(), ""
     ledger: Ledger | None = None  # of the ribbons
@@ -93,7 +105,13 @@ def draw(backend: Backend) -> None:
     if split_by == "blocks":
         length = controls.length_for(backend)
         parts = residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length)
-        answer = split_figures.blocks(parts, layer, backend.structure, code, picture)
+        answer = split_figures.blocks(
+            parts,
+            layer,
+            backend.structure,
+            Command(residual_split.split_of_trace, ("why", "--to", "blocks", *asked)),
+            picture,
+        )
     elif split_by == "words":
         with frame.figure("score_split"):
             result = _down_to_words(backend, texts, layer, pooling, reference, steps)
@@ -103,18 +121,18 @@ def draw(backend: Backend) -> None:
                 )
                 ledger = result.ledger
                 answer = split_figures.words_as_typed(
-                    result, *texts, reference_names=REFERENCES, code=code, picture=picture
+                    result, *texts, reference_names=REFERENCES, code=_code_of_words(result, asked), picture=picture
                 )
     else:
         ledger = token_ledger.token_ledger(trace, layer, pooling, *rows)
-        answer = split_figures.tokens(ledger, *texts, code, picture)
+        answer = split_figures.tokens(ledger, *texts, Command(token_ledger.token_ledger, ("why", *asked)), picture)
     found = None
     with frame.figure("context"):
         found = context.known(backend, layer, pooling)  # last: unrelated pairs are measured once, which takes a while
         if found is not None and pair.first != pair.second and not math.isnan(score):
             with scale_slot.container():
                 context.scale(score, found)
-            context.figure(backend, trace, rows, layer, pooling, found, code)
+            context.figure(backend, trace, rows, layer, pooling, found)
     if pair.first == pair.second:
         found = None
     with finding_slot.container():
@@ -144,6 +162,12 @@ def _integration(backend: Backend) -> tuple[Reference | None, int]:
         "How many places between the reference and the text are looked at. More take longer and make the sum more exact.",
     )
     return (None if reference == "smallest" else cast("Reference", reference)), steps
+
+
+def _code_of_words(result: IntegratedLedger, asked: Sequence[str]) -> Command:
+    """The command of the split into words as typed."""
+    integral = ("--reference", result.reference, "--steps", str(result.steps))
+    return Command(split_to_words, ("why", "--to", "words", *integral, *asked))
 
 
 def _down_to_words(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from components.analysis.why.residual_split import ResidualSplit
     from components.model.architecture.structure import Structure
     from components.model.trace import TokenizedSentence
-    from components.snippets import why as snippets
-    from components.snippets.code import Snippet
+    from components.shown_code.code import Command
 
 MOST_PIECES = 16  # tokens of a text whose pieces have rows of their own; longer texts are shown by word
 MOST_ROWS = 20  # words of a text in the figures; the last row sums up all others
@@ -49,7 +48,7 @@ def tokens(
     split: Ledger,
     first: TokenizedSentence,
     second: TokenizedSentence,
-    code: snippets.Split,
+    code: Command,
     picture: DeltaGenerator,
 ) -> str:
     """Pairs of tokens at a layer, with their ribbons in `picture`; returns what they say, for the finding above them."""
@@ -61,7 +60,7 @@ def tokens(
         words,
         f"Contributions of token pairs, layer {split.layer}",
         "split_tokens",
-        partial(code.by_tokens, by_word=not is_short),
+        code,
         f"Each cell is a token of A with a token of B: {_PRODUCTS[split.pooling]} All cells together are the cosine. Blue "
         "raises it, orange lowers it. A bar is the sum of a word's row or column, in the same colours.",
         NOT_A_CAUSE
@@ -84,7 +83,7 @@ def words_as_typed(
     first: TokenizedSentence,
     second: TokenizedSentence,
     reference_names: Mapping[str, str],
-    code: snippets.Split,
+    code: Command,
     picture: DeltaGenerator,
 ) -> str:
     """Pairs of words as typed, through the whole model, and the terms of the reference; returns what the pairs say."""
@@ -101,7 +100,7 @@ def words_as_typed(
         words,
         f"Words as typed, up to layer {split.layer}",
         "split_words",
-        partial(code.by_words_as_typed, by_word=not is_short, reference=result.reference, steps=result.steps),
+        code,
         "Each word of A and of B moves from the reference to what was typed, and each cell is what this word of A and this "
         "word of B add to the score on the way: through all blocks up to this layer. With what the empty texts add, the cells "
         "sum to the cosine. Blue raises it, orange lowers it. Special tokens are the same in the reference, and add nothing. "
@@ -133,9 +132,7 @@ def words_as_typed(
     return in_words.of_split(split if is_short else words.bounded(MOST_ROWS), messages.escape)
 
 
-def blocks(
-    split: ResidualSplit, layer: int, structure: Structure, code: snippets.Split, picture: DeltaGenerator
-) -> str:
+def blocks(split: ResidualSplit, layer: int, structure: Structure, code: Command, picture: DeltaGenerator) -> str:
     """What each block and head of the model adds, as a heatmap, and the sum of each block; returns what they say."""
     best, lowest = split.top(2), split.lowest()
     answer = "No part of A raises it"
@@ -167,7 +164,7 @@ def blocks(
                 blue_adds=True,
                 colour_bar="key",
                 key="split_blocks",
-                code=code.by_blocks(),
+                code=code,
                 label_column="block",
                 alt=f"Contributions of {len(columns)} parts of each of {layer} blocks to the cosine",
             )
@@ -186,7 +183,7 @@ def blocks(
                 blue_adds=True,
             ),
             key="split_block_sums",
-            code=code.by_blocks(),
+            code=code,
             alt="Contributions of the embeddings and of each block to the cosine",
             table=lambda: pd.DataFrame({"part": labels, "contribution": values.round(6)}),
         )
@@ -258,12 +255,12 @@ def _drawn(
     words: Ledger,
     title: str,
     key: str,
-    code: Callable[[snippets.Shown], Snippet],
+    code: Command,
     read: str,
     not_shown: str,
     message: str,
 ) -> None:
-    """The ribbons in `picture`; folded, the matrix of pairs and beside it the sums by word; `code` makes that of either."""
+    """The ribbons in `picture`; folded, the matrix of pairs and beside it the sums by word, by one `code`."""
     with picture:
         _ribbons(split.bounded(MOST_ROWS), key)
     more = st.expander("All pairs and words, with their numbers", icon=":material/grid_on:", key=f"{key}_more")
@@ -290,7 +287,7 @@ def _drawn(
             decimals=3,
             colour_bar="key" if is_whole else False,
             key=key,
-            code=code("matrix"),
+            code=code,
             message=message,
             read=read,
             not_shown=not_shown,
@@ -313,7 +310,7 @@ def _drawn(
                 blue_adds=True,
             ),
             key=f"{key}_words",
-            code=code("words"),
+            code=code,
             alt=f"The sum of the contributions of each of {len(parts)} words of both texts",
             table=partial(_table, words),
         )

@@ -17,7 +17,8 @@ from components.analysis.first_look.words import CANDIDATES, Word, words_of
 from components.charts.stand_alone.page import Part
 from components.errors import InputError
 from components.numbers import percent
-from components.snippets import attention as snippets
+from components.shown_code import attention as shown_attention
+from components.shown_code.arrays import Input
 from components.words.opposites import opposite_of
 from dashboard import state
 from dashboard.jobs.stored.included_words import included_words, kept_habits
@@ -156,8 +157,9 @@ def _picture(backend: Backend, looked: Looked, row: int, pick: Callable[[int], N
         key=_KEY,
         place=f".st-key-{_KEY}",
         table=partial(_table, looked),
-        code=snippets.one_word(
-            controls.current_input(backend), row, looked.own if looked.is_reversed else looked.position
+        code=shown_attention.one_word(
+            Input(backend, [looked.sentence.text], controls.length_for(backend)),
+            looked.own if looked.is_reversed else looked.position,
         ),
         title=("Who looks at “{}”" if looked.is_reversed else "What “{}” looks at").format(
             looked.sentence.tokens[looked.position].piece

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-from components.snippets.notebook import TitledSnippet
+from components.shown_code.notebook import TitledCode
 from tests.support.pages import figures
 
 SENTENCES = ["A dog runs in the park.", "The puppy is running.", "Prices fell again."]
 PRECISION = 2e-6  # of figures in float32; the model's results move by some 1e-7 with the padding
 
 
-def codes(app: AppTest) -> dict[str, TitledSnippet]:
+def codes(app: AppTest) -> dict[str, TitledCode]:
     """The code of the figures that a page shows now, by the figures' keys."""
     assert not app.exception
     return app.session_state["_figures_drawn"]

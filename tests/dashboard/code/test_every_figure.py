@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import inspect
+import re
 from collections.abc import Iterator
 
+from components.shown_code.code import Command
 from dashboard.ui import figures
 from tests.support.places import ROOT
 
@@ -82,3 +85,25 @@ def test_code_is_asked_for() -> None:
 def test_a_figure_without_code_says_why() -> None:
     """None is no code: a NoCode has a sentence for people."""
     assert [place for place, _, code in drawn() if code is None or ast.unparse(code) == "None"] == []
+
+
+def test_every_command_names_a_function_and_its_file() -> None:
+    named, local = [], []
+    for path in sorted((ROOT / "dashboard").rglob("*.py")):
+        calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for node in calls:
+            if ast.unparse(node.func) != "Command":
+                continue
+            try:
+                function = eval(ast.unparse(node.args[0]), vars(importlib.import_module(module)))
+            except NameError:
+                local.append(ast.unparse(node.args[0]))
+                continue
+            named.append(Command(function).text)
+    assert len(named) > 60
+    chosen_where_it_is_drawn = re.compile(r"\bif\b|\[kind\]|^type\(")
+    assert [name for name in local if not chosen_where_it_is_drawn.search(name)] == []
+    assert all(
+        re.search(r"^# \w[\w.]* in (components|dashboard)/[\w/]+\.py computes them\.$", text, re.M) for text in named
+    )

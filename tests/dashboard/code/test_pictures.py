@@ -20,7 +20,6 @@ from dashboard.ui import figures
 from tests.dashboard.code.shown import codes, figure, same, y, z
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, texts
-from tests.support.snippets import Run
 
 TEXT = "The cat sat on the bank, we put money in."
 Folder = Callable[[str], Path]
@@ -44,25 +43,21 @@ def test_one_querys_scores_become_its_attention(open_page: Open, tiny_folder: Fo
     assert ("rotation_angles" in codes(app)) == (family == "modernbert")
 
 
-def test_the_parts_are_matrices_that_sum(open_page: Open, tiny_folder: Folder, run: Run) -> None:
+def test_the_parts_are_matrices_that_sum(open_page: Open, tiny_folder: Folder) -> None:
     app = open_page("attention", m=str(tiny_folder("deberta-v2")), s=[TEXT], v="attention-scores", b="0", h="1")
     names = ("content_to_content", "content_to_position", "position_to_content")
     matrices = [z(app, f"score_part_{name}") for name in names]
     np.testing.assert_allclose(z(app, "score_part_sum"), sum(matrices), atol=1e-5)
-    for name in (*names, "sum"):
-        same(run(codes(app)[f"score_part_{name}"].snippet)["values"], z(app, f"score_part_{name}"), 1e-5)
 
 
-def test_rotation_by_position_and_by_distance(open_page: Open, tiny_folder: Folder, run: Run) -> None:
+def test_rotation_by_position_and_by_distance(open_page: Open, tiny_folder: Folder) -> None:
     app = open_page(
         "attention", m=str(tiny_folder("modernbert")), s=[TEXT], v="attention-scores", b="1", h="2", sq="4", sk="2"
     )
     angles = z(app, "rotation_angles")
     assert angles.shape == (64, 4)
     np.testing.assert_allclose(angles[:, 0], np.cos(np.arange(64)), atol=1e-5)  # the first pair turns by 1 a token
-    same(run(codes(app)["rotation_angles"].snippet)["values"], angles, 1e-5)
     curve, own = y(app, "rotation_distance")
-    same(run(codes(app)["rotation_distance"].snippet)["values"], curve, 1e-5)
     place = list(figure(app, "rotation_distance")["data"][0]["x"]).index(-2)
     assert_close(own[0], curve[place])
     bars = dict(zip(figure(app, "score_bars")["data"][0]["x"], y(app, "score_bars")[0], strict=True))
@@ -84,7 +79,7 @@ def test_a_window_is_drawn_and_said(open_page: Open, tiny_folder: Folder) -> Non
 
 
 @pytest.mark.parametrize("family", ["bert", "modernbert"])
-def test_inner_dimensions(open_page: Open, tiny_folder: Folder, run: Run, family: str) -> None:
+def test_inner_dimensions(open_page: Open, tiny_folder: Folder, family: str) -> None:
     folder = str(tiny_folder(family))
     app = open_page("model", m=folder, s=[TEXT], v="feed-forward", fb="1", t="2")
     record = Backend.load(folder, device_name="cpu").feed_forward(TEXT)
@@ -93,7 +88,7 @@ def test_inner_dimensions(open_page: Open, tiny_folder: Folder, run: Run, family
     np.testing.assert_allclose(
         y(app, "inner_strongest")[0], products[np.argsort(-np.abs(products), kind="stable")[:24]], rtol=1e-5
     )
-    shares = run(codes(app)["inner_closed"].snippet)["values"]
+    shares = 100 * record.closed_shares
     same(y(app, "inner_closed"), [shares[:, 2], shares.mean(axis=1)], 1e-4)
     assert ("gates are nearly closed" in texts(app)) == (family == "modernbert")
     assert ("feed-forward part is gated" in texts(app)) == (family == "modernbert")
@@ -177,7 +172,7 @@ def test_layer_zero_behind_a_projection(open_page: Open, tiny_folder: Folder) ->
 
 
 def test_a_text_that_is_too_long_for_all_heads_shows_one(
-    open_page: Open, tiny_folder: Folder, run: Run, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, tiny_folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a store in which the attentions of this text do not fit; the limit is said, and no trace is computed."""
     folder = str(tiny_folder("modernbert"))
@@ -191,7 +186,6 @@ def test_a_text_that_is_too_long_for_all_heads_shows_one(
     assert "tokens are too many for all heads at once" in texts(app)
     assert "this server keeps at most" in texts(app)
     np.testing.assert_allclose(z(app, "long_attention"), np.sqrt(expected), atol=1e-5)
-    same(run(codes(app)["long_attention"].snippet)["values"], z(app, "long_attention"), 1e-5)
     keys = [int(label.split()[0]) for label in figure(app, "long_row")["data"][0]["x"]]
     assert_close(y(app, "long_row")[0], expected[4, keys])
     assert len(figure(app, "long_attention")["layout"]["shapes"]) == 2

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.charts import theme
 from components.charts.stand_alone.page import Part
-from components.snippets.code import NoCode
+from components.shown_code.code import NoCode
 from dashboard import caching, state
 from dashboard.declared import table
 from dashboard.settings import MOST_PICTURES, parse_lecture

@@ -43,7 +43,7 @@ def drawn_figure(title: str) -> None:
     import plotly.graph_objects as go
 
     from components.charts import theme
-    from components.snippets.code import NoCode
+    from components.shown_code.code import NoCode
     from dashboard.ui import figures
 
     chart = theme.finish(go.Figure(go.Scatter(x=[0, 1], y=[1, 2])), title, 300)
@@ -107,7 +107,7 @@ def two_figures_with_one_reading() -> None:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from components.snippets.code import NoCode
+    from components.shown_code.code import NoCode
     from dashboard.ui import figures
 
     figures.begin("inside")

@@ -16,7 +16,7 @@ from components.errors import InputError
 from components.model.catalog import CATALOG, EMBEDDED_KEY, spec_of
 from components.model.guesses import included
 from components.numbers import percent
-from components.snippets import attention as snippets
+from components.shown_code import attention as shown_attention
 from dashboard import navigation, state
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import quoted
@@ -26,7 +26,7 @@ from dashboard.views.attention.head_choice import NOT_SHOWN, AttentionInput, cho
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import Trace
-    from components.snippets.code import Snippet
+    from components.shown_code.code import AnyCode
 
 TURNS = "0° is no change, 90° nothing in common"
 MOST_MASKED = 32  # words that are masked to find the one to begin with
@@ -41,14 +41,14 @@ def what_changes(model_input: AttentionInput, target: int, whole: bool, *, has_h
     masked = backend.trace(
         [masked_text.text], [masked_text.pair], attentions=True, max_length=controls.length_for(backend)
     )
-    code = (model_input.pair.input(backend), target, whole)
+    code = (model_input.pair.input(backend), masked_text)
     first = "" if has_head else "This model has no masked-LM head: it cannot guess. "
-    _vector_change(model_input, masked, masked_text.positions, snippets.masked_vectors(*code), first)
+    _vector_change(model_input, masked, masked_text.positions, shown_attention.masked_vectors(*code), first)
     if not has_head:
         no_guesses(backend)
     with st.container(horizontal=True, vertical_alignment="bottom", key="guess_heads"):
         block, head = choose_block(model_input), choose_head(model_input)
-    _attention_change(model_input, masked, block, head, partial(snippets.masked_attention, *code))
+    _attention_change(model_input, masked, block, head, partial(shown_attention.masked_attention, *code))
 
 
 def most_depended_on(model_input: AttentionInput, whole: bool) -> int:
@@ -82,7 +82,7 @@ def most_depended_on(model_input: AttentionInput, whole: bool) -> int:
 
 
 def _vector_change(
-    model_input: AttentionInput, masked: Trace, hidden: Sequence[int], code: Snippet, first: str
+    model_input: AttentionInput, masked: Trace, hidden: Sequence[int], code: AnyCode, first: str
 ) -> None:
     """How far each token's last vector turns when the `hidden` tokens are masked; `first` begins the finding."""
     kept = mask_predictions.kept_similarity(model_input.trace, masked)
@@ -171,7 +171,7 @@ def no_guesses(backend: Backend) -> None:
 
 
 def _attention_change(
-    model_input: AttentionInput, masked: Trace, block: int, head: int, code: Callable[[int, int], Snippet]
+    model_input: AttentionInput, masked: Trace, block: int, head: int, code: Callable[[int, int], AnyCode]
 ) -> None:
     assert masked.attentions is not None  # the caller requested them
     change = masked.attentions[block, 0, head] - model_input.attentions[block, head]

@@ -13,8 +13,8 @@ import streamlit as st
 from components.analysis.guesses.templates import template_guesses
 from components.analysis.tokens import position_at
 from components.model.guesses.masks import carried, holes, mask_of, typed_masks, with_masks
-from components.snippets import attention as snippets
-from components.snippets.code import Input
+from components.model.guesses.passes import layer_guesses
+from components.shown_code.code import Command
 from dashboard import state
 from dashboard.ui import browser, controls, figures, messages, pair_choice, sentence_bar
 from dashboard.views.attention.guess import findings
@@ -111,7 +111,7 @@ def _template(backend: Backend, row: Any) -> None:
         findings.of_template(found),
         key=TABLE,
         table=lambda: pd.DataFrame({"filling": names, **dict(zip(found.words, shares.T.round(6), strict=True))}),
-        code=snippets.template(backend, templates, found.words, found.controls, length),
+        code=Command(template_guesses),
         title="Fillings of a template",
         place="[data-testid=stTable]",
         read="A row for each filling of the template, and for each control word; a column for each word that is compared: its "
@@ -157,12 +157,7 @@ def _two(backend: Backend, row: Any) -> None:
         findings.of_two(contexts[0].facts, contexts[1].facts, SHOWN),
         key=KEY,
         table=partial(_two_table, backend, contexts),
-        code=snippets.two_contexts(
-            Input(backend, [one.text for one in contexts], controls.length_for(backend)),
-            [one.hidden for one in contexts],
-            [one.position for one in contexts],
-            SHOWN,
-        ),
+        code=Command(layer_guesses),
         title="A hidden word in two sentences",
         place=f".st-key-{KEY}",
         read="The pieces that the model guesses for the hidden word of each sentence, read by itself, with their "

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from components.model.guesses import included
-from components.model.guesses.passes import MANY_TOKENS
-from components.snippets.plain import guesses as snippets
+from components.model.guesses.passes import MANY_TOKENS, layer_guesses
+from components.shown_code.code import Command
+from components.shown_code.commands import of_model
 from dashboard.ui import browser, controls, figures
 from dashboard.ui.wording import quoted
 from dashboard.views.attention.guess import findings
@@ -63,9 +64,7 @@ def draw_guesses(model_input: AttentionInput, reading: Reading, hide: Callable[[
         said,
         key=KEY,
         table=partial(table_of, reading, backend.tokenization),
-        code=snippets.through_layers(
-            model_input.pair.input(backend), reading.guesses.hidden, SHOWN, reading.guesses.only_left
-        ),
+        code=_code(model_input, reading),
         title="Guesses for the hidden word",
         place=f".st-key-{KEY}",
         read=READ,
@@ -94,6 +93,21 @@ def draw_guesses(model_input: AttentionInput, reading: Reading, hide: Callable[[
         len(sentence),
         hide,
     )
+
+
+def _code(model_input: AttentionInput, reading: Reading) -> Command:
+    """The command that guesses at typed masks, or at each token hidden alone; there is none for other readings."""
+    guesses, pair = reading.guesses, model_input.pair
+    if pair.second is not None or guesses.only_left or (len(guesses.hidden) > 1 and not guesses.masks):
+        return Command(layer_guesses)
+    options = (
+        "--layers",
+        "all",
+        "-k",
+        str(SHOWN),
+        *of_model(model_input.backend, controls.length_for(model_input.backend)),
+    )
+    return Command(layer_guesses, ("predict", *options, "--json", "-", "--", pair.first))
 
 
 def draw_component(data: dict[str, Any], key: str, n_tokens: int, hide: Callable[[int], None]) -> None:

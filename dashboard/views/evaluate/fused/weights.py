@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from components.retrieval.evaluation import metrics
 from components.retrieval.fusion.scores import Fusion, weighted
 from components.retrieval.fusion.weights import ChosenWeight, chosen_weight
 from components.retrieval.rankings.run_code import RunCode
-from components.snippets import evaluate as snippets
+from components.shown_code.code import Command
 from dashboard.jobs.runs import fusion
 from dashboard.ui import figures, messages
 from dashboard.views.evaluate import choices
@@ -56,7 +56,8 @@ def weights(
     intervals = [metrics.interval(each) for each in values]
     shares = [100 * step / STEPS for step in range(STEPS + 1)]
     of_weights, by_ranks = intervals[:-1], intervals[-1]
-    (fused,) = request.code_of([(code, name)])
+    every = [RunCode.fused(code.parts, round(share)) for share in shares]
+    measured = request.commands(choices.file_of_pairs(), [*every, RunCode.fused(code.parts)])
     weight = f"weight of {'the words' if code.parts[1].words else last} (%)"
     figures.figure(
         charts.curves_over(
@@ -76,7 +77,7 @@ def weights(
             y_title=f"{measure} (%)",
         ),
         key="compare_weights",
-        code=snippets.fused_weights(choices.code_of_pairs(), cast("snippets.FusedRun", fused), measure, STEPS),
+        code=Command(fusion.fused_ranks, *filter(None, measured)),
         alt=f"{measure} of {name} together with {last}, by its weight from 0 to 100 %",
         message=finding(chosen_weight(values[:-1]), name, last, measure),
         read=f"At 0 % {name} ranks alone, at 100 % {last}. Between, both scores of a query are put on a scale of 0 to 1 "

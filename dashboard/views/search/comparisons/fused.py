@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -16,8 +16,8 @@ from components.retrieval.fusion.scores import RRF_K, Fusion, RunScores
 from components.retrieval.rankings.ranking import TEN
 from components.retrieval.rankings.run_code import MOST_FUSED, RunCode
 from components.retrieval.search.exact import SAME
-from components.retrieval.search.lexical import TITLES
-from components.snippets import search as snippets
+from components.retrieval.search.lexical import KINDS, TITLES
+from components.shown_code.code import Command
 from dashboard import caching
 from dashboard.corpora import word_rankings
 from dashboard.jobs import rankers, reranking
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.fusion.hits import FusedHits
     from components.retrieval.index.folder import VectorIndex
-    from components.retrieval.search.lexical import Kind
-    from components.snippets.code import Snippet
     from dashboard.views.search.request import SearchRequest
 
 MOST_SHOWN = 22  # characters of a sentence in the finding
@@ -71,7 +69,6 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
         return None
     vectors = caching.query_vectors(request.backend, (request.query,), index.info)
     runs = [query_scores(vectors[cell][0], index.engine(*cell).vectors, request.similarity)]
-    codes: list[snippets.Fused] = []
     for name in chosen:
         if name == "maxsim":
             stage = model_gate.second_stage("maxsim", max_sim_by, cell[0])
@@ -80,26 +77,24 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
             rows = index.engine(*cell).search(vectors[cell], request.candidates, request.similarity).indices
             scores = reranking.scored(stage, request.corpus, request.query, rows[0], "search").scores
             runs.append(reranked_scores(lambda _: runs[0], rows, scores[None])(slice(0, 1)))
-            codes.append((stage.code, request.candidates))
             continue
         code = RunCode.read(name)
         if code.words:
             ranking = word_rankings.word_ranking(request.backend, code.words)
             ranker = rankers.word_ranker(ranking, request.corpus)
             runs.append(ranker_scores(ranker, [request.query])(slice(0, 1)))
-            codes.append((cast("Kind", code.words), ranking.file))
         else:
             runs.append(query_scores(vectors[code.cell][0], index.engine(*code.cell).vectors, request.similarity))
-            codes.append(request.code(index, *code.cell))
-    return _ranked(
-        request,
-        runs,
-        [names[name] for name in chosen],
-        snippets.fused(request.code(index, *cell), codes, request.query, request.k, request.similarity),
-    )
+    searched = request.code(index, *cell)
+    # The command puts vectors and one ranking by words together.
+    shown = Command(fused_hits)
+    if len(chosen) == 1 and chosen[0] in KINDS:
+        asked = searched.search(request.query, request.k, request.similarity, "--fuse", chosen[0])
+        shown = searched.command(fused_hits, asked)
+    return _ranked(request, runs, [names[name] for name in chosen], shown)
 
 
-def _ranked(request: SearchRequest, runs: Sequence[RunScores], names: Sequence[str], code: Snippet) -> Ranked:
+def _ranked(request: SearchRequest, runs: Sequence[RunScores], names: Sequence[str], code: Command) -> Ranked:
     """The fused ranking; `names` are those of the other runs."""
     fusion = Fusion("rrf", (1.0,) * len(runs))
     hits = fused_hits(runs, fusion, max(request.k, TEN))

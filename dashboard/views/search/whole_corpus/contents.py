@@ -9,12 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import bars
+from components.model.tokenization import Tokenization
 from components.numbers import counted
 from components.retrieval.corpora.columns import called
 from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.search.static_vectors import read_static_vectors
+from components.shown_code.code import Command
 from components.sizes import in_words
-from components.snippets import search as snippets
 from dashboard import access, caching, state
 from dashboard.corpora import current, uploads
 from dashboard.jobs import embedding
@@ -45,7 +46,7 @@ def corpus(backend: Backend) -> None:
         figures.figure(
             bars.count_bars(edges, counts, f"Length of the sentences of {searched.name[:40]}"),
             key="corpus_lengths",
-            code=snippets.token_lengths(backend, current.code_of(searched)),
+            code=Command(Tokenization.lengths),
             alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
             table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
         )

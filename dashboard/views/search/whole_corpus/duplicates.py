@@ -15,8 +15,7 @@ from components.charts import histogram, theme
 from components.numbers import counted
 from components.retrieval.corpora.demo import sentences_that_differ
 from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs, nearest_cosines
-from components.snippets import search as snippets
-from components.snippets.search import Embedded
+from components.shown_code.code import Command
 from components.words.differences import KINDS, OPPOSED, Difference, difference
 from dashboard import caching, settings, state
 from dashboard.corpora import current
@@ -46,7 +45,7 @@ def similar_pairs(backend: Backend) -> None:
     """The most similar pairs of the corpus, or of the included sentences that differ in one thing."""
     messages.cross_encoder_note([backend])
     with controls.row():
-        corpus, is_included = _compared()
+        corpus = _compared()
         level = controls.bind(
             "least_cosine",
             st.slider,
@@ -77,12 +76,11 @@ def similar_pairs(backend: Backend) -> None:
     }
     kinds: Counter[Kind] = Counter(differences[pair].kind for pair in found[:above])
     similar = found[: min(count, above) or count]
-    code = snippets.most_similar(_code(request, index, layer, pooling, is_included), len(similar))
     figures.above(
         duplicates_in_words(found, above, level, repeats, kinds),
         key="pairs",
         table=lambda: _table(similar, differences, corpus),
-        code=code,
+        code=Command(most_similar_pairs),
         title="The most similar pairs",
         read=f"Pairs of sentences by the cosine of their vectors (layer {layer}, {wording.POOLING_NAMES[pooling]}), "
         f"{OF_EACH_KIND} of each kind of difference first. What the other text has not, or has in another place, is "
@@ -110,7 +108,7 @@ def similar_pairs(backend: Backend) -> None:
             figures.markup(_bars(kinds), "pairs_kinds")
         if len(corpus) <= PAIRS_AT_ONCE:
             with frame.figure("nearest"):
-                _distribution(request, index, layer, pooling, level, code)
+                _distribution(request, index, layer, pooling, level)
     if repeats:
         figures.subheader("Exact repeats")
         figures.whole_texts(
@@ -125,19 +123,13 @@ def similar_pairs(backend: Backend) -> None:
         )
 
 
-def _compared() -> tuple[Corpus, bool]:
-    """The sentences that are compared, and whether they are the included ones; a person's own corpus has no choice."""
+def _compared() -> Corpus:
+    """The sentences that are compared; a person's own corpus has no choice."""
     searched = current.corpus()
     if state.get("corpus"):
-        return searched, False
+        return searched
     is_included = controls.choice("compared_texts", "Sentences", SOURCES, show_label=False) == "included"
-    return (sentences_that_differ(), True) if is_included else (searched, False)
-
-
-def _code(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling, is_included: bool) -> Embedded:
-    if not is_included:
-        return request.code(index, layer, pooling)
-    return Embedded(request.backend, ("corpus = sentences_that_differ()",), index.info.options, layer, pooling)
+    return sentences_that_differ() if is_included else searched
 
 
 def repeated(texts: Sequence[str]) -> dict[str, list[int]]:
@@ -261,9 +253,7 @@ def _table(
     )
 
 
-def _distribution(
-    request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling, level: float, code: snippets.Snippet
-) -> None:
+def _distribution(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling, level: float) -> None:
     """How near each sentence's nearest other one is."""
     vectors, texts = index.engine(layer, pooling).vectors, request.corpus.texts
     cosines: np.ndarray = requests.prepared(
@@ -276,7 +266,7 @@ def _distribution(
     figures.figure(
         histogram.nearest_histogram(cosines, level, "Nearest other sentence"),
         key="nearest",
-        code=code,
+        code=Command(nearest_cosines),
         alt=f"Histogram of the cosine of each of {len(texts):,} sentences with its nearest other one",
         read="A bar counts the sentences whose nearest other one has this cosine; those above the threshold are blue.",
         not_shown="Whether the two say the same.",

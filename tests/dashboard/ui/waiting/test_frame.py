@@ -249,7 +249,7 @@ def test_what_is_removed_is_in_no_report_and_no_notebook(held: Held) -> None:
         import pandas as pd
         import streamlit as st
 
-        from components.snippets.code import Snippet
+        from components.shown_code.code import Code
         from dashboard import caching
         from dashboard.jobs import requests
         from dashboard.sharing import report
@@ -263,13 +263,13 @@ def test_what_is_removed_is_in_no_report_and_no_notebook(held: Held) -> None:
         figures.begin("home")
         with frame.figure("first"):
             figures.note("half drawn")
-            figures.data("removed", table, Snippet(("a = 1",), ("print(a)",)), "Removed")
+            figures.data("removed", table, Code("a = 1", (), ("print(a)",)), "Removed")
             jobs = caching.evaluations()
             job = jobs.request("held", "Ranking queries", lambda *_: "again", person=caching.person())
             requests.result_of(jobs, job, doing="testing", stop_key="stop", again_key="again")
         with frame.figure("second"):
             figures.note("whole")
-            figures.data("kept", table, Snippet(("a = 1",), ("print(a)",)), "Kept")
+            figures.data("kept", table, Code("a = 1", (), ("print(a)",)), "Kept")
         st.caption(f"{list(collected.parts)} {list(figures.drawn())}")
 
     app = AppTest.from_function(reported, default_timeout=30).run()

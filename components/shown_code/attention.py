@@ -1,0 +1,108 @@
+"""Code for attention: one head or several as a matrix, one word's weights, rollout, and what a mask changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from components.analysis.attention.flow import rollout
+from components.analysis.attention.weights import combined, merged, of_sentence, renormalised
+from components.analysis.mask_predictions import kept_similarity
+from components.arrays import cosine
+from components.shown_code.arrays import Input
+from components.shown_code.written import literal, places
+
+if TYPE_CHECKING:
+    from components.analysis.mask_predictions import MaskedText
+    from components.shown_code.code import AnyCode
+
+HEADS = "heads = attentions[:, 0]  # [block, head, query, key]"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A head, or several combined, as a matrix of the tokens or words `queries` and `keys`."""
+
+    read: Input
+    blocks: Sequence[int]
+    heads: Sequence[int]
+    how: str  # "one", "mean" or "max"
+    queries: Sequence[int]
+    keys: Sequence[int]
+    is_renormalised: bool = False  # rows sum to 1
+    starts: Sequence[int] = ()  # where each word begins, if pieces are merged
+
+    def code(self, rows: Sequence[int] = ()) -> AnyCode:
+        """The matrix; with `rows` also what these of its rows add up to."""
+        body = [HEADS]
+        if self.how == "one":
+            body.append(f"values = heads[{self.blocks[0]}, {self.heads[0]}]")
+        else:
+            chosen = ", ".join(literal(list(numbers)) for numbers in (self.blocks, self.heads))
+            body.append(f"values = combined(heads, {chosen}, {literal(self.how)})  # blocks, heads")
+        if self.starts:
+            body.append(
+                f"values = merged(values, {literal([int(start) for start in self.starts])})  # where words begin"
+            )
+        body.append(f"values = {_part('values', self.queries, self.keys)}")
+        if self.is_renormalised:
+            body.append("values = renormalised(values)")
+        body.append("print(values)  # [query, key]")
+        if rows:
+            body += [f"received = values[{literal(list(rows))}].sum(axis=0)", "print(received)  # [key]"]
+        return self.read.attentions((combined, merged, renormalised, of_sentence), *body)
+
+
+def _part(name: str, queries: Sequence[int], keys: Sequence[int]) -> str:
+    """Some rows and columns of a matrix."""
+    rows, columns = places(queries), places(keys)
+    if rows.startswith("[") and columns.startswith("["):
+        return f"{name}[np.ix_({rows}, {columns})]"
+    return f"{name}[{rows}][:, {columns}]"
+
+
+def one_word(read: Input, position: int | Sequence[int]) -> AnyCode:
+    """Where one token looks, in every head; for several positions, what each token gives to them together."""
+    if isinstance(position, int):
+        taken, axes = f"heads[:, :, {position}]", "key"
+    else:
+        taken, axes = f"heads[..., {literal(list(position))}].sum(axis=-1)", "query"
+    return read.attentions((of_sentence,), HEADS, f"values = {taken}", f"print(values)  # [block, head, {axes}]")
+
+
+def rolled_out(read: Input, block: int, queries: Sequence[int], keys: Sequence[int]) -> AnyCode:
+    """The share of tokens' vectors after a block that comes from each token of the input, by rollout."""
+    return read.attentions(
+        (rollout,),
+        HEADS,
+        f"shares = 100 * rollout(heads)[{block}]  # [token after block {block}, token of the input]",
+        f"values = {_part('shares', queries, keys)}",
+        "print(values)  # per cent",
+    )
+
+
+def masked_vectors(read: Input, masked: MaskedText) -> AnyCode:
+    """The angle by which each token's last vector turns when a token is masked."""
+    return _both(read, masked).states(
+        (kept_similarity, cosine),
+        "before, after = hidden_states[-1]  # [token, dim] each",
+        "values = np.degrees(np.arccos(cosine(before, after)))",
+        "print(values)  # [token], in degrees",
+    )
+
+
+def masked_attention(read: Input, masked: MaskedText, block: int, head: int) -> AnyCode:
+    """The change of one head's attention when a token is masked."""
+    return _both(read, masked).attentions(
+        (of_sentence,),
+        f"before, after = attentions[{block}, :, {head}]",
+        "values = after - before",
+        "print(values)  # [query, key]",
+    )
+
+
+def _both(read: Input, masked: MaskedText) -> Input:
+    """A text and the same with a mask."""
+    pairs = None if masked.pair is None else [*(read.pairs or ()), masked.pair]
+    return Input(read.backend, [read.texts[0], masked.text], read.max_length, pairs)

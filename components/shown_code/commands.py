@@ -1,0 +1,37 @@
+"""Options that commands of this project share, for figures whose numbers take more than 30 lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from components.model.catalog import EMBEDDED_KEY
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+
+def of_model(backend: Backend, max_length: int | None = None) -> tuple[str, ...]:
+    """The options that name a model, unless it is the included one, and a length that is not its own."""
+    model = () if backend.spec.key == EMBEDDED_KEY else ("--model", backend.spec.key)
+    return (*model, *(() if max_length is None else ("--max-length", str(max_length))))
+
+
+def measured(
+    command: str,
+    file: Sequence[str],
+    backend: Backend,
+    layers: Sequence[int],
+    poolings: Sequence[str],
+    max_length: int | None,
+    *options: str,
+) -> tuple[str, ...]:
+    """A command that reads a `file`, given with the options that say how, and measures layers and poolings of a model.
+
+    Empty where there is no such file.
+    """
+    if not file:
+        return ()
+    name, *reading = file
+    cells = ("--layers", ",".join(map(str, layers)), "--poolings", ",".join(poolings))
+    return (command, *of_model(backend, max_length), *cells, *options, *reading, "--json", "-", "--", name)

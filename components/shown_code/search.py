@@ -1,0 +1,105 @@
+"""Code for search: how the scores of the hits on screen come about, and the commands that search a whole corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from components.analysis.similarity.late_interaction import max_sim
+from components.arrays import cosine
+from components.retrieval.search.exact import ExactSearch, top
+from components.retrieval.search.rerank import in_order_of
+from components.shown_code import arrays
+from components.shown_code.arrays import Functions, Input
+from components.shown_code.code import AnyCode, Command
+from components.shown_code.commands import of_model
+from components.shown_code.vectors import of_sentences
+from components.shown_code.written import places
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.model.embedding.options import EmbedOptions
+    from components.model.trace import Pooling
+    from components.retrieval.search.exact import Similarity
+
+INDEX = "my-index"  # the folder of the commands
+# The scores [document] of one query with some documents; each of `queries` and `documents` is [text, dim].
+SCORES: dict[Similarity, str] = {
+    "cosine": "cosine(queries, documents)",
+    "dot": "(queries * documents).sum(axis=1)",
+    "euclidean": "-np.linalg.norm(queries - documents, axis=1)",
+    "manhattan": "-np.abs(queries - documents).sum(axis=1)",
+}
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A corpus as it is searched: its vectors at a layer and pooling."""
+
+    backend: Backend
+    corpus: Sequence[str]  # the file and its options for a command; none where no command reads it
+    options: EmbedOptions  # of the index
+    layer: int
+    pooling: Pooling
+
+    def command(self, function: Callable[..., Any], *searches: tuple[str, ...]) -> Command:
+        """The command that embeds the corpus, and `searches` in it."""
+        if not self.corpus:
+            return Command(function)
+        file, *options = self.corpus
+        cell = ("--layers", str(self.layer), "--poolings", self.pooling)
+        index = ("index", *options, *cell, *self._model(with_length=True), "--out", INDEX, "--", file)
+        return Command(function, index, *searches)
+
+    def search(self, query: str, k: int, similarity: Similarity, *options: str) -> tuple[str, ...]:
+        """The command that searches it."""
+        how = ("-k", str(k), "--similarity", similarity, *options, *self._model(with_length=False))
+        return ("search", *how, "--", INDEX, query)
+
+    def _model(self, with_length: bool) -> tuple[str, ...]:
+        is_own = self.options.max_length == self.backend.embed_options().max_length
+        return of_model(self.backend, None if is_own or not with_length else self.options.max_length)
+
+    def hits(self, query: str, texts: Sequence[str], similarity: Similarity) -> AnyCode:
+        """The scores of a query's hits, whose texts are on screen."""
+        asked = self.backend.embed_options([self.layer], [self.pooling], precision="float32", role="query").prompt
+        rounded = ["# On the page the vectors of the corpus are in bfloat16, and scores differ in the third digit."]
+        scored = (
+            *(rounded if self.options.precision == "bfloat16" else []),
+            f"values = {SCORES[similarity]}",
+            f"for row in top(values, {len(texts)}):\n    print(values[row], texts[row])",
+        )
+        functions: Functions = (ExactSearch.search, *([cosine] if similarity == "cosine" else []), top)
+        is_own = self.layer == self.backend.facts.layers and self.pooling == self.backend.own_pooling
+        prompts = (asked, self.options.prompt)
+        if is_own and arrays.is_published(self.backend):
+            return arrays.encoded(self.backend, query, texts, prompts, self.options.max_length, functions, *scored)
+        written = [asked + query, *(self.options.prompt + text for text in texts)]
+        read = Input(self.backend, written, self.options.max_length, prompt="")
+        found = of_sentences(read, self.pooling, include_special=True).code(
+            functions[:-1],
+            f"queries, documents = vectors[{self.layer}, :1], vectors[{self.layer}, 1:]",
+            *scored[:-1],
+            "print(values)  # [hit]",
+        )
+        if isinstance(found, Command):
+            return self.command(ExactSearch.search, self.search(query, len(texts), similarity))
+        return found
+
+
+def reranked(backend: Backend, query: str, texts: Sequence[str], label: int | None, max_length: int | None) -> AnyCode:
+    """A cross-encoder's scores of candidates, whose texts are on screen in its order."""
+    return arrays.predicted(backend, query, texts, label, max_length, (in_order_of,), "print(values)  # [candidate]")
+
+
+def token_matches(
+    backend: Backend, texts: Sequence[str], positions: Sequence[Sequence[int]], layer: int, length: int
+) -> AnyCode:
+    """The cosines of a query's tokens with a document's, by the hidden states of a layer; `texts` have their prompts."""
+    first, second = (f"hidden_states[{layer}, {row}, {places(at)}]" for row, at in enumerate(positions))
+    return Input(backend, texts, length, prompt="").states(
+        (max_sim,),
+        f"values = max_sim({first}, {second})",
+        "print(values, values.max(axis=1).sum())  # [query token, document token]; MaxSim",
+    )

@@ -1,0 +1,105 @@
+"""Code for figures of vectors of words and of sentences: their cosines at every layer or at one, and their maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from components.analysis.pooling import max_of, mean_of, pool
+from components.analysis.similarity.baseline import measure
+from components.analysis.similarity.calibration import Calibration
+from components.analysis.similarity.cosines import cosine_matrix
+from components.arrays import cosine
+from components.shown_code.code import AnyCode, Command
+from components.shown_code.written import literal
+
+if TYPE_CHECKING:
+    from components.model.trace import Pooling
+    from components.shown_code.arrays import Functions, Input
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """How to get `vectors` [layer, thing, dim] from hidden states: the statements, and the functions that they call."""
+
+    read: Input
+    count: int  # of things
+    functions: Functions
+    statements: Sequence[str]  # none where 30 lines do not give the vectors
+
+    def code(self, functions: Functions, *statements: str) -> AnyCode:
+        """What `functions` and `statements` make of the vectors."""
+        if not self.statements:
+            return Command(self.functions[-1])
+        return self.read.states((*self.functions, *functions), *self.statements, *statements)
+
+    def curves(
+        self,
+        pairs: Sequence[tuple[int, int]] | None,
+        band: bool,
+        *,
+        centred: bool = False,
+        percentiles: bool = False,
+    ) -> AnyCode:
+        """A curve of cosines for each pair, for None of all; `band`: there is also one of unrelated pairs."""
+        if centred or percentiles:
+            return unrelated(percentiles)
+        chosen = list(combinations(range(self.count), 2)) if pairs is None else list(pairs)
+        beside = ["# The grey band is of pairs of other sentences: components/analysis/similarity/baseline.py"] * band
+        return self.code(
+            (cosine,),
+            f"pairs = {literal(chosen)}",
+            "first, second = np.reshape(pairs, (-1, 2)).T",
+            "values = cosine(vectors[:, first], vectors[:, second]).T",
+            "print(values)  # [pair, layer]",
+            *beside,
+        )
+
+    def matrix(
+        self, layer: int, order: Sequence[int] = (), *, centred: bool = False, percentiles: bool = False
+    ) -> AnyCode:
+        """Cosines of all things with all at one layer, in an order if one is given."""
+        if centred or percentiles:
+            return unrelated(percentiles)
+        is_other = list(order) != sorted(order)
+        return self.code(
+            (cosine_matrix,),
+            f"values = cosine_matrix(vectors)[{layer}]",
+            *([f"values = values[np.ix_(order := {literal(list(order))}, order)]"] if is_other else []),
+            f"print(values)  # [row, column], at layer {layer}",
+        )
+
+
+def unrelated(percentiles: bool) -> Command:
+    """What compares with pairs of many other sentences: their percentiles, or the mean vector that is subtracted."""
+    return Command(Calibration.shares if percentiles else measure)
+
+
+def of_words(read: Input, words: Sequence[tuple[int, Sequence[int]]]) -> Vectors:
+    """Vectors of words, each given by its sentence and the positions of its tokens."""
+    places = [(sentence, list(positions)) for sentence, positions in words]
+    return Vectors(
+        read,
+        len(places),
+        (),
+        (
+            f"words = {literal(places)}  # of each its sentence, and its tokens",
+            "vectors = np.stack([hidden_states[:, row, tokens].mean(axis=1) for row, tokens in words], axis=1)",
+        ),
+    )
+
+
+def of_sentences(read: Input, pooling: Pooling, include_special: bool) -> Vectors:
+    """Vectors of whole sentences."""
+    mask = "keep" if include_special else "~special"
+    ways = {
+        "mean": ((mean_of,), f"mean_of(hidden_states, {mask})"),
+        "max": ((max_of,), f"max_of(hidden_states, {mask})"),
+        "cls": ((), "hidden_states[:, :, 0]"),
+    }
+    if pooling not in ways:
+        return Vectors(read, len(read.texts), (pool,), ())
+    functions, vectors = ways[pooling]
+    return Vectors(read, len(read.texts), functions, (f"vectors = {vectors}  # [layer, sentence, dim]",))

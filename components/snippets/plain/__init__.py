@@ -1,1 +1,0 @@
-"""Code that needs transformers alone, and nothing of this project."""

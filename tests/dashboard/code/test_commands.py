@@ -1,0 +1,83 @@
+"""The commands that figures show give the numbers on screen."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.command_line import program
+from components.shown_code.code import Command
+from tests.components.command_line.in_process import run
+from tests.dashboard.code.shown import SENTENCES, codes, figure, numbers, same, y, z
+from tests.support.pages import Open, at_rest
+from tests.support.places import ROOT
+
+
+def commands(app: AppTest, key: str) -> list[Sequence[str]]:
+    """The arguments of the commands of a figure, as its text has them."""
+    code = codes(app)[key].code
+    assert isinstance(code, Command)
+    lines = [line for line in code.text.splitlines() if line.startswith("python")]
+    assert len(lines) == len(code.commands) > 0
+    return [shlex.split(line)[3:] for line in lines]
+
+
+def result(app: AppTest, key: str) -> dict[str, Any]:
+    """What the last command of a figure prints, after those before it."""
+    for command in commands(app, key):
+        done = run(*command)
+        assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [
+        ({"l": "4"}, "split_tokens"),
+        ({"by": "words", "steps": "4", "sa": "1", "sb": "3"}, "split_words"),
+        ({"by": "blocks", "l": "3"}, "split_blocks"),
+    ],
+)
+def test_splits(open_page: Open, address: dict[str, str], key: str) -> None:
+    app = at_rest(open_page("why", s=SENTENCES, **address))
+    found, shown = np.array(result(app, key)["contributions"]), z(app, key)
+    own = {"split_tokens": slice(None), "split_words": slice(1, -1), "split_blocks": slice(1, None)}[key]
+    columns = {"split_tokens": slice(None), "split_words": slice(1, -1), "split_blocks": slice(1, None)}[key]
+    same(found[own, columns], shown, 1e-4)
+
+
+def test_every_layer_and_pooling_and_a_search(open_page: Open, corpus: str, tmp_path: Path) -> None:
+    app = at_rest(open_page("evaluate", corpus=corpus, by="mrr", l="3", pool="max", len="30"))
+    found = [run_of["mrr"] for run_of in result(app, "grid_figure")["runs"]]
+    shown = np.array(y(app, "grid_figure")[:-1])  # without the ring around the chosen one
+    same(np.sort(found), np.sort(shown.ravel()), 1e-2)  # in per cent with two decimals
+    app = at_rest(open_page("search", corpus=corpus, q="a dog saved a child", k="4", l="5", pool="max"))
+    for command in commands(app, "spread_0"):
+        name, *arguments = command
+        done = run(name, *(["--json", "-"] if name == "search" else []), *arguments)
+        assert done.returncode == 0, done.stderr
+    scores = [hit["score"] for hit in json.loads(done.stdout)["results"]]
+    same(scores[:4], figure(app, "spread_0")["data"][1]["x"], 1e-4)
+    assert len(scores) == numbers(figure(app, "spread_0")["data"][0]["y"]).sum()
+
+
+def test_commands_of_other_pages_are_commands(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their arguments are those of the program, and a file that is included is there."""
+    monkeypatch.chdir(ROOT)
+    for page, address, key in (
+        ("attention", {"view": "mask", "mp": "2"}, "guess"),
+        ("training", {"v": "training-objective", "src": "demo:nli", "obj": "softmax"}, "ablation"),
+        ("evaluate", {"v": "sentence-similarity"}, "sts_curves"),
+    ):
+        app = at_rest(open_page(page, s=SENTENCES, **address))
+        for command in commands(app, key):
+            options = program._parser().parse_args(command)
+            assert options.run
+            assert all(Path(part).exists() for part in command if part.startswith("assets/"))

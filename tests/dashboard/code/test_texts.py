@@ -1,0 +1,227 @@
+"""The code of figures gives the numbers on screen, in a process with transformers and numpy and without this project."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.model.backend import Backend
+from components.model.embedding.embedder import Embedder
+from components.shown_code.code import Code, Command, sources
+from components.shown_code.notebook import notebook
+from components.shown_code.search import reranked
+from tests.dashboard.code.shown import SENTENCES, codes, figure, numbers, points, same, same_points, y, z
+from tests.support.elsewhere import Elsewhere
+from tests.support.pages import Open, at_rest
+from tests.support.saved_models import save_cross_encoder
+
+NINE = [f"{text} {number}" for number in range(3) for text in SENTENCES]
+EQUAL = 1e-4
+MOST_OF_FUNCTIONS, MOST_LINES = 20, 30
+TEXT = "The cat sat on the bank, we put money in."
+
+
+def lines_of(program: str) -> int:
+    """The lines of a program without imports and empty lines; a list of texts is one."""
+    statements = [node for node in ast.parse(program).body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    return sum(
+        1
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List | ast.Constant)
+        else len(ast.unparse(node).splitlines())
+        for node in statements
+    )
+
+
+def found_by(elsewhere: Elsewhere, app: AppTest, key: str) -> np.ndarray:
+    """The numbers of a figure by its code, which is short."""
+    code = codes(app)[key].code
+    assert isinstance(code, Code)
+    assert sum(len(source.splitlines()) for source in sources(*code.functions)) <= MOST_OF_FUNCTIONS
+    assert lines_of(code.text) <= MOST_LINES
+    return elsewhere.values(code)
+
+
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [
+        ({}, "words_0"),
+        ({"view": "within", "word": "0", "len": "8"}, "words_0"),
+        ({"view": "sentences", "pool": "max", "sp": "0"}, "sentences_0"),
+        ({"view": "sentences", "pool": "cls"}, "sentences_0"),
+    ],
+)
+def test_curves(open_page: Open, elsewhere: Elsewhere, address: dict[str, str], key: str) -> None:
+    app = open_page("layers", s=SENTENCES, **address)
+    shown = y(app, key)
+    same(found_by(elsewhere, app, key), shown[3:], EQUAL)  # the first three are the grey band
+
+
+def test_a_token_with_all_others(open_page: Open, elsewhere: Elsewhere) -> None:
+    app = open_page("layers", s=SENTENCES, v="one-against-all")
+    same(found_by(elsewhere, app, "words_0"), z(app, "words_0")[1:], EQUAL)  # the first row is the token itself
+
+
+def test_a_matrix_of_many_sentences(open_page: Open, elsewhere: Elsewhere) -> None:
+    app = open_page("layers", s=NINE, v="sentence-curves", l="4")
+    shown = z(app, "sentences_matrix_0")
+    kept = ~np.isnan(shown)
+    same(found_by(elsewhere, app, "sentences_matrix_0")[kept], shown[kept], EQUAL)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "modernbert", "distilbert"])
+def test_other_families(open_page: Open, elsewhere: Elsewhere, tiny_folder: Callable[[str], Path], family: str) -> None:
+    app = open_page("layers", m=str(tiny_folder(family)), s=["the cat sat .", "a red hat ran on"])
+    same(found_by(elsewhere, app, "words_0"), y(app, "words_0")[3:], EQUAL)
+
+
+@pytest.mark.parametrize(
+    ("page", "address", "key"),
+    [
+        ("heatmaps", {"view": "tokens", "l": "3", "ag": "2"}, "tokens_0"),
+        ("heatmaps", {"view": "tokens", "ag": "0", "sp": "0"}, "tokens_0"),
+        ("heatmaps", {"view": "pairs", "l": "5"}, "together_1"),
+        ("heatmaps", {"view": "sentences", "l": "4", "clu": "1"}, "sentences_0"),
+        ("attention", {"view": "matrix", "l": "1", "h": "3", "len": "9"}, "head_matrix"),
+        ("attention", {"view": "matrix", "agg": "mean", "bs": ["1", "2"], "word": "1", "sp": "hidden"}, "head_matrix"),
+        ("attention", {"view": "matrix", "agg": "max", "hs": "4", "sp": "renormalised"}, "head_matrix"),
+        ("attention", {"view": "matrix", "sb": "2", "f": "ab", "word": "1", "sp": "renormalised"}, "head_matrix"),
+        ("attention", {"view": "flow", "ff": "all", "fb": "2"}, "flow_matrix"),
+        ("attention", {"view": "mask", "mp": "2", "l": "3", "h": "2", "mw": "1"}, "mask_change"),
+    ],
+)
+def test_matrices(open_page: Open, elsewhere: Elsewhere, page: str, address: dict[str, Any], key: str) -> None:
+    app = open_page(page, s=SENTENCES, **address)
+    shown, found = z(app, key), found_by(elsewhere, app, key)
+    kept = ~np.isnan(shown)
+    assert kept.sum() >= 6
+    assert found.shape == shown.shape
+    same(found[kept], shown[kept], EQUAL)
+
+
+@pytest.mark.parametrize(
+    ("page", "address", "key", "traces"),
+    [
+        ("heatmaps", {"sp": "0", "sa": "0", "sb": "2"}, "diagonal", slice(-1)),  # the last trace is the mean
+        ("attention", {"view": "mask", "mp": "3"}, "mask_vectors", slice(None)),
+        ("model", {"view": "vectors", "l": "2", "n": "1"}, "vector", slice(None)),
+    ],
+)
+def test_bars(
+    open_page: Open, elsewhere: Elsewhere, page: str, address: dict[str, Any], key: str, traces: slice
+) -> None:
+    """A figure may divide its values among traces in any order, so that all of them are compared by size."""
+    app = open_page(page, s=SENTENCES, **address)
+    shown = np.concatenate(y(app, key)[traces])
+    found = found_by(elsewhere, app, key).ravel()
+    same(np.sort(found), np.sort(shown[~np.isnan(shown)]), EQUAL * max(1, np.abs(found).max()))
+
+
+def test_the_sum_of_rows_and_the_open_head(open_page: Open, elsewhere: Elsewhere) -> None:
+    app = open_page("attention", s=SENTENCES, view="matrix", qt=["1", "3"], l="1", h="3")
+    code = codes(app)["received"].code
+    assert isinstance(code, Code)
+    same(elsewhere.run(code.text, names=("received",))["received"], np.concatenate(y(app, "received")), EQUAL)
+    app = open_page("attention", s=SENTENCES, view="head", l="2", h="3", sb="2", f="ab")
+    app.session_state["data_head_view"] = True
+    app.run()
+    (shown,) = (table.value for table in app.dataframe if "query" in table.value)
+    same(found_by(elsewhere, app, "head_view"), shown.drop(columns="query").to_numpy(), EQUAL)
+
+
+@pytest.mark.parametrize("address", [{"b1": "2"}, {"sp": "0", "sa": "0", "sb": "2", "b2": "1"}])
+def test_two_blocks_before_and_after(open_page: Open, elsewhere: Elsewhere, address: dict[str, str]) -> None:
+    app = open_page("heatmaps", s=SENTENCES, **address)
+    traces = figure(app, "block_change")["data"]
+    for matrix, axis in zip(found_by(elsewhere, app, "block_change"), ("x", "x2"), strict=True):
+        others, own = [item for item in traces if item.get("xaxis") == axis][:2]
+        same(np.diagonal(matrix), own["z"], EQUAL)
+        of_others = ~np.eye(len(matrix), dtype=bool)
+        same(matrix[of_others], numbers(others["z"])[of_others], EQUAL)
+
+
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [
+        ({"by": "pca"}, "map_0"),
+        ({"by": "tsne", "l": "3", "seed": "7", "sp": "0"}, "map_1"),
+        ({"by": "umap", "nn": "4", "md": "20"}, "map_1"),
+        ({"by": "pca", "j": "1"}, "map_both"),
+        ({"rd": "together", "sb": "2", "by": "pca"}, "map_1"),
+    ],
+)
+def test_maps(open_page: Open, elsewhere: Elsewhere, address: dict[str, str], key: str) -> None:
+    app = at_rest(open_page("map", s=SENTENCES, **address))
+    found = found_by(elsewhere, app, key)
+    same_points(found.reshape(-1, 2), points(app, key), 2e-4)
+
+
+def test_the_tensors_of_a_pair_and_the_pieces_of_two_models(open_page: Open, elsewhere: Elsewhere) -> None:
+    app = open_page("tokens", s=SENTENCES, v="input-tensors", rd="together", sb="3")
+    code = codes(app)["tensors"].code
+    assert isinstance(code, Code)
+    shown = elsewhere.run(code.text)["values"]
+    assert sum(shown["token_type_ids"][0]) == 5  # “Prices fell again.” and its [SEP]
+    assert len(shown["input_ids"][0]) == 14
+
+
+@pytest.mark.parametrize("address", [{}, {"l": "5", "pool": "max", "sim": "dot"}, {"l": "2", "pool": "cls"}])
+def test_hits(
+    open_page: Open, elsewhere: Elsewhere, corpus: str, address: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Embedder, "resolve", lambda *_: "float32")  # on every chip
+    app = at_rest(open_page("search", corpus=corpus, q="a dog saved a child", k="4", **address))
+    (shown,) = [item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits"]
+    found = found_by(elsewhere, app, "hits_0")
+    scores = [float(row["score"]) for row in json.loads(shown.proto.json)["rows"]]  # with three decimals
+    same(found, scores, 6e-4 + 1e-5 * np.abs(found).max())
+
+
+def test_the_tokens_of_a_hit(open_page: Open, elsewhere: Elsewhere, corpus: str) -> None:
+    app = at_rest(open_page("search", corpus=corpus, q="a dog saved a child", why="3", l="4", wb="maxsim"))
+    same(found_by(elsewhere, app, "why_matrix"), z(app, "why_matrix"), EQUAL)
+
+
+def test_what_a_word_looks_at(open_page: Open, elsewhere: Elsewhere, embedded: Any) -> None:
+    app = at_rest(open_page("attention", s=SENTENCES, v="one-word-attention", n="1", t=["2", "3", "1"]))
+    (code,) = (item.code for item in codes(app).values())
+    assert isinstance(code, Code)
+    found = elsewhere.values(code)
+    attentions = embedded.trace([SENTENCES[1]], attentions=True).attentions[:, 0]
+    assert any(np.allclose(found, attentions[:, :, place], atol=EQUAL) for place in range(attentions.shape[2]))
+
+
+def test_a_page_as_a_notebook_runs_from_its_first_cell_to_its_last(open_page: Open, elsewhere: Elsewhere) -> None:
+    """The figures of three views; a command is no code."""
+    shown = [
+        item
+        for page, address in (("heatmaps", {}), ("layers", {}), ("model", {"view": "vectors"}))
+        for item in codes(open_page(page, s=SENTENCES, **address)).values()
+    ]
+    content = notebook("A <b>page</b>", {"a | b": "c\nd"}, shown)
+    assert content == notebook("A <b>page</b>", {"a | b": "c\nd"}, shown)
+    page = nbformat.reads(content.decode(), as_version=4)
+    nbformat.validate(page)
+    cells = [cell["source"] for cell in page["cells"] if cell["cell_type"] == "code"]
+    assert sum("from_pretrained" in cell for cell in cells) == 2  # once for each input
+    elsewhere.run(*cells)
+    said = page["cells"][0]["source"]
+    assert "<b>" not in said
+    assert "| a \\| b | c d |" in said
+
+
+@pytest.mark.parametrize(("outputs", "label"), [(1, None), (3, 2)])
+def test_the_scores_of_a_cross_encoder(elsewhere: Elsewhere, tmp_path: Path, outputs: int, label: int | None) -> None:
+    backend = Backend.load(str(save_cross_encoder(tmp_path, "bert", outputs)), device_name="cpu")
+    texts = ["the dog sat", "a bank by the river", "x"]
+    found = elsewhere.values(reranked(backend, "the cat", texts, label, 16))
+    same(found, backend.score_pairs(["the cat"] * len(texts), texts, label=label, max_length=16), EQUAL)
+    included = reranked(Backend.load("embedded-cross-encoder", device_name="cpu"), "a", ["b"], None, None)
+    assert isinstance(included, Command)  # an adapter of this project, which no library loads

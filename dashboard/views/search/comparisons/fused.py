@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -18,7 +19,7 @@ from components.retrieval.rankings.run_code import MOST_FUSED, RunCode
 from components.retrieval.search.exact import SAME
 from components.retrieval.search.lexical import TITLES
 from components.snippets import search as snippets
-from dashboard import caching
+from dashboard import caching, navigation, state
 from dashboard.corpora import word_rankings
 from dashboard.jobs import rankers, reranking
 from dashboard.ui import controls, messages, model_gate
@@ -97,6 +98,19 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
         [names[name] for name in chosen],
         snippets.fused(request.code(index, *cell), codes, request.query, request.k, request.similarity),
     )
+
+
+def on_all_queries(request: SearchRequest, index: VectorIndex) -> None:
+    """A button that opens the comparison of both lists on all queries of the corpus."""
+    if st.button(
+        "Which of the two finds more? Compare them on all queries", icon=":material/query_stats:", type="tertiary"
+    ):
+        alone = RunCode("m", *request.cell(index))
+        others = [
+            replace(alone, second="ms", k=request.candidates) if name == "maxsim" else RunCode.read(name)
+            for name in state.get("hybrid_with")
+        ]
+        navigation.go_to("compare-runs", runs=(str(alone), str(RunCode.fused((alone, *others)))))
 
 
 def _ranked(request: SearchRequest, runs: Sequence[RunScores], names: Sequence[str], code: Snippet) -> Ranked:

@@ -99,7 +99,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       }
       const bar = make("span", "bar");
       bar.style.width = place(Math.max(0, Math.min(1, row.bar)));
-      if (row.firstShare != null) { // only a score that is a sum of two terms has one
+      if (row.firstShare != null) { // only a score that is a sum of terms has one: of all others together is the rest
         bar.classList.add("of-two");
         bar.style.setProperty("--first", place(row.firstShare));
       }

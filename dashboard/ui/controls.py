@@ -63,7 +63,7 @@ def screen_factor() -> float:
 
 def take_screen_factor(sent: object) -> None:
     """Keep what the browser says of the projector's window."""
-    if type(sent) in (int, float) and 1 <= sent <= 2:
+    if isinstance(sent, int | float) and not isinstance(sent, bool) and 1 <= sent <= 2:
         st.session_state[_SCREEN] = sent
 
 

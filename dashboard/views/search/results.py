@@ -121,12 +121,12 @@ def hits(backend: Backend) -> None:
     """The hits of one query."""
     messages.cross_encoder_note([backend])
     searched = current.corpus()
-    panel = query_controls(backend)
-    _results(SearchRequest.of_session(backend, searched), panel)
+    panel, first_options = query_controls(backend)
+    _results(SearchRequest.of_session(backend, searched), panel, first_options)
 
 
-def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
-    """The hits, a second ranking to compare with, and the explanation of a hit. `panel` gets further options."""
+def _results(request: SearchRequest, panel: DeltaGenerator, first_options: DeltaGenerator) -> None:
+    """The hits, a second ranking to compare with, and the explanation of a hit. The containers get further options."""
     backend, index = request.backend, None
     with frame.figure("main_index"):
         index = request.index("main")
@@ -154,7 +154,8 @@ def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
             of_splade = splade.ranker(request)
             comparison = _by_splade(request, of_splade)
         else:
-            comparison = _comparison(request, index, panel, max_sim_by)
+            options = first_options if request.compare_with == "fused" else panel
+            comparison = _comparison(request, index, options, max_sim_by)
     if comparison is not None:
         rankings.append(comparison)
     if len(rankings) == 2 and state.get("blind"):
@@ -163,6 +164,8 @@ def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
         return
     if rankings:
         _side_by_side(request, rankings)
+    if comparison is not None and index is not None and request.compare_with == "fused":
+        fused.on_all_queries(request, index)
     examples(request.corpus)
     if not rankings:
         return
@@ -210,9 +213,10 @@ def ready_queries() -> tuple[str, ...]:
     return () if state.get("corpus") else READY_QUERIES
 
 
-def query_controls(backend: Backend) -> DeltaGenerator:
-    """The query and how it is ranked; returns the panel of options. Draw them before the request is read: they refuse
-    invalid values.
+def query_controls(backend: Backend) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """The query and how it is ranked; returns the panel of options, and the place of its first ones.
+
+    Draw them before the request is read: they refuse invalid values.
     """
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="search_controls"):
         controls.bind(
@@ -232,6 +236,7 @@ def query_controls(backend: Backend) -> DeltaGenerator:
                 controls.pick("compare_with", "Compare with", COMPARISONS, label_visibility="collapsed")
         panel = controls.options()
     with panel:
+        first_options = st.container()
         if is_blind:
             controls.pick("compare_with", "Compare with", COMPARISONS)
         controls.number("k", "Hits (k)", 1, 100, 10)
@@ -249,7 +254,7 @@ def query_controls(backend: Backend) -> DeltaGenerator:
         _engine()
         if _has_max_sim() or state.get("compare_with") in reranking.STAGE_NAMES:
             controls.number("reranked_hits", "Candidates (re-ranked)", 10, reranking.MOST_CANDIDATES, 100)
-    return panel
+    return panel, first_options
 
 
 def _engine() -> None:

@@ -65,6 +65,7 @@ def test_other_vectors_and_max_sim_are_put_together_and_say_their_ranks(open_pag
         ranks = [float(term.removeprefix("1/(60+").removesuffix(")")) for _, term in written if term != "–"]
         assert row["score"] == f"{sum(1 / (60 + rank) for rank in ranks):.4f}"
         assert row["bar"] == pytest.approx(sum(1 / (60 + rank) for rank in ranks) / (3 / 61), abs=1e-4)
+    assert any(button.label.endswith("Compare them on all queries") for button in app.button)
     # The candidates of MaxSim are the first ten of the list by vectors: all others have no rank by it.
     by_vectors, _ = plain_ranks(QUERY)
     assert all(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from components.retrieval.rankings.run_code import MOST_FUSED, RunCode
 from components.retrieval.search.exact import SAME
 from components.retrieval.search.lexical import KINDS, TITLES
 from components.shown_code.code import Command
-from dashboard import caching
+from dashboard import caching, navigation, state
 from dashboard.corpora import word_rankings
 from dashboard.jobs import rankers, reranking
 from dashboard.ui import controls, messages, model_gate
@@ -92,6 +93,19 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
         asked = searched.search(request.query, request.k, request.similarity, "--fuse", chosen[0])
         shown = searched.command(fused_hits, asked)
     return _ranked(request, runs, [names[name] for name in chosen], shown)
+
+
+def on_all_queries(request: SearchRequest, index: VectorIndex) -> None:
+    """A button that opens the comparison of both lists on all queries of the corpus."""
+    if st.button(
+        "Which of the two finds more? Compare them on all queries", icon=":material/query_stats:", type="tertiary"
+    ):
+        alone = RunCode("m", *request.cell(index))
+        others = [
+            replace(alone, second="ms", k=request.candidates) if name == "maxsim" else RunCode.read(name)
+            for name in state.get("hybrid_with")
+        ]
+        navigation.go_to("compare-runs", runs=(str(alone), str(RunCode.fused((alone, *others)))))
 
 
 def _ranked(request: SearchRequest, runs: Sequence[RunScores], names: Sequence[str], code: Command) -> Ranked:

@@ -664,7 +664,7 @@ def test_a_second_model_is_compared(open_page: Open, tmp_path: Path) -> None:
     # Without a choice of one's own, the second model's last layer is among the runs.
     second = caching.models().request(spec_of(str(folder))).result
     assert second is not None
-    assert choices.default_runs(backend(), second, 90)[:2] == ("m.6.mean", "m2.3.mean")
+    assert [str(code) for code in choices.default_runs(backend(), second, 90)[:2]] == ["m.6.mean", "m2.3.mean"]
 
 
 # --- Graded relevance

@@ -272,7 +272,7 @@ class StyledPage:
         self.app = app
         style = (ASSETS / "web" / "style.css").read_text(encoding="utf-8")
         early = "".join(f'<link rel="modulepreload" href="./static/js/{name}">' for name in early_scripts())
-        self._begin = f"<body>{SERVER_OF_PAGES}{early}<style>{style}</style>".encode()
+        self._begin = f"<body>{SERVER_OF_PAGES}<style>{style}</style>{early}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] == "http" else {}

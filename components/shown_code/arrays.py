@@ -29,9 +29,9 @@ with torch.inference_mode():
 STATES = PASS.format(option="output_hidden_states", name="hidden_states", axes="[layer, sentence, token, dim]")
 ATTENTIONS = PASS.format(option="output_attentions", name="attentions", axes="[block, sentence, head, query, key]")
 SPECIAL = 'special = inputs.pop("special_tokens_mask").numpy().astype(bool)  # [sentence, token], padding too'
+KEEP = 'keep = inputs["attention_mask"].numpy().astype(bool)  # [sentence, token], all but padding'
 _WORD = re.compile(r"\w+")
 Functions = Sequence[Callable[..., Any]]
-KEEP = 'keep = inputs["attention_mask"].numpy().astype(bool)  # [sentence, token], all but padding'
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from dashboard.declared import table  # noqa: E402
 from dashboard.jobs import warm_up  # noqa: E402
 from dashboard.jobs.requests import NotReady  # noqa: E402
 from dashboard.lessons import panel, steps  # noqa: E402
+from dashboard.sharing import lecture, walk  # noqa: E402
 from dashboard.sharing import panel as session_panel  # noqa: E402
-from dashboard.sharing import walk  # noqa: E402
 from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
 from dashboard.ui.waiting import frame, listing, turn  # noqa: E402
 
@@ -115,8 +115,10 @@ def enlarge_for_projector() -> None:
         # The navigation is then at the top, above the page's first line. A sidebar that was open stays open and
         # empty: hide it.
         # Without icons all pages stand beside each other, where a menu would hide the last ones.
+        # In a lecture, without controls, type grows with a large window.
+        size = "max(135%, min(67.5% + 1.2vh, 67.5% + 0.75vw, 202.5%))" if lecture.is_given() else "135%"
         st.html(
-            "<style>html { font-size: max(135%, min(67.5% + 1.2vh, 67.5% + 0.75vw, 202.5%)); } "
+            f"<style>html {{ font-size: {size}; }} "
             ".stMainBlockContainer { padding-top: 4.2rem; } "
             '[data-testid="stHeader"] { background: inherit; backdrop-filter: blur(1rem); } '
             '[data-testid="stSidebar"] { display: none; } '

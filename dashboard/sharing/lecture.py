@@ -105,6 +105,11 @@ def _entries() -> tuple[str, ...]:
     return entries
 
 
+def is_given() -> bool:
+    """Whether a lecture is given: its pictures follow each other on the projector, without controls."""
+    return st.session_state.get(PLACE) is not None
+
+
 def shows(figure: str) -> bool:
     """Whether a lecture is given, and its picture is this figure."""
     place, stars = st.session_state.get(PLACE), listed()

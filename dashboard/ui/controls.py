@@ -18,7 +18,7 @@ from components.charts.stand_alone.page import Part
 from components.model.trace import Pooling, TokenizedSentence
 from components.shown_code.arrays import Input
 from dashboard import caching, ready_made, state
-from dashboard.sharing import report
+from dashboard.sharing import lecture, report
 from dashboard.ui import browser, wording
 
 if TYPE_CHECKING:
@@ -57,8 +57,11 @@ def scale() -> float:
 
 
 def screen_factor() -> float:
-    """How much larger than 1440 × 900 pixels the projector's window is, 1 to 2, as the browser has said; 1 elsewhere."""
-    return float(st.session_state.get(_SCREEN, 1.0)) if state.get("projector") else 1.0
+    """How much larger than 1440 × 900 pixels the window is in which a lecture is given, 1 to 2, as the browser has said.
+
+    Elsewhere 1: beside its controls a larger figure would end below the screen.
+    """
+    return float(st.session_state.get(_SCREEN, 1.0)) if state.get("projector") and lecture.is_given() else 1.0
 
 
 def take_screen_factor(sent: object) -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.declared import table
+from dashboard.sharing import lecture
 from dashboard.ui import browser, controls, messages, sentence_bar, wording
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def draw(page: str, draw_corpus: Callable[[], None], draw_session: Callable[[], 
             is_dark=st.context.theme.type == "dark",
             carried=carried if can_carry else [item for item in carried if item[0] not in state.OF_SENTENCES],
             long_text=None if can_carry else "\n".join(state.get("sentences")),
-            screen_factor=controls.screen_factor() if state.get("projector") else None,
+            screen_factor=controls.screen_factor() if state.get("projector") and lecture.is_given() else None,
             on_screen=lambda: controls.take_screen_factor(browser.sent_by("page_tools", "screen")),
         )
         draw_session()

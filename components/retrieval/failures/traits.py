@@ -45,6 +45,10 @@ ONLY_FAILURES = (
     "Only failures were given: what a remedy harms cannot be seen, and part of every repair is chance. "
     "Add queries that work."
 )
+_FEW_FOUND = (
+    "Only {found} were given that find their text first: what a remedy harms can hardly be seen, and part of every repair is "
+    "chance. Add queries that work."
+)
 FEW_FAILURES = f"Fewer than {LEAST} queries fail: their traits are counted, and not compared."
 # Each trait, with its rule.
 TRAITS: dict[str, str] = {
@@ -157,13 +161,18 @@ def compared(traits: Traits, failed: NDArray[np.bool_]) -> tuple[TraitShare, ...
     return tuple(shares[number] for number in sorted(range(len(shares)), key=order))
 
 
+def too_few_found(successes: int) -> str:
+    """What has to be said where fewer than LEAST queries of a file are found."""
+    return _FEW_FOUND.format(found=counted(successes, "query", "queries")) if successes else ONLY_FAILURES
+
+
 def remark(failed: NDArray[np.bool_]) -> str:
     """What has to be said above the shares: that nothing can be compared, and why; "" where it can."""
     failures, successes = int(np.sum(failed)), int(np.sum(~np.asarray(failed, bool)))
     if not failures:
         return ""
     if successes < LEAST:
-        return ONLY_FAILURES
+        return too_few_found(successes)
     return FEW_FAILURES if failures < LEAST else ""
 
 
@@ -176,7 +185,7 @@ def in_words(shares: Sequence[TraitShare]) -> str:
         return f"None of {counted(successes, 'query', 'queries')} fails."
     said = f"{failures:,} of {counted(failures + successes, 'query', 'queries')} fail"
     if successes < LEAST:
-        return f"{said}. {ONLY_FAILURES}"
+        return f"{said}. {too_few_found(successes)}"
     if failures < LEAST:
         return f"{said}. {FEW_FAILURES}"
     named = [share for share in shares if share.is_named][:MOST_NAMED]

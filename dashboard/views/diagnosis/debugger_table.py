@@ -16,7 +16,7 @@ import streamlit as st
 
 from components.retrieval.failures.causes import CAUSES, causes_of, telling
 from components.retrieval.failures.failed_queries import find_failures
-from components.retrieval.failures.traits import TRAITS, Traits, compared
+from components.retrieval.failures.traits import LEAST, TRAITS, Traits, compared
 from components.shown_code.code import Command
 from dashboard import caching, state
 from dashboard.corpora import current
@@ -308,6 +308,11 @@ def traits_in_words(failed: Causes, others: Causes) -> str:
     best, is_clear = found
     shares = f"{best.failed} of {best.failures} failed {'query has' if best.failures == 1 else 'queries have'} it"
     shares += f", and {100 * best.others:.0f} % of those found"
+    if min(best.failures, others.holds.shape[1]) < LEAST:
+        return (
+            f"“{best.name[:1].upper()}{best.name[1:]}” is the trait with the largest difference: {shares}. Fewer than {LEAST} "
+            "queries fail or are found: they are counted, and not compared."
+        )
     if is_clear:
         return f"The trait that sets them apart most is “{best.name}”: {shares}."
     return f"No trait sets them apart by more than chance; the nearest is “{best.name}”: {shares} too."

@@ -254,14 +254,14 @@ def test_on_a_large_projector_type_and_figures_grow_and_the_picture_of_a_lecture
     controls.take_screen_factor(1.5)
     assert (controls.scale(), height("bars")) == (1.0, 300)  # no projector
     session["projector"] = True
+    assert (controls.scale(), height("bars")) == (1.35, round(1.175 * 300))  # beside the controls there is no room
+    session |= {"lecture": ("inside?v=block#bars",), lecture.PLACE: 0}
     assert controls.scale() == pytest.approx(1.25 * 1.35)
-    assert height("bars") == round(1.5 * 1.175 * 300)
+    assert height("others") == round(1.5 * 1.175 * 300)
     for sent in (None, "2", True, 0.5, 100, [1.5], float("nan")):
         controls.take_screen_factor(sent)
         assert controls.screen_factor() == 1.5
-    session |= {"lecture": ("inside?v=block#bars",), lecture.PLACE: 0}
     assert height("bars") == 780
-    assert height("others") == round(1.5 * 1.175 * 300)
 
 
 WEBP = b"RIFF\x04\0\0\0WEBPVP8 "

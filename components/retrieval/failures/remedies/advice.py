@@ -21,7 +21,7 @@ from components.arrays import Int64
 from components.numbers import counted, enumerated
 from components.retrieval.evaluation.chance import paired
 from components.retrieval.failures.remedies.folds import Measured, Options, halves, measured
-from components.retrieval.failures.traits import LEAST, ONLY_FAILURES, TraitShare
+from components.retrieval.failures.traits import LEAST, TraitShare, too_few_found
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _sentence(
     if not failures:
         return "No query fails: there is nothing to repair."
     if found < LEAST:
-        return ONLY_FAILURES
+        return too_few_found(found)
     if not results:
         return "No remedy was measured."
     one, other = pair

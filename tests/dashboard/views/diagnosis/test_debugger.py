@@ -20,7 +20,7 @@ from components.retrieval.failures import edits, failed_queries, repair
 from components.retrieval.failures.causes import CAUSES, Causes
 from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.failures.failed_queries import Failures, Placing
-from components.retrieval.failures.traits import ONLY_FAILURES, Traits, traits_of
+from components.retrieval.failures.traits import Traits, too_few_found, traits_of
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
 from dashboard.corpora import current, own_queries
@@ -121,7 +121,9 @@ def test_the_page_begins_with_the_query_its_two_texts_the_reason_and_the_smalles
     words = small.columns["compressed"][worst.row].split()
     assert len(found["rival"]) == len(words) + 1  # as typed, and the special tokens together
     said, reason = [item.value for item in read.markdown if ":material/insights:" in item.value][:2]
-    assert f"{len(expected)} of {expected.queries} queries fail. {ONLY_FAILURES}" in said
+    assert (
+        f"{len(expected)} of {expected.queries} queries fail. {too_few_found(expected.queries - len(expected))}" in said
+    )
     differences = found["rival minus right text"]  # the special tokens last
     strongest = int(np.argmax(differences[:-1]))
     assert differences[-1] > differences[strongest]  # so that it is not the word that speaks most
@@ -534,14 +536,20 @@ def test_a_trait_that_most_other_queries_have_too_is_not_said_to_set_failures_ap
         holds[list(CAUSES).index("no shared word"), :held] = True
         return Causes(tuple(CAUSES), holds)
 
-    said = debugger_table.traits_in_words(with_trait(8, 10), with_trait(62, 100))
+    said = debugger_table.traits_in_words(with_trait(24, 30), with_trait(62, 100))
     assert said == (
-        "No trait sets them apart by more than chance; the nearest is “no shared word”: 8 of 10 failed queries have it, and "
+        "No trait sets them apart by more than chance; the nearest is “no shared word”: 24 of 30 failed queries have it, and "
         "62 % of those found too."
     )
-    said = debugger_table.traits_in_words(with_trait(8, 10), with_trait(12, 100))
+    said = debugger_table.traits_in_words(with_trait(24, 30), with_trait(12, 100))
     assert said.startswith(
-        "The trait that sets them apart most is “no shared word”: 8 of 10 failed queries have it, and 12 %"
+        "The trait that sets them apart most is “no shared word”: 24 of 30 failed queries have it, and 12 %"
+    )
+    # As above the list of traits: of few queries nothing is concluded.
+    said = debugger_table.traits_in_words(with_trait(8, 10), with_trait(12, 100))
+    assert said == (
+        "“No shared word” is the trait with the largest difference: 8 of 10 failed queries have it, and 12 % of those found. "
+        "Fewer than 30 queries fail or are found: they are counted, and not compared."
     )
     assert "no trait to compare" in debugger_table.traits_in_words(with_trait(8, 10), with_trait(0, 0))
 

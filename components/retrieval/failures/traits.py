@@ -41,13 +41,9 @@ LEAST = 30  # failed, and found, queries that are compared
 SHORT, LONG = 3, 12  # words: of a short query at most, of a long one more
 DUPLICATE_COSINE, DUPLICATE_WORDS = 0.95, 0.8
 MOST_CHARACTERS = 500  # of a text whose letters are looked at
-ONLY_FAILURES = (
-    "Only failures were given: what a remedy harms cannot be seen, and part of every repair is chance. "
+_ONLY_FAILURES = (
+    "Only failures were given{but}: what a remedy harms cannot be seen, and part of every repair is chance. "
     "Add queries that work."
-)
-_FEW_FOUND = (
-    "Only {found} were given that find their text first: what a remedy harms can hardly be seen, and part of every repair is "
-    "chance. Add queries that work."
 )
 FEW_FAILURES = f"Fewer than {LEAST} queries fail: their traits are counted, and not compared."
 # Each trait, with its rule.
@@ -163,7 +159,8 @@ def compared(traits: Traits, failed: NDArray[np.bool_]) -> tuple[TraitShare, ...
 
 def too_few_found(successes: int) -> str:
     """What has to be said where fewer than LEAST queries of a file are found."""
-    return _FEW_FOUND.format(found=counted(successes, "query", "queries")) if successes else ONLY_FAILURES
+    but = f", but for {counted(successes, 'found query', 'found queries')}" if successes else ""
+    return _ONLY_FAILURES.format(but=but)
 
 
 def remark(failed: NDArray[np.bool_]) -> str:

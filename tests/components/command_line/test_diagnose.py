@@ -111,8 +111,8 @@ def test_few_found_queries_are_said_and_get_no_advice(tmp_path: Path, model: str
     done = run("diagnose", str(path), "--model", model, "--remedies", "hybrid", "--json", "-")
     found = json.loads(done.stdout)
     said = (
-        "Only failures were given: what a remedy harms cannot be seen, and part of every repair is chance. "
-        "Add queries that work."
+        "Only failures were given, but for 1 found query: what a remedy harms cannot be seen, and part of every repair is "
+        "chance. Add queries that work."
     )
     assert found["advice"] == said
     assert said in done.stderr

@@ -49,8 +49,12 @@ class Turns:
         while not self._lock.acquire(timeout=TELL_SECONDS):
             tell(len(self._waiting))  # the one that has the lock, and the others that wait
             is_told = True
-        if is_told:
-            tell(0)
+        try:
+            if is_told:
+                tell(0)
+        except BaseException:  # whoever has no turn after all leaves it to the next one
+            self._lock.release()
+            raise
 
     @property
     def are_awaited(self) -> bool:

@@ -34,6 +34,7 @@ from components.errors import InputError, UserError
 from components.folders import lies_in, plain_file, private_folder
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
 from components.model.catalog import RUN_PREFIX, RUN_START, is_run_name, runs_folder
+from components.model.device import goes_on_with_cpu
 from components.sizes import in_words
 from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState, Status
 
@@ -331,8 +332,10 @@ def _ended_silently(run: RunFolder, state: RunState, status: int | None) -> RunF
 def _start(run: RunFolder, outlives: bool) -> subprocess.Popen[bytes]:
     """Start the process of a run. It has a session of its own, so that what ends this process's group does not end it."""
     options = ["--checkpoint-seconds", str(CHECKPOINT_SECONDS), *([] if outlives else ["--parent", str(os.getpid())])]
+    # A device that failed for this process would fail for the run too.
+    on_cpu = {operator_settings.DEVICE.variable: "cpu"} if goes_on_with_cpu() else {}
     environment = {
-        **one_accelerator(operator_settings.environment()),
+        **one_accelerator(operator_settings.environment() | on_cpu),
         # No request leaves the machine: the model's files are here before a run is created.
         "HF_HUB_OFFLINE": "1",
         "HF_DATASETS_OFFLINE": "1",

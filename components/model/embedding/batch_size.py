@@ -33,7 +33,9 @@ def measured_tokens(device: str, model: str, precision: str, seconds_of: Callabl
     kept = _kept(path)
     if kept is not None:
         return kept
-    tokens = _fitting(seconds_of)
+    tokens, is_lasting = _fitting(seconds_of)
+    if not is_lasting:
+        return tokens
     with suppress(OSError):  # it is measured again at the next start
         private_folder(path.parent)
         write_json(path, {"device": device, "model": model, "precision": precision, "tokens_per_batch": tokens})
@@ -41,8 +43,11 @@ def measured_tokens(device: str, model: str, precision: str, seconds_of: Callabl
     return tokens
 
 
-def _fitting(seconds_of: Callable[[int], float]) -> int:
-    """The largest number of tokens, doubled from LEAST_TOKENS, that takes at most MOST_SECONDS and fits into memory."""
+def _fitting(seconds_of: Callable[[int], float]) -> tuple[int, bool]:
+    """The largest number of tokens, doubled from LEAST_TOKENS, that takes at most MOST_SECONDS and fits into memory.
+
+    And whether it holds at other times too: memory may lack because another program has it.
+    """
     tokens = LEAST_TOKENS
     try:
         while tokens < MOST_TOKENS and 2 * seconds_of(tokens) <= MOST_SECONDS:
@@ -50,8 +55,8 @@ def _fitting(seconds_of: Callable[[int], float]) -> int:
     except ModelError as problem:
         if problem.kind != "memory":
             raise
-        return max(LEAST_TOKENS, tokens // 2)
-    return tokens
+        return max(LEAST_TOKENS, tokens // 2), False
+    return tokens, True
 
 
 def _file_of(device: str, model: str, precision: str) -> Path:

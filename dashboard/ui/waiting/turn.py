@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
 from components.jobs.turns import told
+
+log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -31,7 +34,11 @@ def shown() -> Iterator[None]:
         # By another thread: a call of Streamlit in the page's own may end the run, and with it what others wait for too.
         thread = threading.Thread(target=copy_context().run, args=(draw, first), name="turn")
         add_script_run_ctx(thread, get_script_run_ctx())
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:  # a full server has no thread to say it with: the computation goes on without the line
+            log.warning("no thread to say that the model is busy")
+            return
         thread.join()
 
     with told(tell):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
+import pytest
+
 from components.jobs import turns
 from components.jobs.turns import Turns, told
 
@@ -50,3 +52,27 @@ def test_nothing_is_said_where_nobody_comes_first():
         ours.take()
         ours.take()  # again by the same thread
     assert heard == []
+
+
+def test_a_turn_that_cannot_be_told_is_given_back(monkeypatch):
+    monkeypatch.setattr(turns, "TELL_SECONDS", 0.02)
+    lock, failed = threading.RLock(), []
+    ours = Turns(lock)
+
+    def tell(first):
+        if first == 0:
+            raise RuntimeError("can't start new thread")
+
+    def wait_and_tell():
+        with told(tell), pytest.raises(RuntimeError):
+            ours.take()
+        failed.append(True)
+
+    with lock:
+        thread = threading.Thread(target=wait_and_tell)
+        thread.start()
+        time.sleep(0.1)
+    thread.join(20)
+    assert failed
+    assert lock.acquire(timeout=1)
+    assert not ours.are_awaited

@@ -750,8 +750,8 @@ def test_the_measures_that_a_run_took_of_itself_show_the_undamaged_model_too(
     undamaged = {"recall@1": 0.875, "recall@10": 1.0}
     compared.write_record({**(compared.record() or {}), "undamaged": undamaged})
     monkeypatch.setattr("dashboard.views.training.before_after._retrieval", not_yet)
-    drawn = traces(at_rest(open_page("training", v="before-after", on="held-out")), 0)
-    assert {name: values.tolist() for name, values in drawn.items()} == {
+    drawn = figures(at_rest(open_page("training", v="before-after", on="held-out")))[0]["data"]
+    assert {trace["name"]: np.asarray(trace["x"], float).round(6).tolist() for trace in drawn} == {
         "before (damaged)": [0.4, 0.8],
         "after": [0.7, 0.95],
         "undamaged": [0.875, 1.0],

@@ -37,6 +37,8 @@ def test_a_batch_takes_a_tenth_of_a_second_and_fits(tmp_path, monkeypatch, secon
     assert measured_tokens("A card", "model", "float32", seconds_of) == tokens
     assert tried == [LEAST_TOKENS * 2**step for step in range(len(tried))]
     assert tokens == LEAST_TOKENS or tokens * seconds_per_token <= batch_size.MOST_SECONDS
+    # Memory that another program has is no property of the device: the next start measures again.
+    assert (tmp_path / "batches").exists() == (memory > MOST_TOKENS)
 
 
 def test_it_is_measured_once_for_a_device_a_model_and_a_precision(tmp_path, monkeypatch):

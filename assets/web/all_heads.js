@@ -248,6 +248,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     drawKeepingFocus(root, "at", () => drawLines(plot, opened, weights, own, from, point, whom));
   };
   plot.onkeydown = (event) => movedInLines(event, plot);
+  plot.onfocusout = (event) => event.relatedTarget && !plot.contains(event.relatedTarget) && point(null);
   const drawOne = () => {
     from = null;
     for (const button of one.querySelectorAll("[data-shape]")) button.setAttribute("aria-pressed", String(button.dataset.shape === shape));

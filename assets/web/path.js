@@ -531,11 +531,6 @@ class WholePath {
     this.find("input").oninput = (event) => this.set({ stop: this.facts.stops[Number(event.target.value) - 1] });
     this.find("details").ontoggle = () => this.find("details").open && this.table();
     this.root.onkeydown = (event) => this.key(event);
-    let resized = 0; // also where the window changes and the drawing's width does not, as when controls are hidden
-    window.addEventListener("resize", () => {
-      cancelAnimationFrame(resized);
-      resized = requestAnimationFrame(() => this.root.isConnected && this.facts && this.resize());
-    });
     // A change of the theme's variables runs this transition, which is how the canvas learns of it.
     this.find(".probe").ontransitionend = () => {
       if (!this.facts) return;
@@ -602,11 +597,22 @@ export default function ({ data, parentElement, setTriggerValue }) {
   window.bertInternalsStops = { root, step: (by) => path.step(by) }; // for the arrow keys on a projector (walk.js)
   // This function runs again whenever the data change, and only its last cleanup is called: one observer at a time.
   root.bertInternalsObserver?.disconnect();
+  root.bertInternalsWindow?.abort();
+  root.bertInternalsWindow = new AbortController();
+  let resized = 0; // also where the window changes and the drawing's width does not, as when controls are hidden
+  window.addEventListener("resize", () => {
+    cancelAnimationFrame(resized);
+    resized = requestAnimationFrame(() => root.isConnected && path.facts && path.resize());
+  }, { signal: root.bertInternalsWindow.signal });
   root.bertInternalsObserver = new ResizeObserver(() => {
     if (root.clientWidth === path.lastWidth) return;
     path.lastWidth = root.clientWidth;
     path.resize();
   });
   root.bertInternalsObserver.observe(root);
-  return () => root.bertInternalsObserver.disconnect();
+  return () => {
+    root.bertInternalsObserver.disconnect();
+    root.bertInternalsWindow.abort();
+    if (window.bertInternalsStops?.root === root) delete window.bertInternalsStops;
+  };
 }

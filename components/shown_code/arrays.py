@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from components.model.catalog import EMBEDDED_KEY, RUN_PREFIX, RUN_START
+from components.model.catalog import EMBEDDED_KEY
 from components.model.files.sentence_config import prompt_for
 from components.model.tokenization import Tokenization
 from components.shown_code.code import AnyCode, Code, Command
@@ -22,6 +22,7 @@ TRANSFORMERS = "# How to get the arrays, in a way that is independent of this da
 SENTENCE_TRANSFORMERS = (
     "# How to get the vectors or scores, in a way that is independent of this dashboard: by sentence-transformers."
 )
+FLOAT32 = 'model_kwargs={"dtype": torch.float32}'  # as here; else weights keep the precision of their files
 PASS = """\
 with torch.inference_mode():
     outputs = model(**inputs, {option}=True)
@@ -98,7 +99,8 @@ class Input:
 
 def pieces(reads: Mapping[str, Input], sentence: int) -> AnyCode:
     """The pieces of one of the texts by some models' tokenizers, by the names that the figure gives them."""
-    if not all(is_elsewhere(read.backend) for read in reads.values()):
+    with_arguments = any(read.backend.loaded.encoder_settings.tokenizer for read in reads.values())
+    if with_arguments or not all(is_elsewhere(read.backend) for read in reads.values()):
         return Command(Tokenization.tokenize)
     first = next(iter(reads.values()))
     lengths = [read.backend.tokenization.check_length(read.max_length) for read in reads.values()]
@@ -131,12 +133,13 @@ def encoded(
     lines = [
         SENTENCE_TRANSFORMERS,
         "import numpy as np",
+        "import torch",
         "from sentence_transformers import SentenceTransformer",
         "",
         model_line(backend),
         f"query = {literal(query)}",
         f"texts = {literal(list(texts))}",
-        "model = SentenceTransformer(MODEL)",
+        f"model = SentenceTransformer(MODEL, {FLOAT32})",
         f"model.max_seq_length = {max_length}",
         f"queries, documents = model.encode([query]{asked}), model.encode(texts{stored})  # [text, dim] each",
     ]
@@ -164,7 +167,7 @@ def predicted(
         model_line(backend),
         f"query = {literal(query)}",
         f"texts = {literal(list(texts))}",
-        f"model = CrossEncoder(MODEL, max_length={length})",
+        f"model = CrossEncoder(MODEL, max_length={length}, {FLOAT32})",
         "scores = model.predict([(query, text) for text in texts], activation_fn=torch.nn.Identity())",
         f"values = scores if scores.ndim == 1 else scores[:, {label or 0}]",
     ]
@@ -178,8 +181,11 @@ def _with_functions(lines: Sequence[str], of: Functions, statements: Sequence[st
 
 
 def is_published(backend: Backend) -> bool:
-    """Whether sentence-transformers loads the model: not so the included cross-encoder, an adapter of this project."""
-    return backend.spec.source != "embedded" or backend.spec.key == EMBEDDED_KEY
+    """Whether sentence-transformers loads the model by a name that it has elsewhere.
+
+    Not so the included cross-encoder, an adapter of this project, and a model that was trained here.
+    """
+    return backend.spec.key == EMBEDDED_KEY or backend.spec.source not in ("embedded", "run")
 
 
 def is_elsewhere(backend: Backend) -> bool:
@@ -187,19 +193,16 @@ def is_elsewhere(backend: Backend) -> bool:
     structure = backend.structure
     if not structure.has_blocks or structure.is_causal or not is_published(backend):
         return False
-    return not backend.loaded.encoder_settings.is_lowered  # which a tokenizer has no argument for
+    settings = backend.loaded.encoder_settings
+    return not (settings.is_lowered or settings.config)  # which a tokenizer, and a model, have no argument for
 
 
 def model_line(backend: Backend) -> str:
     """The statement that names the model, with which weights they are."""
     about = f"{backend.spec.title}, revision {backend.revision.rpartition(':')[2][:REVISION]}"
-    if backend.spec.source == "run":
-        about = f"the folder of {backend.spec.title}, which was trained here"
     return f"MODEL = {literal(model_name(backend))}  {remark(about)}"
 
 
 def model_name(backend: Backend) -> str:
     """The hub's name of a model, or its folder's."""
-    if backend.spec.source == "run":
-        return backend.spec.key.removeprefix(RUN_PREFIX).removesuffix(RUN_START)
     return EMBEDDED_ON_HUB if backend.spec.source == "embedded" else backend.spec.hub_id

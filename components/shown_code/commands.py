@@ -28,9 +28,10 @@ def measured(
 ) -> tuple[str, ...]:
     """A command that reads a `file`, given with the options that say how, and measures layers and poolings of a model.
 
-    Empty where there is no such file.
+    Empty where there is no such file, and for a model that the commands refuse or rank by another similarity than the pages'
+    cosine.
     """
-    if not file:
+    if not file or backend.is_cross_encoder or backend.sentence_config.similarity != "cosine":
         return ()
     name, *reading = file
     cells = ("--layers", ",".join(map(str, layers)), "--poolings", ",".join(poolings))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from components.model.trace import Pooling
     from components.retrieval.search.exact import Similarity
 
-INDEX = "my-index"  # the folder of the commands
 # The scores [document] of one query with some documents; each of `queries` and `documents` is [text, dim].
 SCORES: dict[Similarity, str] = {
     "cosine": "cosine(queries, documents)",
@@ -43,19 +44,25 @@ class Searched:
     layer: int
     pooling: Pooling
 
+    @property
+    def folder(self) -> str:
+        """The folder of the commands' index: one for each model, corpus, layer and pooling."""
+        of = json.dumps([self.backend.spec.key, self.backend.revision, *self.corpus, self.options.max_length])
+        return f"index-{hashlib.sha256(of.encode()).hexdigest()[:6]}-{self.layer}-{self.pooling}"
+
     def command(self, function: Callable[..., Any], *searches: tuple[str, ...]) -> Command:
         """The command that embeds the corpus, and `searches` in it."""
         if not self.corpus:
             return Command(function)
         file, *options = self.corpus
         cell = ("--layers", str(self.layer), "--poolings", self.pooling)
-        index = ("index", *options, *cell, *self._model(with_length=True), "--out", INDEX, "--", file)
+        index = ("index", *options, *cell, *self._model(with_length=True), "--out", self.folder, "--", file)
         return Command(function, index, *searches)
 
     def search(self, query: str, k: int, similarity: Similarity, *options: str) -> tuple[str, ...]:
         """The command that searches it."""
         how = ("-k", str(k), "--similarity", similarity, *options, *self._model(with_length=False))
-        return ("search", *how, "--", INDEX, query)
+        return ("search", *how, "--", self.folder, query)
 
     def _model(self, with_length: bool) -> tuple[str, ...]:
         is_own = self.options.max_length == self.backend.embed_options().max_length
@@ -71,7 +78,9 @@ class Searched:
             f"for row in top(values, {len(texts)}):\n    print(values[row], texts[row])",
         )
         functions: Functions = (ExactSearch.search, *([cosine] if similarity == "cosine" else []), top)
+        # The library normalises, where the model does; other similarities than the cosine see the lengths of vectors.
         is_own = self.layer == self.backend.facts.layers and self.pooling == self.backend.own_pooling
+        is_own &= similarity == "cosine" or self.pooling == "own"
         prompts = (asked, self.options.prompt)
         if is_own and arrays.is_published(self.backend):
             return arrays.encoded(self.backend, query, texts, prompts, self.options.max_length, functions, *scored)

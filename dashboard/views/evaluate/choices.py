@@ -182,7 +182,10 @@ class RunRequest:
             if stages.second.kind == "maxsim" and stages.second.backend is not backend:
                 return ()  # the command compares the token vectors of its own model
             way = "--max-sim" if stages.second.kind == "maxsim" else "--rerank"
-            of = () if way == "--max-sim" else ("--cross-encoder", stages.second.backend.spec.key)
+            second = stages.second
+            of = () if way == "--max-sim" else ("--cross-encoder", second.backend.spec.key)
+            if second.label is not None:
+                of = (*of, "--label", second.backend.pair_labels()[second.label])
             options = (way, str(code.k), *of)
         layer, pooling = by_vectors.cell
         return measured("evaluate", file, backend, [layer], [pooling], length, *options)

@@ -21,6 +21,7 @@ from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
 from components.retrieval.search.splade import SpladeRanker
 from components.shown_code.code import Command
+from components.shown_code.vectors import unrelated
 from components.words.function import FUNCTION_WORDS
 from components.words.unicode_words import has_pairs
 from dashboard import caching, state
@@ -338,7 +339,9 @@ def _by_vectors(
         ten.indices[0],
         (int(hits.tied[0]), int(hits.tied_shown[0])),
         calibration=caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
-        code=code.hits(request.query, [request.corpus.texts[row] for row in hits.indices[0]], similarity),
+        code=unrelated(percentiles=True)
+        if as_percentiles
+        else code.hits(request.query, [request.corpus.texts[row] for row in hits.indices[0]], similarity),
         code_of_all=code.command(ExactSearch.scores, code.search(request.query, len(request.corpus), similarity)),
         **_measured(request, index, layer, pooling, similarity, exact_scores),
     )

@@ -172,7 +172,7 @@ def test_the_tensors_of_a_pair_and_the_pieces_of_two_models(open_page: Open, els
     assert len(shown["input_ids"][0]) == 14
 
 
-@pytest.mark.parametrize("address", [{}, {"l": "5", "pool": "max", "sim": "dot"}, {"l": "2", "pool": "cls"}])
+@pytest.mark.parametrize("address", [{}, {"sim": "dot"}, {"sim": "euclidean"}, {"l": "5", "pool": "max", "sim": "dot"}])
 def test_hits(
     open_page: Open, elsewhere: Elsewhere, corpus: str, address: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

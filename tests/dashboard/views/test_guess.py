@@ -379,9 +379,9 @@ def test_blue_is_the_hidden_word_alone(open_page: Open, folder: str) -> None:
         (True, True),
         (False, False),
     ]
-    assert [layer["short"] for layer in hidden["lens"]["layers"]] == ["start", "0", "1", "2"]
+    assert [layer["short"] for layer in hidden["lens"]["layers"]] == ["0", "1", "2", "3"]
     assert [layer["name"] for layer in hidden["lens"]["layers"]] == ["layer 0", "layer 1", "layer 2", "layer 3"]
-    assert all("layer 0" in note for note in hidden["lens"]["notes"])  # what the start is, where it is drawn
+    assert all("layer 0" in note for note in hidden["lens"]["notes"])
 
 
 def test_more_surprise_is_more_colour_and_has_a_legend(open_page: Open, folder: str) -> None:

@@ -247,7 +247,7 @@ def test_the_senses_of_a_word_are_drawn_on_a_phone(look: Stage) -> None:
     wait_for_maps(page, 2)
     senses, curve = plots(page)
     assert "match" in senses["title"]
-    assert "same sense" in curve["title"]
+    assert "Same sense" in curve["title"]
     assert senses["markers"] == 20
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     word, panel = page.get_by_role("combobox", name="Word"), page.get_by_role("button", name="Options")

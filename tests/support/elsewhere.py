@@ -28,7 +28,15 @@ for of in (transformers.AutoModel, transformers.AutoTokenizer):  # each program 
     def load(name, *, load=of.from_pretrained, once=functools.cache(of.from_pretrained), **options):
         return (load if "config" in options else once)(name, **options)
     of.from_pretrained = load
-sentence_transformers.SentenceTransformer = functools.cache(sentence_transformers.SentenceTransformer)
+known, Published = {}, sentence_transformers.SentenceTransformer
+
+def sentence_transformer(name, **options):
+    key = name, repr(sorted(options.items()))
+    if key not in known:
+        known[key] = Published(name, **options)
+    return known[key]
+
+sentence_transformers.SentenceTransformer = sentence_transformer
 
 def plain(value):
     if isinstance(value, dict):

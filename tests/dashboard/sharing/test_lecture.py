@@ -294,7 +294,7 @@ def exported(app: AppTest) -> str:
     ("view", "figure", "more", "beside"),
     [
         ("known-failures", "clinic_cosines", 'class="bi-pairs"', []),
-        ("word-senses", "senses_map", 'class="bi-nearest"', ["Nearest has the same sense"]),
+        ("word-senses", "senses_map", 'class="bi-nearest"', ["Same sense nearest"]),
         ("two-layers", "map_0", "", ["Layer 6, PCA"]),
         ("one-word", "", "", []),
     ],

@@ -75,11 +75,17 @@ def test_other_vectors_and_max_sim_are_put_together_and_say_their_ranks(open_pag
 
 
 def test_without_a_word_of_the_query_words_change_nothing(open_page: Open) -> None:
-    app = at_rest(open_page("search", q="zzzz qqqq", vs="fused"))
+    app = at_rest(open_page("search", q="zzzz qqqq", vs="fused", l="3", hy=["bm25", "m.3.mean"]))
     assert not app.error
+    # These are the list's own vectors: they alone are taken out of the choice, with their name.
+    assert "These rankings cannot be put together here: layer 3, Mean." in texts(app).replace("\\", "")
+    assert app.multiselect(key="w_hybrid_with").value == ["bm25"]
     assert "No sentence has a word of the query: **words change nothing**." in texts(app)
     assert [row["index"] for row in hits(app, 1)] == [row["index"] for row in hits(app)]
     assert all(row["terms"][1] == "words –" for row in hits(app, 1))
+    app = app.multiselect(key="w_hybrid_with").set_value([]).run()
+    assert app.query_params["hy"] == ""  # a reload does not bring the choice of before back
+    assert "Nothing to put together yet." in texts(app)
 
 
 def test_a_hit_by_both_says_that_its_score_is_no_sum_over_words(open_page: Open) -> None:

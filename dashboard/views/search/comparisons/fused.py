@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -52,10 +52,9 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
     cell = request.cell(index)
     names = {**TITLES} if max_sim_by.structure.why_not("tokens") else {**TITLES, "maxsim": "MaxSim"}
     names |= {
-        str(RunCode("m", *other)): f"layer {other[0]}, {POOLING_NAMES[other[1]]}"
-        for other in index.engines
-        if other != cell
+        str(code): _name(str(code)) for code in (RunCode("m", *other) for other in index.engines if other != cell)
     }
+    _refuse_missing(names)
     with panel:
         chosen: tuple[str, ...] = controls.bind(
             "hybrid_with",
@@ -93,6 +92,22 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
         asked = searched.search(request.query, request.k, request.similarity, "--fuse", chosen[0])
         shown = searched.command(fused_hits, asked)
     return _ranked(request, runs, [names[name] for name in chosen], shown)
+
+
+def _name(value: str) -> str:
+    """How one of the setting's values is called."""
+    if value == "maxsim":
+        return "MaxSim"
+    code = RunCode.read(value)
+    return TITLES[code.words] if code.words else f"layer {code.layer}, {POOLING_NAMES[code.cell[1]]}"
+
+
+def _refuse_missing(offered: Collection[str]) -> None:
+    """Take what cannot be put together here out of the choice, with its name, and keep the rest."""
+    chosen: tuple[str, ...] = state.get("hybrid_with")
+    if missing := [_name(name) for name in chosen if name not in offered]:
+        kept = tuple(name for name in chosen if name in offered)
+        state.refuse("hybrid_with", kept, f"These rankings cannot be put together here: {' · '.join(missing)}.")
 
 
 def on_all_queries(request: SearchRequest, index: VectorIndex) -> None:

@@ -143,7 +143,7 @@ class RunRequest:
             request = self.models[code.model]
             of_corpus = splade.ranker(request, searched.documents, where)
             return Part(
-                ("splade", request.backend.spec.key, request.max_length),
+                ("splade", *splade.model_of(request)),
                 lambda: lambda block: ranker_scores(of_corpus.for_queries(queries[block]), queries)(block),
             )
         indexes = sides[code.model]
@@ -155,7 +155,7 @@ class RunRequest:
         found = second_stage.candidates(stages, indexes, searched, where)
         return Part(
             (*key, *stages.key),
-            lambda: reranked_scores(vector_scores(of_queries, of_documents), found.rows, found.scores),
+            lambda: reranked_scores(vector_scores(of_queries, of_documents), found.rows, found.scores, searched.own),
         )
 
     def commands(self, file: Sequence[str], codes: Iterable[RunCode]) -> list[tuple[str, ...]]:

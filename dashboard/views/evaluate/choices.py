@@ -113,6 +113,12 @@ class RunRequest:
     names: Mapping[str, str]  # by code
     cross_encoder: SecondStage | None = None  # only where a run needs it
 
+    def name_of(self, code: RunCode) -> str:
+        """The name of a run or of a part of one, with its model's title where there are two models."""
+        return name_of(
+            code, {key: each.backend.spec.title for key, each in self.models.items() if len(self.models) > 1}
+        )
+
     def stages(self, code: RunCode) -> TwoStages | None:
         """Both stages of a run that has two, else None. Raises NotReady where the cross-encoder is not available."""
         if not code.second:

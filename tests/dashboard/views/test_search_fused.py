@@ -114,3 +114,11 @@ def test_a_sentence_that_was_first_by_vectors_with_an_equal_one_does_not_rise() 
     assert (
         finding(found, "Airlines", True, best=2) == "**Words leave the first place as it is**: it has rank 2 by words."
     )
+
+
+def test_of_other_rankings_than_those_by_words_no_word_is_said() -> None:
+    ranks = np.array([[1], [NOT_FOUND]])
+    found = FusedHits(np.array([7]), np.array([0.03]), np.zeros((2, 1)), ranks)
+    for has_others in (False, True):
+        assert "word" not in finding(found, "Airlines", has_others, names=["MaxSim"]).lower()
+    assert "**words change nothing**" in finding(found, "Airlines", False, names=["BM25"])

@@ -171,6 +171,11 @@ def finding(hits: FusedHits, first: str, has_others: bool, best: int = 1, names:
 
     `best` is the rank that the first sentence by vectors has: of a tie all have its last rank. `names` are the others'.
     """
+    is_by_words = all(name == "words" or name in TITLES.values() for name in names)
+    if not has_others and not is_by_words:
+        return (
+            f"{messages.escape(enumerated(names))} rank no sentence here: **the order is that of the vectors alone**."
+        )
     if not has_others:
         return "No sentence has a word of the query: **words change nothing**."
     by_vectors, *by_others = (int(rank) for rank in hits.ranks[:, 0])
@@ -181,7 +186,13 @@ def finding(hits: FusedHits, first: str, has_others: bool, best: int = 1, names:
     ]
     if by_vectors == best or not found:
         others = "Words leave" if tuple(names) == ("words",) else "The other rankings leave"
-        why = f"it has {enumerated(found)}" if found else "it has no word of the query"
+        why = (
+            f"it has {enumerated(found)}"
+            if found
+            else "it has no word of the query"
+            if is_by_words
+            else "they do not rank it"
+        )
         return f"**{others} the first place as it is**: {why}."
     text = first if len(first) <= MOST_SHOWN else f"{first[:MOST_SHOWN].rsplit(' ', 1)[0]} …"
     return f"**“{messages.escape(text)}” rises from {by_vectors:,} to 1**: it has {enumerated(found)}."

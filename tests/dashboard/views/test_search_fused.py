@@ -8,10 +8,11 @@ import pytest
 from components.model.trace import POOLINGS
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.fusion.hits import FusedHits
+from components.retrieval.rankings.run_code import RunCode
 from components.retrieval.search.lexical import make_ranker
 from dashboard import caching
 from dashboard.corpora import current
-from dashboard.views.search.comparisons.fused import finding
+from dashboard.views.search.comparisons.fused import finding, fused_code
 from tests.support.pages import Open, at_rest, backend, hit_axis, hits, texts
 
 QUERY = "three hundred flights"
@@ -122,3 +123,9 @@ def test_of_other_rankings_than_those_by_words_no_word_is_said() -> None:
     for has_others in (False, True):
         assert "word" not in finding(found, "Airlines", has_others, names=["MaxSim"]).lower()
     assert "**words change nothing**" in finding(found, "Airlines", False, names=["BM25"])
+
+
+@pytest.mark.parametrize(("is_by_first", "way"), [(True, "ms"), (False, "mx")])
+def test_the_comparison_on_all_queries_has_the_model_that_max_sim_is_by(is_by_first: bool, way: str) -> None:
+    code = fused_code(RunCode.read("m.6.mean"), ["maxsim", "bm25"], 50, is_by_first)
+    assert str(code) == f"fr.m.6.mean~{way}.50.m.6.mean~bm25"

@@ -183,7 +183,12 @@ def parse_runs(values: list[str]) -> tuple[str, ...]:
 
 
 def parse_hybrid(values: list[str]) -> tuple[str, ...]:
-    """What is put together with a list by vectors: kinds of rankings by words, "maxsim", or other vectors as "m.3.mean"."""
+    """What is put together with a list by vectors: kinds of rankings by words, "maxsim", or other vectors as "m.3.mean".
+
+    A single empty value stands for none.
+    """
+    if values == [""]:
+        return ()
     if len(values) >= MOST_FUSED:
         raise ValueError(f"there are more than {MOST_FUSED - 1}")
     for value in values:

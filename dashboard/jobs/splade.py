@@ -44,7 +44,7 @@ def begin(key: tuple[object, ...]) -> None:
 def ranker(request: EmbedRequest, texts: Texts, where: str) -> SpladeRanker:
     """The ranker over texts. Raises NotReady; NeedsStart for a large corpus. `where` keys the widgets."""
     backend, max_length = request.backend, request.max_length
-    key = ("splade", *_model_of(request), texts.content_hash)
+    key = ("splade", *model_of(request), texts.content_hash)
     jobs, sentences = caching.splade_indexes(), texts.texts
     if len(sentences) > embedding.EXACT_AT_ONCE and jobs.find(key) is None and st.session_state.get(_BEGUN) != key:
         raise NeedsStart(key, len(sentences), where)
@@ -57,7 +57,8 @@ def ranker(request: EmbedRequest, texts: Texts, where: str) -> SpladeRanker:
     return SpladeRanker(backend, index)
 
 
-def _model_of(request: EmbedRequest) -> tuple[object, ...]:
+def model_of(request: EmbedRequest) -> tuple[object, ...]:
+    """What SPLADE's weights depend on besides the texts: part of the keys of results."""
     backend = request.backend
     return (backend.spec.key, backend.revision, str(backend.device), request.max_length)
 
@@ -72,7 +73,7 @@ def pair_run(request: EmbedRequest, pairs: Pairs, where: str) -> Run:
         return pairs.ranks_by_words(together, is_cancelled=is_cancelled), run_record.now()
 
     ranks, made = evaluation.result(
-        ("splade", *_model_of(request), pairs.content_hash), f"{TITLE}: ranking {len(pairs):,} queries", work, where
+        ("splade", *model_of(request), pairs.content_hash), f"{TITLE}: ranking {len(pairs):,} queries", work, where
     )
     milliseconds, made = timing(request, pairs, where).known() or (None, made)
     prompts = backend.sentence_config.prompts
@@ -112,7 +113,7 @@ def timing(request: EmbedRequest, pairs: Pairs, where: str) -> Timing:
         return pair_runs.ranker_milliseconds(fresh, queries, is_cancelled)
 
     return Timing(
-        ("speed", "splade", *map(str, _model_of(request)), pairs.content_hash),
+        ("speed", "splade", *map(str, model_of(request)), pairs.content_hash),
         f"Measuring the time per query of {backend.spec.title}, {TITLE}",
         milliseconds,
     )
@@ -128,7 +129,7 @@ def relevant_ranks(request: EmbedRequest, graded: GradedSet, where: str) -> Rele
         return graded.ranks_by_words(together, is_cancelled=is_cancelled)
 
     return evaluation.result(
-        ("graded splade", *_model_of(request), graded.content_hash),
+        ("graded splade", *model_of(request), graded.content_hash),
         f"{TITLE}: ranking {len(queries):,} queries",
         work,
         where,

@@ -49,20 +49,23 @@ def ranker_scores(ranker: ScoresDocuments, queries: Sequence[str]) -> ScoresOf:
     return scores
 
 
-def reranked_scores(first: ScoresOf, rows: Int64, scores: NDArray[np.floating]) -> ScoresOf:
+def reranked_scores(
+    first: ScoresOf, rows: Int64, scores: NDArray[np.floating], own: Int64 | None = None
+) -> ScoresOf:
     """The scores of a second stage, of which other texts than the candidates are not ranked.
 
     `first` is the first stage; `rows` and `scores` are the candidates [query, candidate]. Nor is a candidate ranked that
-    shares its score of the first stage with a text that is none.
+    shares its score of the first stage with a text that is none. `own` [query] are the documents that are left out of one
+    query's ranking, as for `fused_ranks`.
     """
 
     def of(block: slice) -> RunScores:
-        is_ranked = first(block).first(rows.shape[1]).is_ranked
-        own = scores[block].astype(np.float64)
-        lowest = own.min(axis=1, keepdims=True)
+        is_ranked = _without(first(block), None if own is None else own[block]).first(rows.shape[1]).is_ranked
+        given = scores[block].astype(np.float64)
+        lowest = given.min(axis=1, keepdims=True)
         found = np.repeat(lowest - 3 * TIED * np.maximum(1.0, np.abs(lowest)), is_ranked.shape[1], axis=1)
         is_candidate = np.zeros_like(is_ranked)
-        np.put_along_axis(found, rows[block], own, axis=1)
+        np.put_along_axis(found, rows[block], given, axis=1)
         np.put_along_axis(is_candidate, rows[block], True, axis=1)
         return RunScores(found, is_ranked & is_candidate, TIED)
 

@@ -124,7 +124,9 @@ def layers(request: EmbedRequest, corpus: Texts, where: str) -> None:
 
 
 def start_of_splade(missing: NeedsStart) -> None:
-    """The button that begins to compute SPLADE's weights of a large corpus."""
+    """The button that begins to compute SPLADE's weights of a large corpus; once in a view."""
+    if progress.is_said(missing.key, "SPLADE's weights"):
+        return
     st.button(
         f"Compute SPLADE's weights of {missing.sentences:,} sentences",
         key=f"splade_{missing.where}",

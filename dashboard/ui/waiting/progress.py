@@ -34,6 +34,7 @@ class _Shared:
     """The jobs under way that share a bar, and where it is drawn: where the first of them was awaited."""
 
     awaited: list[Awaited] = field(default_factory=list)
+    missing: set[Hashable] = field(default_factory=set)  # of these the view has said why they are missing
     slot: Any = None
 
 
@@ -68,6 +69,18 @@ def _draw_shared(shared: _Shared) -> None:
             _draw_bar(shared.awaited)
 
 
+def is_said(key: Hashable, what: str) -> bool:
+    """Whether this view has said above why something is missing, with its button: then only a line says that it is needed."""
+    shared = _SHARED.get()
+    if shared is None:
+        return False
+    if key in shared.missing:
+        st.caption(f"Needed here too: {what}.")
+        return True
+    shared.missing.add(key)
+    return False
+
+
 def leave(container: DeltaGenerator) -> None:
     """A container is removed: a bar that was to be drawn in it is drawn where the next job is awaited."""
     shared = _SHARED.get()
@@ -77,11 +90,16 @@ def leave(container: DeltaGenerator) -> None:
 
 
 def draw(awaited: Awaited) -> None:
-    """Draw the progress of a job with Stop, or why it ended without a result, with the button that starts it again."""
+    """Draw the progress of a job with Stop, or why it ended without a result, with the button that starts it again.
+
+    Where several things in a view need a job that has ended, only the first says why.
+    """
     job = awaited.job
     # In this order: a job that ends with its result at this moment is drawn as under way, and the page again at once.
     if is_awaited(job) or (job.finished.is_set() and job.error is None):
         _under_way(awaited)
+        return
+    if is_said(job.number, messages.escape(job.title)):
         return
     explain_end(job, doing=awaited.doing, unit=awaited.unit, resumes=awaited.resumes)
     if not isinstance(job.error, awaited.final):

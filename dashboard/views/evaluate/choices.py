@@ -113,6 +113,12 @@ class RunRequest:
     names: Mapping[str, str]  # by code
     cross_encoder: SecondStage | None = None  # only where a run needs it
 
+    def name_of(self, code: RunCode) -> str:
+        """The name of a run or of a part of one, with its model's title where there are two models."""
+        return name_of(
+            code, {key: each.backend.spec.title for key, each in self.models.items() if len(self.models) > 1}
+        )
+
     def stages(self, code: RunCode) -> TwoStages | None:
         """Both stages of a run that has two, else None. Raises NotReady where the cross-encoder is not available."""
         if not code.second:
@@ -143,7 +149,7 @@ class RunRequest:
             request = self.models[code.model]
             of_corpus = splade.ranker(request, searched.documents, where)
             return Part(
-                ("splade", request.backend.spec.key, request.max_length),
+                ("splade", *splade.model_of(request)),
                 lambda: lambda block: ranker_scores(of_corpus.for_queries(queries[block]), queries)(block),
             )
         indexes = sides[code.model]
@@ -155,7 +161,7 @@ class RunRequest:
         found = second_stage.candidates(stages, indexes, searched, where)
         return Part(
             (*key, *stages.key),
-            lambda: reranked_scores(vector_scores(of_queries, of_documents), found.rows, found.scores),
+            lambda: reranked_scores(vector_scores(of_queries, of_documents), found.rows, found.scores, searched.own),
         )
 
     def commands(self, file: Sequence[str], codes: Iterable[RunCode]) -> list[tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -182,7 +182,7 @@ def _opened(
                 with column, frame.figure(f"opened_{code}"):
                     alone = _alone(code, pairs, request, indexes, row)
                     _first_hits(entry, code, pairs, *_ranked(entry, code, alone, pairs, request, indexes, row), row)
-                    _ranks_alone(code, alone, pairs.answers_of(row))
+                    _ranks_alone(code, alone, pairs.answers_of(row), request.name_of)
                     _explained(entry, code, row)
         if len(live) < len(entries):
             names = ", ".join(messages.escape(entry.run.name) for entry in entries if entry.code is None)
@@ -251,12 +251,14 @@ def _alone(
     return [part.scores()(slice(row, row + 1)) for part in parts]
 
 
-def _ranks_alone(code: RunCode, alone: Sequence[RunScores], answers: Sequence[int]) -> None:
+def _ranks_alone(
+    code: RunCode, alone: Sequence[RunScores], answers: Sequence[int], name_of: Callable[[RunCode], str]
+) -> None:
     """Of a fused run: which of its rankings alone would have found a correct answer first."""
     if not alone:
         return
     is_usual = code.parts[0].is_vectors and len(alone) == 2 and code.parts[1].words
-    names = ["vectors" if is_usual and part.is_vectors else choices.name_of(part) for part in code.parts]
+    names = ["vectors" if is_usual and part.is_vectors else name_of(part) for part in code.parts]
     ranks = [int(run.ranks[0, list(answers)].min()) for run in alone]
     said = [
         f"by {messages.escape(name)} {'not found' if rank == NOT_FOUND else f'rank {rank:,}'}"

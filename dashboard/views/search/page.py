@@ -30,7 +30,9 @@ from dashboard.settings import (
 SETTINGS = (
     flag("blind", "blind", False, words="blind comparison"),
     choice("compare_with", "vs", COMPARISONS, words="comparison"),
-    Setting("hybrid_with", "hy", ("bm25",), parse_hybrid, list, words="rankings put together"),
+    Setting(
+        "hybrid_with", "hy", ("bm25",), parse_hybrid, lambda value: list(value) or [""], words="rankings put together"
+    ),
     number("reranked_hits", "cand", 100, 100, least=10, words="number of candidates"),
     number("layer2", "l2", None, 1_000, words="layer of the comparison"),
     replace(

@@ -166,7 +166,7 @@ def _results(request: SearchRequest, panel: DeltaGenerator, first_options: Delta
     if rankings:
         _side_by_side(request, rankings)
     if comparison is not None and index is not None and request.compare_with == "fused":
-        fused.on_all_queries(request, index)
+        fused.on_all_queries(request, index, max_sim_by)
     examples(request.corpus)
     if not rankings:
         return

@@ -8,10 +8,11 @@ import pytest
 from components.model.trace import POOLINGS
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.fusion.hits import FusedHits
+from components.retrieval.rankings.run_code import RunCode
 from components.retrieval.search.lexical import make_ranker
 from dashboard import caching
 from dashboard.corpora import current
-from dashboard.views.search.comparisons.fused import finding
+from dashboard.views.search.comparisons.fused import finding, fused_code
 from tests.support.pages import Open, at_rest, backend, hit_axis, hits, texts
 
 QUERY = "three hundred flights"
@@ -75,11 +76,17 @@ def test_other_vectors_and_max_sim_are_put_together_and_say_their_ranks(open_pag
 
 
 def test_without_a_word_of_the_query_words_change_nothing(open_page: Open) -> None:
-    app = at_rest(open_page("search", q="zzzz qqqq", vs="fused"))
+    app = at_rest(open_page("search", q="zzzz qqqq", vs="fused", l="3", hy=["bm25", "m.3.mean"]))
     assert not app.error
+    # These are the list's own vectors: they alone are taken out of the choice, with their name.
+    assert "These rankings cannot be put together here: layer 3, Mean." in texts(app).replace("\\", "")
+    assert app.multiselect(key="w_hybrid_with").value == ["bm25"]
     assert "No sentence has a word of the query: **words change nothing**." in texts(app)
     assert [row["index"] for row in hits(app, 1)] == [row["index"] for row in hits(app)]
     assert all(row["terms"][1] == "words –" for row in hits(app, 1))
+    app = app.multiselect(key="w_hybrid_with").set_value([]).run()
+    assert app.query_params["hy"] == ""  # a reload does not bring the choice of before back
+    assert "Nothing to put together yet." in texts(app)
 
 
 def test_a_hit_by_both_says_that_its_score_is_no_sum_over_words(open_page: Open) -> None:
@@ -108,3 +115,17 @@ def test_a_sentence_that_was_first_by_vectors_with_an_equal_one_does_not_rise() 
     assert (
         finding(found, "Airlines", True, best=2) == "**Words leave the first place as it is**: it has rank 2 by words."
     )
+
+
+def test_of_other_rankings_than_those_by_words_no_word_is_said() -> None:
+    ranks = np.array([[1], [NOT_FOUND]])
+    found = FusedHits(np.array([7]), np.array([0.03]), np.zeros((2, 1)), ranks)
+    for has_others in (False, True):
+        assert "word" not in finding(found, "Airlines", has_others, names=["MaxSim"]).lower()
+    assert "**words change nothing**" in finding(found, "Airlines", False, names=["BM25"])
+
+
+@pytest.mark.parametrize(("is_by_first", "way"), [(True, "ms"), (False, "mx")])
+def test_the_comparison_on_all_queries_has_the_model_that_max_sim_is_by(is_by_first: bool, way: str) -> None:
+    code = fused_code(RunCode.read("m.6.mean"), ["maxsim", "bm25"], 50, is_by_first)
+    assert str(code) == f"fr.m.6.mean~{way}.50.m.6.mean~bm25"

@@ -46,7 +46,7 @@ def weights(
         )
         return
     code = RunCode.fused(usable[0])
-    name, last = map(choices.name_of, code.parts)
+    name, last = map(request.name_of, code.parts)
     fusions = [*(weighted(step / STEPS) for step in range(STEPS + 1)), Fusion()]
     parts = request.parts(
         code, {model: each.both for model, each in indexes.items()}, choices.searched(pairs), "weights"
@@ -58,7 +58,8 @@ def weights(
     of_weights, by_ranks = intervals[:-1], intervals[-1]
     every = [RunCode.fused(code.parts, round(share)) for share in shares]
     measured = request.commands(choices.file_of_pairs(), [*every, RunCode.fused(code.parts)])
-    weight = f"weight of {'the words' if code.parts[1].words else last} (%)"
+    words, left_out = ("the words", "no words") if code.parts[1].words else (last, f"nothing of {last}")
+    weight = f"weight of {words} (%)"
     figures.figure(
         charts.curves_over(
             [
@@ -79,13 +80,17 @@ def weights(
         key="compare_weights",
         code=Command(fusion.fused_ranks, *filter(None, measured)),
         alt=f"{measure} of {name} together with {last}, by its weight from 0 to 100 %",
-        message=finding(chosen_weight(values[:-1]), name, last, measure),
+        message=finding(chosen_weight(values[:-1]), name, last, measure, left_out),
         read=f"At 0 % {name} ranks alone, at 100 % {last}. Between, both scores of a query are put on a scale of 0 to 1 "
         "over all sentences, and added with their weights. The pale band is the 95 % interval: where the values may lie for "
         "other queries. The flat line adds 1 / (60 + rank) of each ranking and needs no weight. The weight is chosen on one "
         "half of the queries, drawn by lot, and measured on the other, since the best of several flatters itself.",
-        not_shown="Whether the weight suits other texts: queries that use other words than their answers want less of the "
-        "words, queries with names and numbers more.",
+        not_shown="Whether the weight suits other texts"
+        + (
+            ": queries that use other words than their answers want less of the words, queries with names and numbers more."
+            if code.parts[1].words
+            else "."
+        ),
         table=lambda: pd.DataFrame(
             {
                 weight: [*shares, np.nan],
@@ -99,17 +104,21 @@ def weights(
     )
 
 
-def finding(chosen: ChosenWeight | None, name: str, words: str, measure: str) -> str:
-    """Which weight one half of the queries chooses, and what it does on the other half, beside the vectors alone."""
-    vectors, words = f"**{messages.escape(name)}**", messages.escape(words)
+def finding(chosen: ChosenWeight | None, name: str, last: str, measure: str, left_out: str = "no words") -> str:
+    """Which weight one half of the queries chooses, and what it does on the other half, beside the first run alone.
+
+    `last` is the name of the other run; `left_out` says what queries choose that give it a weight of 0.
+    """
+    vectors, last = f"**{messages.escape(name)}**", messages.escape(last)
     if chosen is None:
         return "There are too few queries to choose a weight on one half of them and measure it on the other."
     value, low, high = (number(100 * each, 1) for each in vars(chosen.measured).values())
     if chosen.place == 0:
-        return f"Half of the queries choose no words: on the other half {vectors} has {measure} {value} % ({low} to {high})."
+        left_out = messages.escape(left_out)
+        return f"Half of the queries choose {left_out}: on the other half {vectors} has {measure} {value} % ({low} to {high})."
     share = 100 * chosen.place / STEPS
     gain = signed(100 * (chosen.measured.value - chosen.first_alone.value), 1)
     return (
-        f"Half of the queries choose **{number(share, 0)} % {words}**. On the other half {measure} is then {value} % ({low} to "
+        f"Half of the queries choose **{number(share, 0)} % {last}**. On the other half {measure} is then {value} % ({low} to "
         f"{high}), {gain} points against {vectors} alone."
     )

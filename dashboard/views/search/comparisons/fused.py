@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -52,10 +52,9 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
     cell = request.cell(index)
     names = {**TITLES} if max_sim_by.structure.why_not("tokens") else {**TITLES, "maxsim": "MaxSim"}
     names |= {
-        str(RunCode("m", *other)): f"layer {other[0]}, {POOLING_NAMES[other[1]]}"
-        for other in index.engines
-        if other != cell
+        str(code): _name(str(code)) for code in (RunCode("m", *other) for other in index.engines if other != cell)
     }
+    _refuse_missing(names)
     with panel:
         chosen: tuple[str, ...] = controls.bind(
             "hybrid_with",
@@ -95,17 +94,36 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
     return _ranked(request, runs, [names[name] for name in chosen], shown)
 
 
-def on_all_queries(request: SearchRequest, index: VectorIndex) -> None:
+def _name(value: str) -> str:
+    """How one of the setting's values is called."""
+    if value == "maxsim":
+        return "MaxSim"
+    code = RunCode.read(value)
+    return TITLES[code.words] if code.words else f"layer {code.layer}, {POOLING_NAMES[code.cell[1]]}"
+
+
+def _refuse_missing(offered: Collection[str]) -> None:
+    """Take what cannot be put together here out of the choice, with its name, and keep the rest."""
+    chosen: tuple[str, ...] = state.get("hybrid_with")
+    if missing := [_name(name) for name in chosen if name not in offered]:
+        kept = tuple(name for name in chosen if name in offered)
+        state.refuse("hybrid_with", kept, f"These rankings cannot be put together here: {' · '.join(missing)}.")
+
+
+def on_all_queries(request: SearchRequest, index: VectorIndex, max_sim_by: Backend) -> None:
     """A button that opens the comparison of both lists on all queries of the corpus."""
     if st.button(
         "Which of the two finds more? Compare them on all queries", icon=":material/query_stats:", type="tertiary"
     ):
         alone = RunCode("m", *request.cell(index))
-        others = [
-            replace(alone, second="ms", k=request.candidates) if name == "maxsim" else RunCode.read(name)
-            for name in state.get("hybrid_with")
-        ]
-        navigation.go_to("compare-runs", runs=(str(alone), str(RunCode.fused((alone, *others)))))
+        both = fused_code(alone, state.get("hybrid_with"), request.candidates, max_sim_by is request.backend)
+        navigation.go_to("compare-runs", runs=(str(alone), str(both)))
+
+
+def fused_code(alone: RunCode, others: Sequence[str], candidates: int, is_by_first: bool) -> RunCode:
+    """The run of the hybrid list; `is_by_first`: the first model's token vectors give MaxSim, and not the second one's."""
+    max_sim = replace(alone, second="ms" if is_by_first else "mx", k=candidates)
+    return RunCode.fused((alone, *(max_sim if name == "maxsim" else RunCode.read(name) for name in others)))
 
 
 def _ranked(request: SearchRequest, runs: Sequence[RunScores], names: Sequence[str], code: Command) -> Ranked:
@@ -156,8 +174,14 @@ def finding(hits: FusedHits, first: str, has_others: bool, best: int = 1, names:
 
     `best` is the rank that the first sentence by vectors has: of a tie all have its last rank. `names` are the others'.
     """
+    is_by_words = all(name == "words" or name in TITLES.values() for name in names)
+    by_none = "it has no word of the query"
+    if not is_by_words:
+        by_none = f"it has no rank by {messages.escape(enumerated(names))}"
     if not has_others:
-        return "No sentence has a word of the query: **words change nothing**."
+        if is_by_words:
+            return "No sentence has a word of the query: **words change nothing**."
+        return f"No sentence has a rank by {messages.escape(enumerated(names))}: **this is the order by vectors**."
     by_vectors, *by_others = (int(rank) for rank in hits.ranks[:, 0])
     found = [
         f"rank {rank:,} by {messages.escape(name)}"
@@ -166,7 +190,7 @@ def finding(hits: FusedHits, first: str, has_others: bool, best: int = 1, names:
     ]
     if by_vectors == best or not found:
         others = "Words leave" if tuple(names) == ("words",) else "The other rankings leave"
-        why = f"it has {enumerated(found)}" if found else "it has no word of the query"
+        why = f"it has {enumerated(found)}" if found else by_none
         return f"**{others} the first place as it is**: {why}."
     text = first if len(first) <= MOST_SHOWN else f"{first[:MOST_SHOWN].rsplit(' ', 1)[0]} …"
     return f"**“{messages.escape(text)}” rises from {by_vectors:,} to 1**: it has {enumerated(found)}."

@@ -149,3 +149,11 @@ def test_a_second_stage_ranks_its_candidates_alone_and_none_that_ties_with_other
     assert run.ranks[0].tolist() == [1, 2, NOT_FOUND, NOT_FOUND, NOT_FOUND]
     # Texts 2 and 3 tie, and both are among the first two: 4, which is third, is none though it was given.
     assert run.ranks[1].tolist() == [NOT_FOUND, NOT_FOUND, 2, NOT_FOUND, NOT_FOUND]
+
+
+def test_a_second_stage_ranks_as_many_candidates_where_a_query_leaves_its_own_document_out():
+    first = vector_scores(np.array([[1.0, 0.0]] * 2), np.array([[1.0, 0], [0.9, 0.1], [0.5, 0.5], [0, 1.0]]))
+    rows, scores = np.array([[1, 2], [0, 1]]), np.array([[0.1, 0.7], [0.2, 0.1]], np.float32)
+    run = reranked_scores(first, rows, scores, np.array([0, NONE]))(slice(0, 2))
+    assert run.ranks[0].tolist() == [NOT_FOUND, 2, 1, NOT_FOUND]
+    assert run.ranks[1].tolist() == [1, 2, NOT_FOUND, NOT_FOUND]

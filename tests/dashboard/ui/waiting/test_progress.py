@@ -239,6 +239,34 @@ def test_jobs_awaited_together_have_one_bar_and_one_stop(held: Held, monkeypatch
     assert not app.get("progress")
 
 
+def test_a_stopped_job_that_two_figures_need_has_one_button(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    def two() -> None:
+        from dashboard import caching
+        from dashboard.jobs import requests
+        from dashboard.jobs.splade import NeedsStart
+        from dashboard.ui.waiting import frame
+
+        def view() -> None:
+            jobs = caching.evaluations()
+            for number in range(2):
+                with frame.figure(f"splade_{number}"):
+                    raise NeedsStart(("splade",), 5_000, "same")
+            for name in ("first", "second"):
+                with frame.figure(name):
+                    job = jobs.request("shared", name, lambda *_: "done", person=caching.person())
+                    requests.result_of(jobs, job, doing="testing", stop_key="stop", again_key="again")
+
+        frame.view(view)
+
+    as_person(monkeypatch, "Ann")
+    caching.evaluations().stop(held.job, "Ann")
+    app = AppTest.from_function(two, default_timeout=30).run()
+    assert not app.exception
+    assert [button.key for button in app.button] == ["splade_same", "again"]
+    assert "Needed here too: SPLADE's weights." in texts(app)
+    assert "Needed here too: Ranking secret.csv." in texts(app)
+
+
 def test_stop_has_a_key_that_no_other_job_gets(open_page: Open, held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     as_person(monkeypatch, "Ann")
     app = open_page()

@@ -122,6 +122,9 @@ def test_names_say_what_is_fused() -> None:
 def test_the_finding_is_of_the_half_that_did_not_choose(place: int, value: float, alone: float, said: str) -> None:
     chosen = ChosenWeight(place, 0.9, Interval(value, value - 0.1, value + 0.1), Interval(alone, 0.0, 1.0))
     assert said in finding(chosen, "Layer 6", "BM25", "MRR")
+    of_vectors = finding(chosen, "Layer 6", "Layer 3", "MRR", "nothing of Layer 3")  # two runs by vectors
+    assert "words" not in of_vectors
+    assert "Layer 3" in of_vectors
 
 
 def test_few_queries_choose_no_weight() -> None:

@@ -42,6 +42,8 @@ TOPIC_COLUMNS = ("topic", "label", "category")  # columns that may name a senten
 DEMO_FILE = "assets/demo_corpus.jsonl"  # as a command in the folder of this project reads it
 ID_COLUMNS = {"id", "_id", "doc_id", "docid", "key", "code"}  # names of columns that may hold a sentence's own id
 MOST_OF_ID = 12  # characters
+# How the names of corpora end that were made here, of pasted rows, own queries, and graded relevance: no file has them.
+MADE_HERE = ("pasted rows.csv", " with own queries.jsonl", " with its queries.jsonl")
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,10 @@ def corpus() -> Corpus:
 
 
 def file_of(corpus: Corpus) -> tuple[str, ...]:
-    """The file of a corpus, and how `index` is told to read it; none for a data set of the hub, which no command reads."""
+    """The file of a corpus, and how `index` is told to read it; none for what a person has no file of.
+
+    That is a data set of the hub, and a corpus made here of what a person gave.
+    """
     column = corpus.report.text_column
     return _read_with(corpus, ("--text-column", column) if column else ())
 
@@ -200,7 +205,7 @@ def file_of_pairs(corpus: Corpus) -> tuple[str, ...]:
 def _read_with(corpus: Corpus, options: tuple[str, ...]) -> tuple[str, ...]:
     if corpus is demo():
         return (DEMO_FILE,)
-    if "/" in corpus.name or "." not in corpus.name:
+    if "/" in corpus.name or "." not in corpus.name or corpus.name.endswith(MADE_HERE):
         return ()
     return corpus.name, *options, *reading_options(corpus.report.chosen, corpus.report.encoding)
 

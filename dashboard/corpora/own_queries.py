@@ -48,12 +48,11 @@ if TYPE_CHECKING:
     GoTo = Callable[..., None]  # opens a view, with settings: navigation.go_to
 
 VIEW, SEARCH_VIEW = "failed-search", "hits"
-PASTED = "pasted rows.csv"
+PASTED, _JOINED, _OF_GRADED = current.MADE_HERE
 MOST_PASTED = 50_000  # characters
 FEWEST = 2  # rows: a search fails if another text comes before the right one
 QUERY, TEXT = "query", "text"  # the columns of what was pasted, and of a collection with graded relevance
 OWN_QUERY = "own query"  # the column of own queries where another one is called QUERY
-_JOINED = " with own queries.jsonl"  # the end of the name of a corpus that own queries have joined
 MOST_NAMED = 3  # rows that are named because they cannot be used
 _TO_JOIN = "_queries_to_join"  # session key: the corpus, and what `with_queries` is asked
 LEAST_BEGINNING = 12  # characters that name a text
@@ -433,7 +432,7 @@ def _of_graded(graded: GradedSet, person: str, is_cancelled: IsCancelled) -> tup
         own = {"id": graded.ids[row.document]} if graded.ids else {}
         grade = {"grade": str(row.grade or "")}
         lines.append(json.dumps({TEXT: graded.documents[row.document], QUERY: row.query, **own, **grade}))
-    content, name = "\n".join(lines).encode(), f"{graded.name[: uploads.MOST_NAME - 20]} with its queries.jsonl"
+    content, name = "\n".join(lines).encode(), f"{graded.name[: uploads.MOST_NAME - 20]}{_OF_GRADED}"
     return reading.read_corpus(content, name, TEXT, is_cancelled=is_cancelled), QUERY, _kept(content, name, person)
 
 

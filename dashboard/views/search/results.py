@@ -384,7 +384,7 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
     code = searched.command(
         type(engine).search, searched.search(request.query, request.k, similarity, "--engine", request.engine)
     )
-    return Ranked.of_scores(
+    ranked = Ranked.of_scores(
         f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}, {name}",
         similarity,
         scores,
@@ -397,6 +397,7 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
         hits_only=True,
         **_measured(request, index, layer, pooling, similarity, scores),
     )
+    return replace(ranked, best=hits.indices[0])  # a search for ten may find others first
 
 
 def _comparison(

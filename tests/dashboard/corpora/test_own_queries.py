@@ -39,6 +39,13 @@ def test_pasted_rows_become_a_table() -> None:
     ]
 
 
+def test_a_corpus_that_was_made_here_is_no_file_that_a_command_reads() -> None:
+    for name in (own_queries.PASTED, "my.csv with own queries.jsonl", "set with its queries.jsonl"):
+        content = own_queries.as_table(ROWS) if name.endswith("csv") else b'{"text": "a b"}\n{"text": "c d"}\n'
+        assert not current.file_of(reading.read_corpus(content, name, "text")), name
+    assert current.file_of(reading.read_corpus(own_queries.as_table(ROWS), "rows.csv", "text"))[0] == "rows.csv"
+
+
 def test_a_tab_comes_before_other_signs_and_an_arrow_is_one_sign() -> None:
     typed = "age > 60 discount\tSenior fares\ncancel -> Ending\nmove --> Address\nleave => Exit\nstay → Hotel"
     rows = list(csv.reader(io.StringIO(own_queries.as_table(typed).decode())))[1:]

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -917,6 +918,22 @@ def test_the_graph_finds_what_the_exact_search_finds(
     assert "cosine, HNSW graph" in texts(app) or "dot product, HNSW graph" in texts(app)
     assert not figures(app)  # the other sentences have no scores
     assert app.selectbox(key="w_engine").options == ["Exact", "HNSW graph (usearch)"]  # Milvus is the operator's
+
+
+def test_the_hits_of_an_engine_are_those_whose_ties_are_counted(
+    open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = graph.GraphEngine.search
+
+    def without_the_first(engine: Any, queries: Any, k: int, similarity: Any) -> Any:
+        found = search(engine, queries, 10, similarity)
+        first = slice(0, k) if k >= 10 else slice(1, k + 1)  # a search for fewer looks at less
+        return replace(found, indices=found.indices[:, first], scores=found.scores[:, first])
+
+    monkeypatch.setattr(graph.GraphEngine, "search", without_the_first)
+    ten = rows_of(at_rest(open_page("search", q="volcano erupted", eng="usearch", k="10")))
+    five = rows_of(at_rest(open_page("search", q="volcano erupted", eng="usearch", k="5")))
+    assert five == ten[1:6]
 
 
 def test_an_approximate_engine_is_offered_from_some_thousand_sentences(

@@ -198,6 +198,8 @@ def file_of(corpus: Corpus) -> tuple[str, ...]:
 
 def file_of_pairs(corpus: Corpus) -> tuple[str, ...]:
     """The same for `evaluate` and `diagnose`, which also read the column of queries."""
+    if corpus is demo():  # whose columns they know: no choice of the page is read
+        return (DEMO_FILE,)
     ours = {"anchor": query_column(corpus), "positive": corpus.report.text_column}
     return _read_with(corpus, ("--columns", ",".join(f"{name}={column}" for name, column in ours.items() if column)))
 

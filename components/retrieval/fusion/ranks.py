@@ -49,9 +49,7 @@ def ranker_scores(ranker: ScoresDocuments, queries: Sequence[str]) -> ScoresOf:
     return scores
 
 
-def reranked_scores(
-    first: ScoresOf, rows: Int64, scores: NDArray[np.floating], own: Int64 | None = None
-) -> ScoresOf:
+def reranked_scores(first: ScoresOf, rows: Int64, scores: NDArray[np.floating], own: Int64 | None = None) -> ScoresOf:
     """The scores of a second stage, of which other texts than the candidates are not ranked.
 
     `first` is the first stage; `rows` and `scores` are the candidates [query, candidate]. Nor is a candidate ranked that

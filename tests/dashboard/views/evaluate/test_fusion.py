@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,6 +106,13 @@ def test_names_say_what_is_fused() -> None:
         choices.name_of(RunCode.read("f25.jm.m.6.mean"), {"m": "A model"})
         == "A model, layer 6, Mean + Jelinek-Mercer, 25 % words"
     )
+    models: Any = {
+        key: SimpleNamespace(backend=SimpleNamespace(spec=SimpleNamespace(title=title)))
+        for key, title in (("m", "A model"), ("m2", "Another"))
+    }
+    # The parts of a fused run: by the titles where there are two models.
+    assert choices.RunRequest(models, (), {}).name_of(of_three.parts[0]) == "A model, layer 6, Mean"
+    assert choices.RunRequest({"m": models["m"]}, (), {}).name_of(of_three.parts[0]) == "Layer 6, Mean"
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,9 @@ def test_hits(
     app = at_rest(open_page("search", corpus=corpus, q="a dog saved a child", k="4", **address))
     (shown,) = [item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits"]
     found = found_by(elsewhere, app, "hits_0")
-    scores = [float(row["score"].replace("−", "-")) for row in json.loads(shown.proto.json)["rows"]]  # with three decimals
+    scores = [
+        float(row["score"].replace("−", "-")) for row in json.loads(shown.proto.json)["rows"]
+    ]  # with three decimals
     same(found, scores, 6e-4 + 1e-5 * np.abs(found).max())
 
 

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -162,8 +164,6 @@ def test_pasted_ids_and_marks_join_the_corpus_on_diagnose(open_page: Open, monke
     app.text_area(key=f"{where}_rows").set_value("no row").run()
     (error,) = app.error
     assert "Row 1 is no query with a text" in error.value
-    card = app.button(key="start_rows_use").parent  # the panel that lies over the card, where it can be read
-    assert error in list(card.children.values())
     assert {button.key for button in app.button} >= {f"{where}_rows_use", f"{where}_marks"}
     app.button(key=f"{where}_rows_use").click().run()
     assert len(app.error) == 1
@@ -218,12 +218,24 @@ def test_pasted_rows_lead_to_the_failed_queries(open_page: Open) -> None:
     assert source.read(lambda: False).texts == corpus.texts
 
 
+def blocks(block: Any) -> Iterator[list[Any]]:
+    """What each block of a page holds."""
+    inside = list(getattr(block, "children", {}).values())
+    yield inside
+    for child in inside:
+        yield from blocks(child)
+
+
 def test_what_cannot_be_read_is_said_on_start(open_page: Open) -> None:
     app = open_page("home")
     app.text_area(key="start_rows").set_value("one row without the sign")
     app.button(key="start_rows_use").click().run()
     assert not app.exception
-    assert "Row 1 is no query with a text" in app.error[0].value
+    (error,) = app.error
+    assert "Row 1 is no query with a text" in error.value
+    button = app.button(key="start_rows_use")
+    (panel,) = [block for block in blocks(app.main) if button in block]
+    assert error in panel  # it lies over the card, where the error can be read
     assert "corpus" not in app.session_state or not app.session_state["corpus"]
     assert "My search is wrong" in texts(app)
 

@@ -60,7 +60,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const picture = () => (own ? ofCanvas(own.bertInternalsPicture()) : data.place ? pictureOf(data.place) : place && ofPlots(place));
     const found = await Promise.resolve(picture()).catch(() => null);
     if (!found) return; // not drawn yet: asked again with the next drawing
-    kept.of = data.of;
+    kept.of = kept.dataset.of = data.of;
     setTriggerValue("picture", { of: data.of, url: data.place ? asUrl(found, WIDEST) : "", small: asUrl(found, SMALL) });
   }, WAIT);
   return () => clearTimeout(kept.timer);

@@ -199,7 +199,7 @@ def checked(
     if "options" in arguments:
         arguments["options"] = list(arguments["options"])
     if default is not None:
-        st.session_state[key] = st.session_state.get(key, default)  # in each run, as in `bind`
+        st.session_state.setdefault(key, default)
     displayed = st.session_state.get(key)
 
     def changed() -> None:

@@ -45,7 +45,9 @@ def exported_with(page: Page, folder: Path) -> Path:
     """The file of a lecture in which the first figure of a view stands too, as the browser downloads it."""
     page.get_by_role("button", name="Put into my lecture").first.click()
     expect(page.get_by_role("button", name="Take out of my lecture")).to_be_visible()
-    page.locator("i[data-of]").first.wait_for(state="attached")  # the browser takes the picture 1.2 s after the last drawing
+    page.locator("i[data-of]").first.wait_for(
+        state="attached"
+    )  # the browser takes the picture 1.2 s after the last drawing
     settle(page)
     page.get_by_role("link", name="My lecture").click()
     with page.expect_download() as download:

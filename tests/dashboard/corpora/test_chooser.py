@@ -150,7 +150,7 @@ def test_how_a_file_is_written_can_be_chosen_where_it_was_a_guess() -> None:
     source = current.source_of(key)
     assert source is not None
     assert source.read(lambda: False).texts == chosen.texts  # as after a restart
-    assert "dialect=DialectChoice(header=True)" in current.code_of(chosen)[-1]
+    assert "--header" in current.file_of(chosen)
     app.file_uploader(key="corpus_file").set_value(("lines.txt", b"One.\nTwo.\n", "")).run()
     assert not any(box.label == "The first row" for box in app.selectbox)
 

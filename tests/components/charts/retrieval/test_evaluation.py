@@ -265,9 +265,12 @@ def test_a_projector_gets_larger_type():
         predicted_against_people(np.ones(1), np.ones(1), ["a"], "T", unit="u"),
     ):
         height, margin = figure.layout.height, figure.layout.margin.t
-        layout = theme.enlarge(figure, 1.5).layout
-        assert layout.font.size == 1.5 * theme.FONT_SIZE
-        assert (layout.height, layout.margin.t) == (round(1.25 * height), round(1.5 * margin))
+        layout = theme.enlarge(figure, 1.35).layout
+        assert layout.font.size == 1.35 * theme.FONT_SIZE
+        assert (layout.height, layout.margin.t) == (round(1.175 * height), round(1.35 * margin))
+        # In a window half as large again type grows by a quarter, and the figure by half.
+        again = theme.enlarge(go.Figure(layout={"height": 400, "margin": {"t": 40, "r": 8}}), 1.25 * 1.35).layout
+        assert again.height == round(1.5 * 1.175 * 400)
 
 
 def test_axes_of_curves_that_are_all_100_per_cent_show_per_cents():

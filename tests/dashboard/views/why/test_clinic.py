@@ -236,7 +236,7 @@ def test_a_probe_of_many_pairs_learns_from_a_sample_of_all(monkeypatch: pytest.M
     pairs = MinimalPairs(("mine",) * count, first, second)
     backend = SimpleNamespace(facts=SimpleNamespace(layers=6), embed_options=lambda *arguments, **options: None)
     with pytest.raises(NotReady):
-        clinic_probe.draw(backend, pairs, "mine", 6, "mean", False, None)  # type: ignore[arg-type]
+        clinic_probe.draw(backend, pairs, "mine", 6, "mean", False)  # type: ignore[arg-type]
     assert len(set(learnt)) == probes.MOST_PAIRS
     assert sum(int(text.split()[1]) >= count // 2 for text in learnt) > probes.MOST_PAIRS // 4
     assert said == ["The probe learns from a random sample of 200 of the 1,000 pairs."]

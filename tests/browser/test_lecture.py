@@ -50,6 +50,8 @@ def exported_with(page: Page, folder: Path) -> Path:
     )  # the browser takes the picture 1.2 s after the last drawing
     settle(page)
     page.get_by_role("link", name="My lecture").click()
+    expect(page.get_by_role("button", name="Export as one page")).to_be_visible()
+    settle(page)  # a button that is drawn anew while it is pressed downloads nothing
     with page.expect_download() as download:
         page.get_by_role("button", name="Export as one page").click()
     path = folder / "lecture.html"

@@ -340,7 +340,7 @@ def before_after_bars(
     theme.finish(figure, title, 150 + len(names) * (24 * len(bars) + 12))
     figure.layout.margin.r = 56
     if guessing is not None:
-        figure.layout.margin.t += 16
+        figure.layout.margin.t += 24  # for the name of the line, below the title
     return figure
 
 

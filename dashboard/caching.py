@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from components.retrieval.failures.failed_queries import SearchedCorpus
     from components.retrieval.index.cache import IndexCache
     from components.retrieval.index.folder import IndexInfo, VectorIndex
-    from components.retrieval.learnt.learnt_vectors import LearntVectors
     from components.retrieval.search.blind_votes import BlindVotes
     from components.retrieval.search.static_vectors import StaticVectors
     from components.training.data import Split, TrainingData
@@ -496,9 +495,6 @@ training_plans: Callable[[], CachePart[tuple[Split, tuple[int, ...]]]] = partial
     _of_kind, "training plans"
 )  # by rows and settings
 _run_data: Callable[[], CachePart[tuple[TrainingData, Split]]] = partial(_of_kind, "data of runs")
-pair_vectors: Callable[[], CachePart[LearntVectors]] = partial(
-    _of_kind, "vectors of pairs"
-)  # made elsewhere, by upload
 column_previews: Callable[[], CachePart[tuple[ColumnPreview, ...]]] = partial(
     _of_kind, "columns"
 )  # by file, encoding and dialect

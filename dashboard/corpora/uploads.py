@@ -37,7 +37,7 @@ T = TypeVar("T")
 CORPUS = "corpus_upload"
 # Every kind of upload; what a session has of each stands under the kind with a "_" before it.
 KINDS = (
-    *(CORPUS, "queries", "static", "graded", "sts", "training", "senses", "minimal_pairs", "pair_vectors"),
+    *(CORPUS, "queries", "static", "graded", "sts", "training", "senses", "minimal_pairs"),
     "saved_runs",  # several keys
 )
 _DIGEST = re.compile(r"[0-9a-f]{64}")

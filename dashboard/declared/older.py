@@ -86,8 +86,7 @@ _NAMES = {
         "q:query k:k gs:graded_source gq:graded_query_field gd:graded_document_fields pq:pair_query pr:pair_relevant "
         "po:pair_other cut:truncation pl:pair_length sc:score_scale lab:score_label n:scored_documents rel:relevant_by "
         "top:relevant_topic seed:sample_seed th:threshold by:second_stage nq:disagreement_queries dis:disagreement "
-        "ll:learnt_layer lp:learnt_pooling lr:learnt_reading lf:learnt_features lc:learnt_c lw:learnt_balanced "
-        "lm:learnt_measure lq:learnt_queries lk:learnt_first lo:learnt_others ld:learnt_seed"
+        "ll:learnt_layer lp:learnt_pooling lr:learnt_reading lc:learnt_c lq:learnt_queries"
     ),
     "why": (
         "l:layer pool:pooling col:query_column cx:context_source by:score_split ref:split_reference steps:split_steps "

@@ -144,7 +144,6 @@ IN_PLACE = {
     "components/retrieval/corpora/readers/places.py": "new files, in a private folder of its own",
     "components/retrieval/corpora/texts.py": "of an unfinished index, before the record that it is there",
     "components/retrieval/engines/graph.py": "a new file, which then replaces the earlier one",
-    "components/retrieval/learnt/learnt_vectors.py": "memory",
     "components/command_line/program.py": "os.devnull",
     "components/training/model.py": "new files and folders, which then replace the earlier ones",
     "components/training/run_folder.py": "new files, which then replace the earlier ones; a log that only grows",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from components.model.trace import Pooling
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
-    from components.retrieval.learnt.learnt_ranking import Combination, JudgedPairs, LearntRanking, QuerySplit
+    from components.retrieval.learnt.learnt_ranking import JudgedPairs, LearntRanking, QuerySplit
     from components.retrieval.learnt.learnt_vectors import LearntVectors
 
 # By name: of the ranks of the relevant documents, float64 [query], 0..1.
@@ -80,9 +80,9 @@ def choose_candidates(
     graded: GradedSet,
     by_vectors: Callable[[int], Float32],
     most: int,
-    first: int,
-    others: int,
-    seed: int,
+    first: int = 10,
+    others: int = 20,
+    seed: int = 0,
     check: Callable[[int, int], None] = lambda queries, documents: None,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
@@ -143,23 +143,19 @@ class Choice:
 
     layer: int
     pooling: Pooling
-    features: Combination
     c: float
-    balanced: bool
-    seed: int
 
     def learnt(
         self, vectors: LearntVectors, candidates: Candidates, is_cancelled: IsCancelled = lambda: False
     ) -> Learnt:
         """No forward pass: this is what a change of C costs. Raises Cancelled."""
         pairs, split = candidates.pairs, candidates.split
-        features = vectors.features(pairs, self.layer, self.pooling, self.features)
-        weight: Literal["balanced"] | None = "balanced" if self.balanced else None
-        ranking = learnt_ranking.learn(features, pairs, split, self.c, weight, self.seed, is_cancelled)
+        features = vectors.features(pairs, self.layer, self.pooling)
+        ranking = learnt_ranking.learn(features, pairs, split, self.c, is_cancelled)
         if vectors.reading == "together":
             scores = learnt_ranking.reranked(pairs, ranking.scores, candidates.scores["bi"], split.test)
             return Learnt(ranking, learnt_ranking.relevant_ranks(pairs, scores, split.test, is_cancelled), None)
-        scores = vectors.ranking(ranking, self.layer, self.pooling, self.features, split.test, is_cancelled)
+        scores = vectors.ranking(ranking, self.layer, self.pooling, split.test, is_cancelled)
         cosines = vectors.cosines(self.layer, self.pooling, split.test)
         ranks, unlearnt = (
             learnt_ranking.relevant_ranks(pairs, each, split.test, is_cancelled) for each in (scores, cosines)

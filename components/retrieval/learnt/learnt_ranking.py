@@ -1,16 +1,8 @@
 """A ranking learnt from vectors: logistic regression on pairs of a query and a document, used as a ranking function.
 
-Each pair becomes one row of features, and the label says whether the document is relevant to the query. The features come
-from the vectors q and d of two texts that were read separately, in one of these combinations:
-- product        q * d, number by number: their sum is the dot product, which the regression weighs anew
-- difference     |q - d|: as in the classifier of InferSent (Conneau et al. 2017) and Sentence-BERT (Reimers and Gurevych
-                 2019), which use it together with q and d
-- both           [|q - d|; q * d]
-- concatenation  [q; d]: a linear function of it is a sum of one number for the query and one for the document, so that
-                 every query gets the same order of documents. It can learn which documents are relevant to many queries,
-                 and nothing about how a document fits its query
-- all            [q; d; |q - d|; q * d]
-or they are the vector of the pair read together, which needs no combination.
+Each pair becomes one row of features, and the label says whether the document is relevant to the query. The features
+are q * d, number by number, of the vectors q and d of two texts that were read separately (their sum is the dot product, which
+the regression weighs anew), or the vector of the pair read together.
 
 The features are standardised (mean 0, standard deviation 1 on the training pairs); the regression is scikit-learn's, with
 inverse strength of regularisation C. Its linear function, coefficients times features, ranks the documents of a query:
@@ -30,13 +22,12 @@ What it does not show: how the function ranks documents that it has never seen, 
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +43,6 @@ from components.retrieval.search.exact import SAME, top
 if TYPE_CHECKING:
     from components.retrieval.evaluation.graded.collection import GradedSet
 
-Combination = Literal["product", "difference", "both", "concatenation", "all"]
-COMBINATIONS: tuple[Combination, ...] = get_args(Combination)
 Part = Literal["train", "test"]
 TEST_SHARE = 0.25
 FEWEST_QUERIES = 8
@@ -179,44 +168,6 @@ def judged_pairs(
     )
 
 
-def write_pairs(pairs: JudgedPairs) -> bytes:
-    """The pairs as JSON, UTF-8, so that their vectors can be made on another machine."""
-    rows = np.stack([pairs.query_rows, pairs.document_rows, pairs.grades, pairs.is_found], axis=1).tolist()
-    content = {"queries": pairs.queries, "documents": pairs.documents, "pairs": rows}
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
-
-
-def read_pairs(content: bytes) -> JudgedPairs:
-    """The pairs that `write_pairs` wrote; their numbers in the collection are not known and become their own.
-
-    Raises InputError for other content.
-    """
-    try:
-        parsed = json.loads(content)
-        queries, documents = ([str(text) for text in parsed[name]] for name in ("queries", "documents"))
-        rows = np.array(parsed["pairs"], np.int64).reshape(-1, 4)
-        sizes = len(queries), len(documents)
-        if (rows < 0).any() or (rows[:, :2] >= sizes).any() or (np.diff(rows[:, 0]) < 0).any():
-            raise ValueError("numbers of texts that do not exist")
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as problem:
-        raise InputError(
-            "This file does not hold pairs of queries and documents.",
-            "Pairs saved by this dashboard were expected.",
-            "Save the pairs again, and do not change the file.",
-        ) from problem
-    query_rows, document_rows, grades = (read_only(np.ascontiguousarray(rows[:, column])) for column in range(3))
-    return JudgedPairs(
-        tuple(queries),
-        tuple(documents),
-        query_rows,
-        document_rows,
-        grades,
-        read_only(rows[:, 3] > 0),
-        np.arange(sizes[0]),
-        np.arange(sizes[1]),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class QuerySplit:
     """The queries that the regression learns from, and those that it is tested on, rising."""
@@ -265,32 +216,6 @@ def split_queries(
         np.arange(len(measure)), test_size=test_share, random_state=seed, stratify=strata if stratum else None
     )
     return QuerySplit(np.sort(train), np.sort(test), strata)
-
-
-def combined(queries: Float32, documents: Float32, combination: Combination) -> Float32:
-    """The features of pairs, float32 [pair, feature], from their vectors [pair, dim] each."""
-    parts: Mapping[Combination, Callable[[], list[Float32]]] = {
-        "product": lambda: [queries * documents],
-        "difference": lambda: [np.abs(queries - documents)],
-        "both": lambda: [np.abs(queries - documents), queries * documents],
-        "concatenation": lambda: [queries, documents],
-        "all": lambda: [queries, documents, np.abs(queries - documents), queries * documents],
-    }
-    return np.concatenate(parts[combination](), axis=1)
-
-
-def feature_names(count: int, combination: Combination | None) -> list[str]:
-    """The name of each of `count` features, as `combined` orders them; None: a vector of the pair read together."""
-    blocks: Mapping[Combination, tuple[str, ...]] = {
-        "product": ("q × d",),
-        "difference": ("|q − d|",),
-        "both": ("|q − d|", "q × d"),
-        "concatenation": ("q", "d"),
-        "all": ("q", "d", "|q − d|", "q × d"),
-    }
-    names = ("pair",) if combination is None else blocks[combination]
-    dims = count // len(names)
-    return [f"{name}, dimension {dim}" for name in names for dim in range(dims)]
 
 
 def choosing_bytes(queries: int, documents: int, rankings: int = 3) -> int:
@@ -392,14 +317,12 @@ def learn(
     pairs: JudgedPairs,
     split: QuerySplit,
     c: float = 1.0,
-    class_weight: Literal["balanced"] | None = None,
-    seed: int = 0,
     is_cancelled: IsCancelled = lambda: False,
 ) -> LearntRanking:
     """Logistic regression on the pairs of the training queries; `features` is [pair, feature] of all pairs.
 
-    `c` is the inverse strength of regularisation; "balanced" gives both classes the same weight in all. Raises InputError
-    where the pairs of a part are all relevant or all not, and Cancelled; once the solver runs, it comes to its end.
+    `c` is the inverse strength of regularisation. Raises InputError where the pairs of a part are all relevant or all not,
+    and Cancelled; once the solver runs, it comes to its end.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -411,14 +334,14 @@ def learn(
         raise InputError(
             "The documents of the training or test queries are all relevant, or all not.",
             "Both kinds of documents are needed to learn from and to test on.",
-            "Choose more candidates, or another collection.",
+            "Choose more queries, or another collection.",
         )
     wide = np.asarray(features, np.float64)
     scaler = StandardScaler().fit(wide[rows["train"]])
     standardised = scaler.transform(wide)
     if is_cancelled():
         raise Cancelled
-    model = LogisticRegression(C=c, class_weight=class_weight, max_iter=_STEPS, random_state=seed)
+    model = LogisticRegression(C=c, max_iter=_STEPS, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # `has_converged` says so
         model.fit(standardised[rows["train"]], is_relevant[rows["train"]])

@@ -1,55 +1,25 @@
-"""The vectors from which a ranking is learnt, of each text by itself or of each pair read together; saved as one .npz file.
-
-The file lets a machine with a GPU make the vectors, and another one learn from them. It names the model, its revision,
-layers and poolings, and the hash of the pairs (`JudgedPairs.content_hash`): vectors of other texts, or of the same texts in
-another order, are refused. To make one:
-
-    from pathlib import Path
-    from components.model.backend import Backend
-    from components.retrieval.learnt import learnt_ranking, learnt_vectors
-
-    pairs = learnt_ranking.read_pairs(Path("pairs.json").read_bytes())
-    vectors = learnt_vectors.vectors_of(Backend.load("google-bert/bert-base-uncased"), pairs, "together")
-    Path("vectors.npz").write_bytes(learnt_vectors.write_vectors(vectors))
-
-A file is opened without unpickling anything, and its size in memory is checked before it is read.
-"""
+"""The vectors from which a ranking is learnt, of each text by itself or of each pair read together."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from components.arrays import Float32, Float64, Int64, read_arrays, read_only, unit
-from components.errors import InputError, first_line
+from components.arrays import Float32, Float64, Int64, read_only, unit
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.model.trace import Pooling
-from components.retrieval.corpora.readers.limits import EXPANDED_BYTES, MOST_EXPANSION
-from components.retrieval.learnt.learnt_ranking import (
-    Combination,
-    JudgedPairs,
-    LearntRanking,
-    combined,
-)
-from components.sizes import in_words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.learnt.learnt_ranking import JudgedPairs, LearntRanking
 
 Reading = Literal["apart", "together"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
 LEARNT_POOLINGS: tuple[Pooling, ...] = ("mean", "cls")  # in the order of the arrays
-KIND, FORMAT = "BERT Internals vectors of pairs", 1
-MOST_BYTES = 512 << 20  # of a file's vectors in memory
-_MOST_NUMBERS = 1_000  # layers or poolings that a file may name
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +30,9 @@ class LearntVectors:
     pairs, and `second` has none.
     """
 
-    model: str
-    revision: str
     reading: Reading
     layers: tuple[int, ...]
     poolings: tuple[Pooling, ...]
-    max_length: int  # tokens, of one text or of both together
-    pairs_hash: str
     first: Float32  # [layer, pooling, query or pair, dim]
     second: Float32  # [layer, pooling, document, dim]
 
@@ -74,32 +40,22 @@ class LearntVectors:
     def nbytes(self) -> int:
         return self.first.nbytes + self.second.nbytes
 
-    @cached_property
-    def content_hash(self) -> str:
-        """SHA-256 of everything: two files of the same model can hold other numbers."""
-        head = (self.model, self.revision, self.reading, self.layers, self.poolings, self.max_length, self.pairs_hash)
-        content = hashlib.sha256(repr((*head, self.first.shape, self.second.shape)).encode())
-        for side in (self.first, self.second):
-            content.update(np.ascontiguousarray(side).data)
-        return content.hexdigest()
-
     def _of(self, side: Float32, layer: int, pooling: Pooling) -> Float32:
         return side[self.layers.index(layer), self.poolings.index(pooling)]
 
-    def features(self, pairs: JudgedPairs, layer: int, pooling: Pooling, combination: Combination) -> Float32:
-        """The features of each pair, float32 [pair, feature]; vectors read together need no combination."""
+    def features(self, pairs: JudgedPairs, layer: int, pooling: Pooling) -> Float32:
+        """The features of each pair, float32 [pair, dim]: q * d of texts read apart, else the vector of the pair."""
         first = self._of(self.first, layer, pooling)
         if self.reading == "together":
             return first
         second = self._of(self.second, layer, pooling)
-        return combined(first[pairs.query_rows], second[pairs.document_rows], combination)
+        return first[pairs.query_rows] * second[pairs.document_rows]
 
     def ranking(
         self,
         learnt: LearntRanking,
         layer: int,
         pooling: Pooling,
-        combination: Combination,
         queries: Int64,
         is_cancelled: IsCancelled = lambda: False,
     ) -> Float64:
@@ -112,7 +68,7 @@ class LearntVectors:
         for number, query in enumerate(queries):
             if is_cancelled():
                 raise Cancelled
-            scores[number] = learnt.score(combined(np.broadcast_to(first[query], second.shape), second, combination))
+            scores[number] = learnt.score(first[query] * second)
         return scores
 
     def cosines(self, layer: int, pooling: Pooling, queries: Int64) -> Float64:
@@ -122,7 +78,7 @@ class LearntVectors:
 
 
 def needed_bytes(backend: Backend, pairs: JudgedPairs, reading: Reading) -> int:
-    """Memory of the vectors of every layer, and size of their file."""
+    """Memory of the vectors of every layer."""
     rows = len(pairs) if reading == "together" else len(pairs.queries) + len(pairs.documents)
     return 4 * (backend.facts.layers + 1) * len(LEARNT_POOLINGS) * rows * backend.facts.hidden_size
 
@@ -163,13 +119,9 @@ def vectors_of(
             is_cancelled=is_cancelled,
         )
     return LearntVectors(
-        backend.spec.key,
-        backend.revision,
         reading,
         options.layers,
         options.poolings,
-        length,
-        pairs.content_hash,
         read_only(first),
         read_only(second),
     )
@@ -195,114 +147,9 @@ def from_indexes(documents: VectorIndex, queries: VectorIndex, pairs: JudgedPair
     ]
     first, second = (side.reshape(len(layers), len(LEARNT_POOLINGS), -1, info.dim) for side in sides)
     return LearntVectors(
-        info.model,
-        info.revision,
         "apart",
         layers,
         LEARNT_POOLINGS,
-        info.options.max_length,
-        pairs.content_hash,
         read_only(first),
         read_only(second),
     )
-
-
-def write_vectors(vectors: LearntVectors) -> bytes:
-    """The vectors and what they are of, as an uncompressed .npz file."""
-    buffer = io.BytesIO()
-    np.savez(
-        buffer,
-        kind=np.array(KIND),
-        format=np.array(FORMAT),
-        model=np.array(vectors.model),
-        revision=np.array(vectors.revision),
-        reading=np.array(vectors.reading),
-        layers=np.array(vectors.layers, np.int64),
-        poolings=np.array(vectors.poolings),
-        max_length=np.array(vectors.max_length),
-        pairs_hash=np.array(vectors.pairs_hash),
-        first=vectors.first,
-        second=vectors.second,
-    )
-    return buffer.getvalue()
-
-
-def read_vectors(content: bytes, name: str, most_bytes: int = MOST_BYTES) -> LearntVectors:
-    """The vectors of a file. Raises InputError with the reason for a file that cannot be used."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = archive.infolist()
-        size = sum(entry.file_size for entry in entries)
-        if size > most_bytes:
-            raise ValueError(f"it takes {in_words(size)} in memory, and at most {in_words(most_bytes)} are read")
-        if size > max(EXPANDED_BYTES, MOST_EXPANSION * len(content)):
-            raise ValueError(f"it expands to more than {MOST_EXPANSION} times its {len(content):,} bytes")
-        arrays = read_arrays(content, most_bytes)
-        if str(arrays["kind"]) != KIND or int(arrays["format"]) != FORMAT:
-            raise ValueError("it has other content, or another format")
-        if any(arrays[name].size > _MOST_NUMBERS for name in ("layers", "poolings")):
-            raise ValueError("it names too many layers or poolings")
-        vectors = LearntVectors(
-            str(arrays["model"]),
-            str(arrays["revision"]),
-            cast("Reading", _one_of(str(arrays["reading"]), READINGS)),
-            tuple(int(layer) for layer in np.atleast_1d(arrays["layers"])),
-            tuple(
-                cast("Pooling", _one_of(str(pooling), LEARNT_POOLINGS)) for pooling in np.atleast_1d(arrays["poolings"])
-            ),
-            int(arrays["max_length"]),
-            str(arrays["pairs_hash"]),
-            *(read_only(arrays[side]) for side in ("first", "second")),
-        )
-        _check(vectors)
-    except Exception as problem:  # a damaged archive fails in many ways
-        raise InputError(
-            f"{name} cannot be used ({first_line(problem, most=120)}).",
-            "A file of vectors (.npz) that this dashboard, or its function write_vectors, has saved is expected.",
-            "Choose another file, or save it again.",
-        ) from problem
-    return vectors
-
-
-def check_fit(vectors: LearntVectors, pairs: JudgedPairs, name: str) -> None:
-    """Raise InputError unless the vectors of a file are of these pairs."""
-    if vectors.pairs_hash != pairs.content_hash:
-        raise InputError(
-            f"The vectors of {name} are of other texts.",
-            "Vectors of the same queries and candidates, in the same order, are needed.",
-            "Choose the collection, numbers and seed with which the pairs were saved, or save the pairs again.",
-        )
-    is_together = vectors.reading == "together"
-    expected = (len(pairs), 0) if is_together else (len(pairs.queries), len(pairs.documents))
-    counts = vectors.first.shape[2], vectors.second.shape[2]
-    if counts != expected:
-        sides = ("pairs", "other texts") if is_together else ("queries", "documents")
-        found, needed = (
-            " and ".join(f"{count:,} {side}" for count, side in zip(numbers, sides, strict=True))
-            for numbers in (counts, expected)
-        )
-        raise InputError(
-            f"{name} has the vectors of {found}.",
-            f"The vectors of {needed} are needed.",
-            "Make the vectors again from the saved pairs.",
-        )
-
-
-def _check(vectors: LearntVectors) -> None:
-    """Raise ValueError unless all arrays have the shapes and types that the names promise."""
-    head = (len(vectors.layers), len(vectors.poolings))
-    if not vectors.layers or list(vectors.layers) != sorted(set(vectors.layers)) or vectors.layers[0] < 0:
-        raise ValueError("its layers do not rise")
-    if not vectors.poolings or len(set(vectors.poolings)) < len(vectors.poolings):
-        raise ValueError("its poolings repeat")
-    for side in (vectors.first, vectors.second):
-        if side.dtype != np.float32 or side.ndim != 4 or side.shape[:2] != head or not np.isfinite(side).all():
-            raise ValueError("its vectors have another shape or type, or are not finite")
-    if vectors.first.shape[3] != vectors.second.shape[3]:
-        raise ValueError("its vectors have different lengths")
-
-
-def _one_of(value: str, options: Sequence[str]) -> str:
-    if value not in options:
-        raise ValueError(f"{value[:20]!r} is not one of {', '.join(options)}")
-    return value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -15,16 +14,13 @@ from components.charts import curves as curve_charts
 from components.charts import theme
 from components.charts.retrieval import evaluation as charts
 from components.charts.retrieval import thresholds
-from components.errors import InputError
 from components.jobs import Cancelled
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.graded import metrics as graded_metrics
-from components.retrieval.learnt import learnt_ranking, learnt_vectors
-from components.retrieval.learnt.comparison import Choice
+from components.retrieval.learnt.comparison import RANKING_MEASURES, Choice
 from components.shown_code.code import Command
-from components.sizes import in_words
 from dashboard import caching, settings
-from dashboard.corpora import graded_sets, uploads
+from dashboard.corpora import graded_sets
 from dashboard.jobs import requests
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages, page_header
@@ -41,57 +37,20 @@ if TYPE_CHECKING:
     from components.retrieval.learnt.comparison import Candidates
     from components.retrieval.learnt.learnt_ranking import (
         ClassFigures,
-        Combination,
         LearntRanking,
         Part,
         Report,
     )
-    from components.retrieval.learnt.learnt_vectors import LearntVectors, Reading
+    from components.retrieval.learnt.learnt_vectors import Reading
 
-MEASURE_READ = {
-    "MAP": "MAP is 100 % if all relevant documents come first.",
-    "P@10": "P@10 is the share of the first ten documents that is relevant.",
-    "nDCG@10": "nDCG@10 is 100 % if the first ten documents are the best possible, in the best order.",
-}
-MEASURE_HELP = (
-    "MAP: how near the top all relevant documents stand; 100 % if they come first. P@10: the share of the first ten that is "
-    "relevant. nDCG@10: the grades of the first ten, weighted by rank, relative to the best possible order."
-)
+MEASURE = "MAP"
 READING_HELP = (
     "Apart: query and document go through the model one at a time, and their two vectors are combined. Together: both are "
     "one input, [CLS] query [SEP] document [SEP], and the vector is that of the pair; each pair needs a pass of its own."
 )
-FEATURES: dict[str, str] = {
-    "product": "q × d, number by number",
-    "difference": "|q − d|, number by number",
-    "both": "|q − d| and q × d",
-    "concatenation": "q and d, side by side",
-    "all": "q, d, |q − d| and q × d",
-}
 C_HELP = (
     "How closely the weights may follow the training pairs. A large C lets them fit those pairs by heart; a small one keeps "
     "the weights small, which usually does better on new queries. (The inverse strength of regularisation.)"
-)
-SAME_ORDER = (
-    "With q and d side by side, the weighted sum is a sum of one number for the query and one for the document: **every query "
-    "gets the same order of documents**. It cannot learn how a document fits its query. Choose other numbers under “Options”."
-)
-ELSEWHERE = """\
-from pathlib import Path
-from components.model.backend import Backend
-from components.retrieval.learnt import learnt_ranking, learnt_vectors
-
-pairs = learnt_ranking.read_pairs(Path("bert-internals-pairs.json").read_bytes())
-model = Backend.load("google-bert/bert-base-uncased")
-vectors = learnt_vectors.vectors_of(model, pairs, "apart")  # or "together"
-Path("vectors.npz").write_bytes(learnt_vectors.write_vectors(vectors))
-"""
-# (pairs, precision, recall, F1 in per cent, number): another collection, model and way of choosing the pairs.
-PUBLISHED = (
-    ("test, not relevant", 78, 88, 83, 1748),
-    ("test, relevant", 36, 21, 27, 556),
-    ("training, not relevant", 79, 97, 87, 4765),
-    ("training, relevant", 84, 34, 49, 1908),
 )
 REPORT = ("pairs", "precision", "recall", "F1", "number")
 PARTS: dict[Part, str] = {"test": "test", "train": "training"}
@@ -111,9 +70,6 @@ def learnt(backend: Backend) -> None:
         with controls.options():
             source = graded_sets.choose_source()
             field_slot = st.container()
-            measure = learnt_rankers.MEASURES[
-                controls.pick("learnt_measure", "Measure", learnt_rankers.MEASURES, MEASURE_HELP)
-            ]
             c = float(controls.pick("learnt_c", "C", {text: text for text in settings.LEARNT_CS}, C_HELP))
             pooling = cast(
                 "Pooling",
@@ -121,56 +77,34 @@ def learnt(backend: Backend) -> None:
                     "learnt_pooling", "Vector", learnt_rankers.POOLING_SHORT, caching.glossary()["pooling"]
                 ),
             )
-            features = cast(
-                "Combination",
-                controls.pick("learnt_features", "Numbers of a pair, from the vectors q and d of two texts", FEATURES),
-            )
-            balanced = controls.switch(
-                "learnt_balanced",
-                "Balanced classes",
-                "Relevant pairs are few. With this, they weigh as much in all as the other pairs.",
-            )
             most = controls.number("learnt_queries", "Queries at most", 20, 2_000, 200)
-            first = controls.number(
-                "learnt_first",
-                "First documents of BM25 and of the bi-encoder, per query",
-                1,
-                50,
-                10,
-                "They are learnt from, together with all relevant documents of the query and with the random ones below.",
-            )
-            others = controls.number("learnt_others", "Random documents per query", 0, 100, 20)
-            seed = controls.number("learnt_seed", "Seed of queries and split", 0, 9_999, 0)
-            file = _uploaded()
     page_header.measures("No collection yet")
     graded = graded_sets.collection_of(source, field_slot)
     if graded is None:
         return
     page_header.measures(graded.name, counted(len(graded.documents), "document"))
-    choice = Choice(layer, pooling, features, c, balanced, seed)
+    choice = Choice(layer, pooling, c)
     above, waiting, below = st.container(), st.container(), st.container()
     request = EmbedRequest.of_session(backend, exact=True)
     with waiting, frame.figure("learnt_rankings") as figure:
-        candidates, key, indexes = learnt_rankers.candidates_of(request, graded, most, first, others, seed)
+        candidates, key, indexes = learnt_rankers.candidates_of(request, graded, most)
         before_work.other_layers(request, graded.document_texts, "learnt")
-        file = _fitting(file, candidates)
-        main = learnt_rankers.of_model(request, candidates, key, reading, choice, file, "m", indexes)
-        rankers = [Ranker.of(learnt_rankers.name_of(choice, is_file=main.is_file), main.learnt.ranks, is_learnt=True)]
+        main = learnt_rankers.of_model(request, candidates, key, reading, choice, "m", indexes)
+        rankers = [Ranker.of(learnt_rankers.name_of(choice), main.learnt.ranks, is_learnt=True)]
         rankers += learnt_rankers.references(candidates, main, choice)
-        rankers += learnt_rankers.other_encoders(backend, candidates, key, reading, choice, file)
+        rankers += learnt_rankers.other_encoders(backend, candidates, key, reading, choice)
         rankers += learnt_rankers.cross_encoder(candidates, key)
     if figure.not_ready is not None:
         return
     with above:
-        _ranking_figure(rankers, measure, candidates, reading, choice)
+        _ranking_figure(rankers, candidates, reading)
     with below:
         _what_is_learnt(graded, main, candidates, reading, choice)
-        _ranking_table(rankers, measure)
+        _ranking_table(rankers)
         _reports(main.learnt.ranking)
         _precision_figure(main.learnt.ranking)
         with frame.figure("learnt_layers"):
-            _layers(main, candidates, choice, measure)
-        _files(candidates, main)
+            _layers(main, candidates, choice)
 
 
 @dataclass(frozen=True)
@@ -185,22 +119,22 @@ class _Standing:
         return self.p < metrics.ALPHA
 
 
-def _standings(rankers: Sequence[Ranker], measure: str) -> dict[str, _Standing]:
+def _standings(rankers: Sequence[Ranker]) -> dict[str, _Standing]:
     """Each ranking but the first, compared with the first over the same queries."""
-    own, others = rankers[0].values[measure], rankers[1:]
-    p_values = [metrics.randomisation_test(own, other.values[measure]) for other in others]
+    own, others = rankers[0].values[MEASURE], rankers[1:]
+    p_values = [metrics.randomisation_test(own, other.values[MEASURE]) for other in others]
     return {
-        other.name: _Standing(float((own - other.values[measure]).mean()), p)
+        other.name: _Standing(float((own - other.values[MEASURE]).mean()), p)
         for other, p in zip(others, metrics.holm(p_values), strict=True)
     }
 
 
-def _answer(rankers: Sequence[Ranker], measure: str) -> str:
+def _answer(rankers: Sequence[Ranker]) -> str:
     """The answer to the page's question, in a line: the learnt ranking against the cosine, words, and chance."""
-    standings = _standings(rankers, measure)
+    standings = _standings(rankers)
 
     def written(ranker: Ranker, name: str) -> str:
-        return f"{name} ({_mean(ranker, measure):.1f})"
+        return f"{name} ({_mean(ranker, MEASURE):.1f})"
 
     by_name = {ranker.name: ranker for ranker in rankers}
     cosine = next((ranker for ranker in rankers if ranker.name.startswith("Cosine")), None)
@@ -223,12 +157,12 @@ def _answer(rankers: Sequence[Ranker], measure: str) -> str:
     verdict = "Yes" if len(named["better than"]) == len(compared) else "Partly"
     chance = standings[learnt_rankers.CHANCE]
     if not (chance.is_clear and chance.difference > 0):
-        count = len(rankers[0].values[measure])
+        count = len(rankers[0].values[MEASURE])
         verdict = (
             "No" if chance.is_clear or chance.difference <= 0 else f"{counted(count, 'query', 'queries')} cannot tell"
         )
     parts = "; ".join(f"{how} {_listed(names)}" for how, names in named.items() if names)
-    return f"**{verdict}.** Learnt {measure} {_mean(rankers[0], measure):.1f} %: {parts}."
+    return f"**{verdict}.** Learnt {MEASURE} {_mean(rankers[0], MEASURE):.1f} %: {parts}."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -241,26 +175,25 @@ def _mean(ranker: Ranker, measure: str) -> float:
     return 100 * float(ranker.values[measure].mean())
 
 
-def _ranking_figure(
-    rankers: Sequence[Ranker], measure: str, candidates: Candidates, reading: Reading, choice: Choice
-) -> None:
+def _ranking_figure(rankers: Sequence[Ranker], candidates: Candidates, reading: Reading) -> None:
     """The first figure: a bar for each way of ranking."""
     bars = []
     for ranker in rankers:
-        interval = metrics.interval(ranker.values[measure])
+        interval = metrics.interval(ranker.values[MEASURE])
         value, low, high = (100 * each for each in (interval.value, interval.low, interval.high))
         bars.append(charts.RankedBar(ranker.name, value, low, high, ranker.is_learnt))
     pairs, split = candidates.pairs, candidates.split
     figures.figure(
         charts.ranking_bars(
-            bars, f"{measure} of {counted(len(split.test), 'test query', 'test queries')}", measure=measure
+            bars, f"{MEASURE} of {counted(len(split.test), 'test query', 'test queries')}", measure=MEASURE
         ),
         key="learnt_rankings",
         code=Command(Choice.learnt),
-        alt=f"{measure} of {len(bars)} ways of ranking, with intervals",
-        message=_answer(rankers, measure),
+        alt=f"{MEASURE} of {len(bars)} ways of ranking, with intervals",
+        message=_answer(rankers),
         read=f"Each bar is a way of ranking {counted(len(pairs.documents), 'document')} for "
-        f"{counted(len(split.test), 'query', 'queries')} that were not learnt from; orange is learnt. {MEASURE_READ[measure]} "
+        f"{counted(len(split.test), 'query', 'queries')} that were not learnt from; orange is learnt. MAP is 100 % if all "
+        "relevant documents come first. "
         "“Cosine” takes the same vectors and learns nothing; the bi-encoder is the cosine of the model's "
         "vectors as it was published; BM25 and Jelinek-Mercer (a language model) only compare words. The thin line is the "
         "95 % interval. Better or worse means p < 0.05 in a randomisation test over the queries, adjusted for the number of "
@@ -274,8 +207,6 @@ def _ranking_figure(
         ),
         table=lambda: _rankings(rankers).round(3),
     )
-    if reading == "apart" and choice.features == "concatenation":
-        st.info(SAME_ORDER, icon=":material/info:")
 
 
 def _what_is_learnt(graded: GradedSet, main: Source, candidates: Candidates, reading: Reading, choice: Choice) -> None:
@@ -291,7 +222,7 @@ def _what_is_learnt(graded: GradedSet, main: Source, candidates: Candidates, rea
     else:
         made = (
             f"The model reads each text by itself. From the {vector} of the query (q) and that of the document (d), both of "
-            f"layer {choice.layer}, come the numbers of the pair: {FEATURES[choice.features]}"
+            f"layer {choice.layer}, come the numbers of the pair: q × d, number by number"
         )
     train, test = (len(pairs.rows_of(part)) for part in (split.train, split.test))
     st.markdown(
@@ -314,13 +245,13 @@ def _what_is_learnt(graded: GradedSet, main: Source, candidates: Candidates, rea
         + (" Of pairs read together only the candidates have vectors." if reading == "together" else "")
         + "".join(f" Left out, {reason}: {count:,}." for reason, count in graded.report.left_out.items())
     )
-    _weights(ranking, reading, choice)
+    _weights(ranking, reading)
 
 
-def _weights(ranking: LearntRanking, reading: Reading, choice: Choice) -> None:
+def _weights(ranking: LearntRanking, reading: Reading) -> None:
     with st.expander("The learnt weights", icon=":material/balance:", key="learnt_weights"):
         weights = ranking.coefficients
-        names = learnt_ranking.feature_names(len(weights), None if reading == "together" else choice.features)
+        names = [f"{'pair' if reading == 'together' else 'q × d'}, dimension {dim}" for dim in range(len(weights))]
         order = np.argsort(-np.abs(weights), kind="stable")
         share = 100 * float(np.abs(weights[order[:STRONGEST]]).sum() / max(1e-12, np.abs(weights).sum()))
         st.markdown(
@@ -342,14 +273,14 @@ def _rankings(rankers: Sequence[Ranker]) -> pd.DataFrame:
     )
 
 
-def _ranking_table(rankers: Sequence[Ranker], measure: str) -> None:
+def _ranking_table(rankers: Sequence[Ranker]) -> None:
     figures.subheader("All rankings and measures")
-    standings = _standings(rankers, measure)
-    lead = f"lead in {measure}"
+    standings = _standings(rankers)
+    lead = f"lead in {MEASURE}"
     table = _rankings(rankers)
     table[lead] = ["" if ranker is rankers[0] else _words(standings[ranker.name]) for ranker in rankers]
-    shown = table.sort_values(measure, ascending=False, kind="stable")
-    measures = list(learnt_rankers.MEASURES.values())
+    shown = table.sort_values(MEASURE, ascending=False, kind="stable")
+    measures = list(RANKING_MEASURES)
     figures.plain_table(shown.assign(**{name: [f"{value:.1f}" for value in shown[name]] for name in measures}))
     st.caption(
         f"Means over the test queries, in per cent. Last column: by how much “{messages.escape(rankers[0].name)}” leads, with "
@@ -432,15 +363,6 @@ def _reports(ranking: LearntRanking) -> None:
             f"The search for the weights stopped after {counted(ranking.steps, 'step')}, before they had settled. Choose a "
             "smaller C under “Options”."
         )
-    with st.expander("Published figures, for orientation", icon=":material/menu_book:", key="learnt_published"):
-        published = pd.DataFrame(PUBLISHED, columns=list(REPORT))
-        figures.plain_table(published.map(_one_digit))
-        st.caption(
-            "In per cent. Logistic regression on [CLS] vectors of **another collection**: on test pairs an accuracy of 72 %, "
-            "where always answering “not relevant” gives 76 %. They are for orientation only and cannot be compared with the "
-            "table above: the texts, the model and the choice of pairs differ. There the training pairs were classified better "
-            "than the test pairs, and few of the relevant pairs were found."
-        )
 
 
 def _larger(report: Report) -> str:
@@ -462,7 +384,7 @@ def _one_digit(value: object) -> str:
     return f"{value:.1f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) -> None:
+def _layers(main: Source, candidates: Candidates, choice: Choice) -> None:
     """Which layer's vectors carry most: the regression trained once for each layer, on request."""
     figures.subheader("Which layer carries most?")
     vectors = main.vectors
@@ -482,96 +404,38 @@ def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) 
         return
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> dict[str, np.ndarray]:
-        """The measures of the learnt ranking, and of the plain cosine, at each layer: [measure, layer]."""
-        rows: dict[str, list[list[float]]] = {"learnt": [], "cosine": []}
+        """MAP of the learnt ranking, and of the plain cosine, at each layer, in per cent: [layer]."""
+        rows: dict[str, list[float]] = {"learnt": [], "cosine": []}
         for done, layer in enumerate(vectors.layers):
             report_progress(done, len(vectors.layers))
             if is_cancelled():
                 raise Cancelled
             learnt = replace(choice, layer=layer).learnt(vectors, candidates, is_cancelled)
             for name, ranks in (("learnt", learnt.ranks), ("cosine", learnt.unlearnt)):
-                rows[name].append(
-                    [
-                        np.nan if ranks is None else 100 * float(graded_metrics.MEASURES[each](ranks).mean())
-                        for each in learnt_rankers.MEASURES.values()
-                    ]
-                )
-        return {name: np.array(values).T for name, values in rows.items()}
+                rows[name].append(np.nan if ranks is None else 100 * float(RANKING_MEASURES[MEASURE](ranks).mean()))
+        return {name: np.array(values) for name, values in rows.items()}
 
     result = requests.prepared(key, f"Learning at {len(vectors.layers)} layers", work, "learnt_layers")
-    row = list(learnt_rankers.MEASURES.values()).index(measure)
     curves = {
-        f"learnt from {learnt_rankers.POOLING_SHORT[choice.pooling]}": result["learnt"][row],
-        "cosine, nothing learnt": result["cosine"][row],
+        f"learnt from {learnt_rankers.POOLING_SHORT[choice.pooling]}": result["learnt"],
+        "cosine, nothing learnt": result["cosine"],
     }
     curves = {name: values for name, values in curves.items() if np.isfinite(values).all()}
-    best = int(np.argmax(result["learnt"][row]))
+    best = int(np.argmax(result["learnt"]))
     figures.figure(
         curve_charts.layer_curves(
             np.stack(list(curves.values())),
             list(curves),
-            f"{measure} of the test queries by layer",
-            y_title=f"{measure} (%)",
+            f"{MEASURE} of the test queries by layer",
+            y_title=f"{MEASURE} (%)",
         ),
         key="learnt_by_layer",
         code=Command(Choice.learnt),
-        alt=f"{measure} of the learnt ranking at each layer",
-        message=f"Layer {vectors.layers[best]} carries most: {measure} is {result['learnt'][row][best]:.1f} % there.",
-        read="One point for each layer whose vectors were learnt from, with the same C, numbers of a pair, and queries.",
+        alt=f"{MEASURE} of the learnt ranking at each layer",
+        message=f"Layer {vectors.layers[best]} carries most: {MEASURE} is {result['learnt'][best]:.1f} % there.",
+        read="One point for each layer whose vectors were learnt from, with the same C and the same queries.",
         not_shown="Which C suits each layer best: here it is the same for all. At layer 0 the [CLS] vectors of texts "
         "read apart are all equal, so that there is nothing to learn from. The layer is the best on the test queries "
         "themselves, chosen after the fact: on other queries it can do worse, and another one can be better.",
         table=lambda: pd.DataFrame({"layer": vectors.layers, **{name: each.round(3) for name, each in curves.items()}}),
     )
-
-
-def _uploaded() -> LearntVectors | None:
-    file = uploads.uploader("pair_vectors", "Vectors made elsewhere (.npz)", key="learnt_file", type=["npz"])
-    return uploads.kept(
-        "pair_vectors",
-        caching.pair_vectors(),
-        file,
-        lambda file, is_cancelled: learnt_vectors.read_vectors(file.getvalue(), file.name),
-    )
-
-
-def _fitting(file: LearntVectors | None, candidates: Candidates) -> LearntVectors | None:
-    """The uploaded vectors, unless they are of other texts, which a message explains."""
-    if file is None:
-        return None
-    try:
-        learnt_vectors.check_fit(file, candidates.pairs, "the uploaded file")
-    except InputError as problem:
-        messages.explain(problem, "using the uploaded vectors")
-        return None
-    return file
-
-
-def _files(candidates: Candidates, main: Source) -> None:
-    """Saving the pairs and the vectors."""
-    with st.expander("Vectors as a file", icon=":material/save:", key="learnt_files"):
-        st.markdown(
-            "Save the pairs, make their vectors on another machine (with a GPU, or with a larger model), and upload the file "
-            "under “Options”. The model's name, its revision and a hash of the texts are in the file; it is refused if the "
-            "texts are others. Vectors of a model that is not chosen here become one more ranking."
-        )
-        with st.container(horizontal=True):
-            st.download_button(
-                "Save the pairs (JSON)",
-                partial(learnt_ranking.write_pairs, candidates.pairs),
-                file_name="bert-internals-pairs.json",
-                mime="application/json",
-                key="learnt_save_pairs",
-                icon=":material/download:",
-                on_click="ignore",
-            )
-            st.download_button(
-                f"Save the vectors (.npz, {in_words(main.vectors.nbytes)})",
-                partial(learnt_vectors.write_vectors, main.vectors),
-                file_name="bert-internals-vectors.npz",
-                mime="application/octet-stream",
-                key="learnt_save_vectors",
-                icon=":material/download:",
-                on_click="ignore",
-            )
-        st.code(ELSEWHERE, language="python")

@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.learnt.comparison import Candidates, Choice, Learnt
-    from components.retrieval.learnt.learnt_ranking import Combination
     from components.retrieval.learnt.learnt_vectors import LearntVectors, Reading
 
-MEASURES = {"map": "MAP", "p10": "P@10", "ndcg": "nDCG@10"}
 CHANCE = "By chance"
 CROSS_ENCODER = "Cross-encoder"
 READING = {"apart": "Apart", "together": "Together"}
@@ -50,7 +48,6 @@ class Source:
     key: tuple[object, ...]
     vectors: LearntVectors
     learnt: Learnt
-    is_file: bool  # made elsewhere and uploaded
 
 
 @dataclass(frozen=True)
@@ -66,22 +63,21 @@ class Ranker:
         return cls(name, {name: measure(ranks) for name, measure in RANKING_MEASURES.items()}, is_learnt)
 
 
-def name_of(choice: Choice, model: str = "", is_file: bool = False) -> str:
-    own = f"Learnt: {f'{model}, ' if model else ''}{POOLING_SHORT[choice.pooling]} layer {choice.layer}"
-    return f"{own} (file)" if is_file else own
+def name_of(choice: Choice, model: str = "") -> str:
+    return f"Learnt: {f'{model}, ' if model else ''}{POOLING_SHORT[choice.pooling]} layer {choice.layer}"
 
 
 def candidates_of(
-    request: EmbedRequest, graded: GradedSet, most: int, first: int, others: int, seed: int
+    request: EmbedRequest, graded: GradedSet, most: int
 ) -> tuple[Candidates, tuple[object, ...], Indexes]:
     """The pairs of a collection, what names them, and the model's indexes. Raises NotReady until they are chosen."""
     documents, queries = evaluation.both_indexes(request, graded.document_texts, graded.query_texts, "learnt")
-    key = ("learnt", documents.folder.name, queries.folder.name, graded.content_hash, most, first, others, seed)
+    key = ("learnt", documents.folder.name, queries.folder.name, graded.content_hash, most)
     candidates = requests.prepared(
         key,
         f"Choosing the candidates of {min(most, len(graded.queries)):,} queries",
         lambda report_progress, is_cancelled: _chosen(
-            graded, documents, queries, request.backend, (most, first, others, seed), report_progress, is_cancelled
+            graded, documents, queries, request.backend, most, report_progress, is_cancelled
         ),
         "learnt_pairs",
     )
@@ -93,7 +89,7 @@ def _chosen(
     documents: VectorIndex,
     queries: VectorIndex,
     backend: Backend,
-    numbers: tuple[int, int, int, int],
+    most: int,
     report_progress: ReportProgress,
     is_cancelled: IsCancelled,
 ) -> Candidates:
@@ -102,10 +98,10 @@ def _chosen(
     return comparison.choose_candidates(
         graded,
         lambda query: search.scores(np.asarray(vectors[query], np.float32)),
-        *numbers,
-        check_choosing,
-        report_progress,
-        is_cancelled,
+        most,
+        check=check_choosing,
+        progress=report_progress,
+        is_cancelled=is_cancelled,
     )
 
 
@@ -115,7 +111,6 @@ def of_model(
     key: tuple[object, ...],
     reading: Reading,
     choice: Choice,
-    file: LearntVectors | None,
     where: str,
     indexes: Indexes | None = None,
 ) -> Source:
@@ -129,21 +124,14 @@ def of_model(
         pairs.content_hash,
         request.max_length,
     )
-    if (
-        file is not None
-        and _is_of(file, request, reading)
-        and choice.layer in file.layers
-        and choice.pooling in file.poolings
-    ):
-        return _source(_file_key(file), file, candidates, key, choice, where, is_file=True)
-    check_learning(candidates, backend.facts.hidden_size, reading, choice.features)
+    check_learning(candidates, backend.facts.hidden_size)
     needed = learnt_vectors.needed_bytes(backend, pairs, reading)
     if needed > MOST_BYTES:
         raise InputError(
             f"The vectors of {counted(len(pairs), 'pair')} at every layer of {backend.spec.title} "
             f"take {in_words(needed, binary=True)}.",
             f"This view keeps at most {in_words(MOST_BYTES, binary=True)}.",
-            "Choose fewer queries or candidates under “Options”.",
+            "Choose fewer queries under “Options”.",
         )
     texts = (
         counted(len(pairs), "pair")
@@ -178,9 +166,7 @@ def _source(
     key: tuple[object, ...],
     choice: Choice,
     where: str,
-    is_file: bool = False,
 ) -> Source:
-    check_learning(candidates, vectors.first.shape[3], vectors.reading, choice.features)
     all_keys = (*key, *vectors_key)
     learnt = requests.prepared(
         (*all_keys, choice),
@@ -188,7 +174,7 @@ def _source(
         lambda _, is_cancelled: choice.learnt(vectors, candidates, is_cancelled),
         f"learnt_{where}",
     )
-    return Source(all_keys, vectors, learnt, is_file)
+    return Source(all_keys, vectors, learnt)
 
 
 def check_choosing(queries: int, documents: int) -> None:
@@ -200,35 +186,21 @@ def check_choosing(queries: int, documents: int) -> None:
             f"take {in_words(needed, binary=True)} "
             "of memory.",
             f"This view uses at most {in_words(MOST_LEARNING_BYTES, binary=True)}.",
-            "Choose fewer queries or candidates under “Options”.",
+            "Choose fewer queries under “Options”.",
         )
 
 
-def check_learning(candidates: Candidates, dim: int, reading: Reading, features: Combination) -> None:
+def check_learning(candidates: Candidates, dim: int) -> None:
     """Raise InputError where learning from vectors of so many numbers would take too much memory."""
-    pairs, side = candidates.pairs, np.empty((0, dim), np.float32)
-    width = dim if reading == "together" else learnt_ranking.combined(side, side, features).shape[1]
-    needed = learnt_ranking.learning_bytes(len(pairs), width, len(candidates.split.test), len(pairs.documents))
+    pairs = candidates.pairs
+    needed = learnt_ranking.learning_bytes(len(pairs), dim, len(candidates.split.test), len(pairs.documents))
     if needed > MOST_LEARNING_BYTES:
         raise InputError(
-            f"Learning from {counted(len(pairs), 'pair')} with {width:,} features each "
+            f"Learning from {counted(len(pairs), 'pair')} with {dim:,} features each "
             f"takes {in_words(needed, binary=True)} of memory.",
             f"This view uses at most {in_words(MOST_LEARNING_BYTES, binary=True)}.",
-            "Choose fewer queries or candidates under “Options”, or other features.",
+            "Choose fewer queries under “Options”.",
         )
-
-
-def _file_key(file: LearntVectors) -> tuple[object, ...]:
-    """What names an uploaded file in the keys of jobs, which all sessions share: its content, not what it says it is."""
-    return "file", file.content_hash
-
-
-def _is_of(file: LearntVectors, request: EmbedRequest, reading: Reading) -> bool:
-    """Whether a file holds what the model would make of the texts now."""
-    backend = request.backend
-    length = backend.own_max_length if request.max_length is None else request.max_length
-    own = (backend.spec.key, backend.revision, reading, length)
-    return (file.model, file.revision, file.reading, file.max_length) == own
 
 
 def references(candidates: Candidates, main: Source, choice: Choice) -> list[Ranker]:
@@ -247,33 +219,18 @@ def other_encoders(
     key: tuple[object, ...],
     reading: Reading,
     choice: Choice,
-    file: LearntVectors | None,
 ) -> list[Ranker]:
-    """The same, learnt from the vectors of the second model, and from those of a file of another model."""
-    rankers = []
+    """The same, learnt from the vectors of the second model."""
     second = model_gate.second_model("blocks")
-
-    def at(last: int) -> Choice:
-        """The same layer in a model with another number of layers: its last for the last."""
-        return replace(choice, layer=last if choice.layer == backend.facts.layers else min(choice.layer, last))
-
-    if second is not None:
-        own = at(second.facts.layers)
-        with frame.figure("learnt_second"):
-            source = of_model(EmbedRequest.of_session(second, exact=True), candidates, key, reading, own, file, "m2")
-            name = name_of(own, second.spec.title, source.is_file)
-            rankers.append(Ranker.of(name, source.learnt.ranks, is_learnt=True))
-    known = [EmbedRequest.of_session(model, exact=True) for model in (backend, second) if model is not None]
-    if file is None or any(_is_of(file, request, reading) for request in known):
-        return rankers
-    own = at(file.layers[-1])
-    if own.layer in file.layers and own.pooling in file.poolings:
-        is_shortened = any(request.backend.spec.key == file.model for request in known)
-        length = f", {file.max_length:,} tokens" if is_shortened else ""
-        title = f"{file.model.rpartition('/')[2]} (file, {READING[file.reading].lower()}{length})"
-        with frame.figure("learnt_file"):
-            source = _source(_file_key(file), file, candidates, key, own, "file", is_file=True)
-            rankers.append(Ranker.of(name_of(own, title), source.learnt.ranks, is_learnt=True))
+    if second is None:
+        return []
+    last = second.facts.layers  # the same layer in a model with another number of layers: its last for the last
+    own = replace(choice, layer=last if choice.layer == backend.facts.layers else min(choice.layer, last))
+    rankers = []
+    with frame.figure("learnt_second"):
+        request = EmbedRequest.of_session(second, exact=True)
+        source = of_model(request, candidates, key, reading, own, "m2")
+        rankers.append(Ranker.of(name_of(own, second.spec.title), source.learnt.ranks, is_learnt=True))
     return rankers
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from components.analysis.pair_scales import SCALES
 from components.model.tokenization import TRUNCATIONS
-from components.retrieval.learnt.learnt_ranking import COMBINATIONS
 from components.retrieval.learnt.learnt_vectors import READINGS
 from dashboard.declared.view import (
     OF_MODELS,
@@ -15,7 +14,7 @@ from dashboard.declared.view import (
     Declared,
     View,
 )
-from dashboard.settings import DEFAULT_TRIPLE, LEARNT_CS, LEAST_LENGTH, Setting, choice, flag, number, text, thousandths
+from dashboard.settings import DEFAULT_TRIPLE, LEARNT_CS, LEAST_LENGTH, Setting, choice, number, text, thousandths
 
 SETTINGS = (
     text("pair_query", "pq", DEFAULT_TRIPLE[0], 4_000, words="query of the pairs"),
@@ -41,14 +40,8 @@ SETTINGS = (
     number("learnt_layer", "ll", None, 1_000, words="layer"),
     choice("learnt_pooling", "lp", ("cls", "mean"), words="pooling"),
     choice("learnt_reading", "lr", READINGS, words="reading"),
-    choice("learnt_features", "lf", COMBINATIONS, words="features"),
     replace(choice("learnt_c", "lc", LEARNT_CS, words="C"), default="0.001"),
-    flag("learnt_balanced", "lw", False, words="balanced classes"),
-    choice("learnt_measure", "lm", ("map", "p10", "ndcg"), words="measure"),
     number("learnt_queries", "lq", 200, 2_000, least=20, words="number of queries"),
-    number("learnt_first", "lk", 10, 50, least=1, words="candidates of each ranking"),
-    number("learnt_others", "lo", 20, 100, words="random documents"),
-    number("learnt_seed", "ld", 0, 9_999, words="seed"),
 )
 
 VIEWS = (
@@ -184,29 +177,17 @@ VIEWS = (
             "learnt_layer",
             "learnt_pooling",
             "learnt_reading",
-            "learnt_features",
             "learnt_c",
-            "learnt_balanced",
-            "learnt_measure",
             "learnt_queries",
-            "learnt_first",
-            "learnt_others",
-            "learnt_seed",
         ),
         examples=(
             {
                 "model": SMALL_MODEL,
                 "learnt_layer": 2,
                 "learnt_pooling": "mean",
-                "learnt_features": "difference",
                 "learnt_reading": "together",
                 "learnt_c": "1",
-                "learnt_balanced": True,
-                "learnt_measure": "ndcg",
                 "learnt_queries": 20,
-                "learnt_first": 3,
-                "learnt_others": 5,
-                "learnt_seed": 7,
             },
         ),
         needs="blocks",

@@ -9,19 +9,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.retrieval.evaluation.run_record import Run, RunData, write_runs
-from components.retrieval.learnt import learnt_vectors
 from tests.support.pages import Open, settled
 
 SECRET = "Zanzibar"  # in each file's name and, where it holds words, in its content
 LINES = "\n".join(f"{SECRET} ship number {number} sailed home." for number in range(12))
 RUNS = write_runs(
     [Run(f"{SECRET}'s", {"kind": "x"}, RunData(SECRET, 9, 3, "0" * 64), {}, {}, ranks=np.array([1, 2, 3]))]
-)
-VECTORS = learnt_vectors.write_vectors(
-    learnt_vectors.LearntVectors(
-        *(f"org/{SECRET}", "r1", "apart", (12,), ("cls",), 128, "0" * 64),
-        *(np.ones((1, 1, count, 4), np.float32) for count in (3, 3)),
-    )
 )
 SENSES = "word,sense,sentence\n" + "\n".join(
     f"bank,{sense},The {SECRET} bank of {sense} number {number}." for sense in ("river", "money") for number in range(4)
@@ -43,7 +36,6 @@ UPLOADS: dict[str, tuple[str, dict[str, Any], str, dict[str, str | bytes]]] = {
     "judged collection": ("evaluate", {"view": "graded", "gs": "file", "r": ["tfidf"]}, "graded_files", BEIR),
     "scored pairs": ("evaluate", {"view": "similarity", "src": "file"}, "sts_file", {f"{SECRET}.csv": SCORED}),
     "saved runs": ("evaluate", {"view": "compare", "r": ["tfidf", "bm25"]}, "run_files_0", {f"{SECRET}.json": RUNS}),
-    "vectors of pairs": ("pairs", {"view": "learnt", "gs": "file"}, "learnt_file", {f"{SECRET}.npz": VECTORS}),
     "training rows": ("training", {"src": "file"}, "training_file", {f"{SECRET}.csv": TRAINING}),
     "sentences by sense": ("map", {"view": "senses", "ws": "file"}, "senses_file", {f"{SECRET}.csv": SENSES}),
     "minimal pairs": ("why", {"view": "clinic", "cs": "file"}, "clinic_file", {f"{SECRET}.csv": MINIMAL}),
@@ -82,10 +74,6 @@ def test_what_one_person_uploads_is_shown_to_nobody_else(open_page: Open, kind: 
     if kind == "corpus":
         mine.button(key="use_corpus").click().run()
         mine = settled(mine)
-    if kind == "vectors of pairs":  # only once its view was left and opened again, the page names the file
-        for view in ("one-input", "learnt-ranking"):
-            mine.session_state["laboratory_view"] = view
-            mine = settled(mine)
     shown = SHOWN.get(kind, SECRET)
     assert shown in whole(mine)
     link = dict(mine.query_params)

@@ -19,7 +19,7 @@ from components.jobs import Cancelled
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded.collection import GradedReport, GradedSet
 from components.retrieval.learnt import learnt_ranking
-from components.retrieval.learnt.learnt_ranking import combined, judged_pairs, learn, split_queries
+from components.retrieval.learnt.learnt_ranking import judged_pairs, learn, split_queries
 
 QUERIES, DOCUMENTS, DIM = 40, 60, 5
 
@@ -78,17 +78,6 @@ def test_of_a_large_collection_the_candidates_and_a_sample_are_ranked(graded, ve
     assert few.documents == tuple(graded.documents[number] for number in few.document_numbers)
 
 
-def test_pairs_are_saved_and_read_again(pairs):
-    again = learnt_ranking.read_pairs(learnt_ranking.write_pairs(pairs))
-    assert again.content_hash == pairs.content_hash
-    assert (again.queries, again.documents) == (pairs.queries, pairs.documents)
-    for name in ("query_rows", "document_rows", "grades", "is_found"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(pairs, name))
-    for content in (b"", b"[1]", b'{"queries": ["a"], "documents": ["b"], "pairs": [[0, 1, 0, 1]]}', b"\xff"):
-        with pytest.raises(InputError, match="pairs"):
-            learnt_ranking.read_pairs(content)
-
-
 def test_the_split_is_scikit_learns_with_no_query_in_both_and_stratified():
     measure = np.repeat([0.0, 0.1, 0.2, 0.3], [40, 24, 16, 2])
     split = split_queries(measure, seed=5)
@@ -118,26 +107,13 @@ def test_queries_with_the_same_text_are_in_one_part():
         split_queries(measure[:8], texts=["bank", "bank", *texts[4:10]])
 
 
-def test_combinations_by_hand():
-    query, document = np.array([[1.0, -2.0]], np.float32), np.array([[3.0, 4.0]], np.float32)
-    expected = {
-        "product": [3, -8],
-        "difference": [2, 6],
-        "both": [2, 6, 3, -8],
-        "concatenation": [1, -2, 3, 4],
-        "all": [1, -2, 3, 4, 2, 6, 3, -8],
-    }
-    assert {name: combined(query, document, name)[0].tolist() for name in learnt_ranking.COMBINATIONS} == expected
-
-
-@pytest.mark.parametrize("weight", [None, "balanced"])
 @pytest.mark.parametrize("c", [0.01, 1.0])
-def test_everything_equals_scikit_learn_used_directly(pairs, split, vectors, c, weight):
-    features = combined(vectors[0][pairs.query_rows], vectors[1][pairs.document_rows], "both")
-    learnt = learn(features, pairs, split, c, weight)
+def test_everything_equals_scikit_learn_used_directly(pairs, split, vectors, c):
+    features = vectors[0][pairs.query_rows] * vectors[1][pairs.document_rows]
+    learnt = learn(features, pairs, split, c)
     wide, labels = features.astype(np.float64), pairs.grades > 0
     train, test = (np.isin(pairs.query_rows, part) for part in (split.train, split.test))
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=c, class_weight=weight, max_iter=2_000))
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=c, max_iter=2_000))
     pipeline.fit(wide[train], labels[train])
     np.testing.assert_allclose(learnt.scores, pipeline.decision_function(wide), atol=1e-9)
     np.testing.assert_allclose(learnt.score(features), learnt.scores, atol=1e-9)
@@ -160,14 +136,9 @@ def test_everything_equals_scikit_learn_used_directly(pairs, split, vectors, c, 
 
 def test_what_matters_is_learnt_and_ranks_documents_of_new_queries(pairs, split, vectors, graded):
     """Relevance is the product of the first two numbers: the product's coefficients find them, the plain cosine cannot."""
-    learnt = learn(combined(vectors[0][pairs.query_rows], vectors[1][pairs.document_rows], "product"), pairs, split)
+    learnt = learn(vectors[0][pairs.query_rows] * vectors[1][pairs.document_rows], pairs, split)
     assert learnt.coefficients[:2].min() > 1.5 * np.abs(learnt.coefficients[2:]).max()
-    scores = np.stack(
-        [
-            learnt.score(combined(np.broadcast_to(vectors[0][query], vectors[1].shape), vectors[1], "product"))
-            for query in split.test
-        ]
-    )
+    scores = np.stack([learnt.score(vectors[0][query] * vectors[1]) for query in split.test])
     ranks = learnt_ranking.relevant_ranks(pairs, scores, split.test)
     plain = learnt_ranking.relevant_ranks(pairs, (vectors[0] @ vectors[1].T)[split.test], split.test)
     average = graded_metrics.average_precision
@@ -176,17 +147,6 @@ def test_what_matters_is_learnt_and_ranks_documents_of_new_queries(pairs, split,
         order = np.argsort(-scores[number]).tolist()
         expected = sorted(order.index(document) + 1 for document in graded.grades[query])
         assert ranks.ranks[ranks.starts[number] : ranks.starts[number + 1]].tolist() == expected
-
-
-def test_texts_side_by_side_give_every_query_the_same_order(pairs, split, vectors):
-    learnt = learn(
-        combined(vectors[0][pairs.query_rows], vectors[1][pairs.document_rows], "concatenation"), pairs, split
-    )
-    orders = {
-        tuple(np.argsort(learnt.score(combined(np.broadcast_to(query, vectors[1].shape), vectors[1], "concatenation"))))
-        for query in vectors[0]
-    }
-    assert len(orders) == 1
 
 
 def test_re_ranking_sorts_only_what_was_found(pairs, vectors):
@@ -274,15 +234,3 @@ def test_learning_takes_no_more_than_the_expected_memory(pairs, split):
     tracemalloc.stop()
     expected = learnt_ranking.learning_bytes(len(pairs), width, len(split.test), DOCUMENTS)
     assert 0.5 * expected < peak < 1.1 * expected
-
-
-def test_each_feature_has_its_name():
-    q, d = np.array([[1.0, 2.0]], np.float32), np.array([[5.0, 7.0]], np.float32)
-    for combination in learnt_ranking.COMBINATIONS:
-        values = learnt_ranking.combined(q, d, combination)[0]
-        names = learnt_ranking.feature_names(len(values), combination)
-        for name, value in zip(names, values, strict=True):
-            kind, dim = name.split(", dimension ")
-            a, b = float(q[0, int(dim)]), float(d[0, int(dim)])
-            assert value == {"q": a, "d": b, "q × d": a * b, "|q − d|": abs(a - b)}[kind]
-    assert learnt_ranking.feature_names(2, None) == ["pair, dimension 0", "pair, dimension 1"]

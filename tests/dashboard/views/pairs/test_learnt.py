@@ -1,9 +1,8 @@
-"""The ranking learnt from [CLS] vectors: what it compares, what a control costs, and vectors from a file."""
+"""The ranking learnt from [CLS] vectors: what it compares, and what a control costs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from components.errors import InputError
 from components.model.backend import Backend
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded.collection import GradedSet
-from components.retrieval.learnt import learnt_ranking, learnt_vectors
+from components.retrieval.learnt import learnt_ranking
 from components.retrieval.search.lexical import make_ranker
 from dashboard import caching
 from dashboard.corpora import current
@@ -103,16 +102,16 @@ def test_what_is_learnt_is_told_with_its_weights(page: AppTest) -> None:
     assert weights["number"].str.fullmatch(r"q × d, dimension \d+").all()
 
 
-def reports(app: AppTest) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """The accuracies, the two classes of both parts, and the published figures."""
+def reports(app: AppTest) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The accuracies, and the two classes of both parts."""
     found = [plain_table(app, number) for number in range(len(app.table))]
     accuracies = next(table for table in found if "accuracy" in table)
-    own, published = (table for table in found if "precision" in table)
-    return accuracies, own, published
+    (own,) = (table for table in found if "precision" in table)
+    return accuracies, own
 
 
 def test_the_reports_are_of_both_parts_and_name_the_majority(page: AppTest) -> None:
-    accuracies, report, published = reports(page)
+    accuracies, report = reports(page)
     assert list(report["pairs"]) == [
         "test, not relevant",
         "test, relevant",
@@ -125,8 +124,6 @@ def test_the_reports_are_of_both_parts_and_name_the_majority(page: AppTest) -> N
         majority = float(accuracies.iloc[part]["always “not relevant”"])
         assert majority == pytest.approx(100 * other / (other + relevant), abs=0.06)
     assert f"right for **{accuracies.iloc[0]['accuracy']} %** of the test pairs" in texts(page)
-    assert list(published.iloc[1]) == ["test, relevant", "36", "21", "27", "556"]
-    assert "another collection" in texts(page)
 
 
 def test_a_change_of_c_costs_no_forward_pass(own_page: AppTest) -> None:
@@ -162,7 +159,7 @@ def test_the_shown_numbers_are_those_of_the_components(page: AppTest, few: Grade
             stratum, in_stratum = stratum + 1, 0
         strata[value], in_stratum = stratum, in_stratum + counts[value]
     train, test = train_test_split(np.arange(count), test_size=0.25, random_state=0, stratify=strata[value_of])
-    _, report, _ = reports(page)
+    _, report = reports(page)
     for start, part in ((0, test), (2, train)):
         expected = np.array(supports)[part].sum(axis=0).tolist()
         shown = [int(report.iloc[start + row]["number"].replace(",", "")) for row in (0, 1)]
@@ -181,15 +178,9 @@ def test_layers_are_trained_on_request(own_page: AppTest) -> None:
     assert float(learnt["y"][0]) < 10  # nothing to learn from at layer 0: all ties, the worst order
 
 
-def test_texts_side_by_side_are_explained(open_page: Open, page: AppTest) -> None:
-    app = at_rest(open_page("pairs", v="learnt-ranking", lf="concatenation"))
-    assert "every query gets the same order of documents" in texts(app)
-    assert "every query gets the same order" not in texts(page)
-
-
 def test_pairs_are_read_together(open_page: Open) -> None:
     before = backend().forward_passes
-    app = at_rest(open_page("pairs", v="learnt-ranking", lr="together", lq="20", lk="3", lo="2"))
+    app = at_rest(open_page("pairs", v="learnt-ranking", lr="together", lq="20"))
     assert backend().forward_passes > before
     assert "Cosine: [CLS] layer 6" not in bars(app)
     assert "Learnt: [CLS] layer 6" in bars(app)
@@ -200,7 +191,7 @@ def test_what_takes_too_much_memory_is_refused_before_any_pass(
 ) -> None:
     before = backend().forward_passes
     monkeypatch.setattr(learnt_rankers, "MOST_LEARNING_BYTES", 1 << 20)
-    app = at_rest(open_page("pairs", v="learnt-ranking", lr="together", lk="4", lo="2"))
+    app = at_rest(open_page("pairs", v="learnt-ranking", lr="together", lq="30"))
     assert "This view uses at most" in texts(app)
     assert backend().forward_passes == before
 
@@ -215,9 +206,9 @@ def test_scores_that_take_too_much_memory_are_refused_before_they_are_put_togeth
     monkeypatch.setattr(learnt_rankers, "MOST_LEARNING_BYTES", 1 << 10)
     made: list[int] = []
     monkeypatch.setattr(learnt_ranking, "random_means", lambda *arguments, **options: made.append(1))
-    app = at_rest(open_page("pairs", v="learnt-ranking", lk="5", lo="3"))
+    app = at_rest(open_page("pairs", v="learnt-ranking", lq="25"))
     assert "of memory" in texts(app)
-    assert "Choose fewer queries or candidates" in texts(app)
+    assert "Choose fewer queries" in texts(app)
     assert not made
 
 
@@ -236,50 +227,7 @@ def test_the_vectors_of_two_models_are_kept() -> None:
         jobs.drop([first, second])
 
 
-def test_vectors_from_a_file_are_one_more_ranking_or_are_refused(own_page: AppTest, few: GradedSet) -> None:
-    """A file of another model joins the table; one of other texts does not, and says so."""
-    pairs = next(
-        job.result.pairs
-        for job in caching.preparations()._finished.values()  # no other way to the session's pairs
-        if hasattr(job.result, "split")
-        and hasattr(job.result, "pairs")
-        and len(job.result.pairs.queries) == len(few.queries)
-    )
-    numbers = np.random.default_rng(0)
-
-    def vectors(pairs_hash: str) -> learnt_vectors.LearntVectors:
-        sides = [
-            numbers.normal(size=(1, 1, count, 8)).astype(np.float32)
-            for count in (len(pairs.queries), len(pairs.documents))
-        ]
-        return learnt_vectors.LearntVectors("org/other", "r1", "apart", (12,), ("cls",), 128, pairs_hash, *sides)
-
-    caching.pair_vectors().put("other.npz " + "0" * 64, vectors(pairs.content_hash))
-    own_page.session_state["_pair_vectors"] = "other.npz " + "0" * 64
-    values = bars(at_rest(own_page.run()))
-    assert "Learnt: other (file, apart), [CLS] layer 12" in values
-    # A file with the same name and other numbers gives other results; the same model with another length stays apart.
-    caching.pair_vectors().put("other.npz " + "2" * 64, vectors(pairs.content_hash))
-    own_page.session_state["_pair_vectors"] = "other.npz " + "2" * 64
-    others = bars(at_rest(own_page.run()))
-    name = "Learnt: other (file, apart), [CLS] layer 12"
-    assert others[name] != values[name]
-    assert {other: value for other, value in others.items() if other != name} == {
-        other: value for other, value in values.items() if other != name
-    }
-    own = replace(vectors(pairs.content_hash), model=backend().spec.key, revision=backend().revision, layers=(6,))
-    for length, expected in (
-        (backend().own_max_length, "Learnt: [CLS] layer 6 (file)"),
-        (17, f"Learnt: {backend().spec.key.rpartition('/')[2]} (file, apart, 17 tokens), [CLS] layer 6"),
-    ):
-        caching.pair_vectors().put(f"own{length}.npz " + "3" * 64, replace(own, max_length=length))
-        own_page.session_state["_pair_vectors"] = f"own{length}.npz " + "3" * 64
-        shown = bars(at_rest(own_page.run()))
-        assert expected in shown
-        assert ("Learnt: [CLS] layer 6" in shown) == (length == 17)
-    caching.pair_vectors().put("wrong.npz " + "1" * 64, vectors("0" * 64))
-    own_page.session_state["_pair_vectors"] = "wrong.npz " + "1" * 64
-    at_rest(own_page.run())
-    assert "are of other texts" in texts(own_page)
-    assert len(bars(own_page)) == len(values) - 1
-    assert learnt_ranking.read_pairs(learnt_ranking.write_pairs(pairs)).content_hash == pairs.content_hash
+def test_a_link_with_a_choice_that_is_gone_says_so(page: AppTest, open_page: Open) -> None:
+    app = at_rest(open_page("pairs", v="learnt-ranking", lf="concatenation", lk="5"))
+    assert "does not use the link's “lf” and “lk”" in texts(app) + "".join(each.value for each in app.warning)
+    assert bars(app) == bars(page)

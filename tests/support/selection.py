@@ -12,6 +12,7 @@ import pytest
 from _pytest.terminal import TerminalReporter
 from xdist.scheduler import LoadFileScheduling
 
+from tests.support import measurements
 from tests.support.places import ROOT
 
 BROWSER = "tests/browser/"
@@ -96,7 +97,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneBrowser |
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """The slowest files, with their seconds and their share of all: setting up and clearing away included."""
+    """The slowest files, with their seconds and their share of all: setting up and clearing away included.
+
+    What tests of speed measured in this process goes into its record.
+    """
+    measurements.keep([report.nodeid for report in terminalreporter.stats.get("failed", [])])
     seconds: dict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for report in reports:

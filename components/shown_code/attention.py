@@ -45,7 +45,7 @@ class Matrix:
             body.append(
                 f"values = merged(values, {literal([int(start) for start in self.starts])})  # where words begin"
             )
-        body.append(f"values = {_part('values', self.queries, self.keys)}")
+        body.append(f"values = {part('values', self.queries, self.keys)}")
         if self.is_renormalised:
             body.append("values = renormalised(values)")
         body.append("print(values)  # [query, key]")
@@ -54,7 +54,7 @@ class Matrix:
         return self.read.attentions((combined, merged, renormalised, of_sentence), *body)
 
 
-def _part(name: str, queries: Sequence[int], keys: Sequence[int]) -> str:
+def part(name: str, queries: Sequence[int], keys: Sequence[int]) -> str:
     """Some rows and columns of a matrix."""
     rows, columns = places(queries), places(keys)
     if rows.startswith("[") and columns.startswith("["):
@@ -77,7 +77,7 @@ def rolled_out(read: Input, block: int, queries: Sequence[int], keys: Sequence[i
         (rollout,),
         HEADS,
         f"shares = 100 * rollout(heads)[{block}]  # [token after block {block}, token of the input]",
-        f"values = {_part('shares', queries, keys)}",
+        f"values = {part('shares', queries, keys)}",
         "print(values)  # per cent",
     )
 

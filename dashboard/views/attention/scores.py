@@ -15,6 +15,7 @@ from components.charts.inside_blocks import rotation as rotation_charts
 from components.charts.inside_blocks import scores as charts
 from components.numbers import apart
 from components.shown_code.code import Command
+from components.shown_code.inside import Inside
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.views.attention.head_choice import (
     AttentionInput,
@@ -94,7 +95,7 @@ def _bars(model_input: AttentionInput, scored: HeadScores, block: int, head: int
     figures.figure(
         charts.score_bars(parts, attention[keys], labels, title),
         key="score_bars",
-        code=Command(head_scores),
+        code=Inside(model_input.pair.input(model_input.backend)).scores(block, head, query),
         alt=f"{title}: bars by key, above the attention that they become",
         message=message,
         read=_read(model_input, scored),

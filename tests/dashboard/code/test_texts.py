@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.analysis.pooling import mean_of
 from components.model.backend import Backend
 from components.model.embedding.embedder import Embedder
 from components.shown_code.code import Code, Command, sources
-from components.shown_code.notebook import notebook
+from components.shown_code.notebook import WITHOUT_CELL, TitledCode, notebook
 from components.shown_code.search import reranked
 from tests.dashboard.code.shown import SENTENCES, codes, figure, numbers, points, same, same_points, y, z
 from tests.support.elsewhere import Elsewhere
 from tests.support.pages import Open, at_rest
+from tests.support.places import ROOT
 from tests.support.saved_models import save_cross_encoder
 
 NINE = [f"{text} {number}" for number in range(3) for text in SENTENCES]
@@ -217,6 +219,26 @@ def test_a_page_as_a_notebook_runs_from_its_first_cell_to_its_last(open_page: Op
     said = page["cells"][0]["source"]
     assert "<b>" not in said
     assert "| a \\| b | c d |" in said
+
+
+def test_a_command_has_a_cell_that_runs_it_and_its_lack_a_reason(
+    elsewhere: Elsewhere, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("why", "--json", "-", "--", 'it\'s "a"', "-b")
+    shown = [
+        TitledCode("A", Command(mean_of, asked)),
+        TitledCode("B", Command(mean_of, asked)),
+        TitledCode("C", Command(mean_of)),
+    ]
+    page = nbformat.reads(notebook("A page", {}, shown).decode(), as_version=4)
+    (cell,) = (cell["source"] for cell in page["cells"] if cell["cell_type"] == "code")
+    of_last = page["cells"][-1]["source"]
+    assert of_last.startswith(WITHOUT_CELL)
+    assert [WITHOUT_CELL in each["source"] for each in page["cells"]].count(True) == 1
+    assert "No module named components" in elsewhere.run(cell, names=())["printed"]  # and the next cell runs
+    monkeypatch.chdir(ROOT)
+    exec(cell, {})
+    assert json.loads(capsys.readouterr().out)["tokens_b"] == ["[CLS]", "-", "b", "[SEP]"]
 
 
 @pytest.mark.parametrize(("outputs", "label"), [(1, None), (3, 2)])

@@ -75,6 +75,33 @@ def test_every_layer_and_pooling_and_a_search(open_page: Open, corpus: str, tmp_
     assert len(scores) == numbers(figure(app, "spread_0")["data"][0]["y"]).sum()
 
 
+def test_the_score_of_a_hit_and_the_words_of_a_failed_query(open_page: Open, corpus: str) -> None:
+    """The command splits by tokens, here one for each word; the page has one sum for special tokens."""
+    app = at_rest(open_page("search", corpus=corpus, q="a dog saved a child", why="3", l="4", pool="mean"))
+    (hits,) = (json.loads(each.proto.json) for each in app.get("bidi_component") if "hits" in each.proto.component_name)
+    (score,) = (float(row["score"]) for row in hits["rows"] if row["index"] == 3)
+    same(np.sum(result(app, "why_split")["contributions"]), score, 1e-3)  # three decimals
+    app = at_rest(open_page("diagnose", v="failed-search", corpus=corpus, dq="the island of cats", dr="0"))
+    drawn = {item.get("name"): item["x"] for item in figure(app, "why_words")["data"]}
+    for name, command in zip(("right text", "rival"), commands(app, "why_words"), strict=True):
+        parts = np.sum(printed(command)["contributions"], axis=1)
+        same([*parts[1:-1], parts[0] + parts[-1]], drawn[name], 1e-5)
+
+
+def test_guesses_in_two_contexts(open_page: Open) -> None:
+    """At a typed mask, and for a word that is hidden."""
+    texts = ["The dog [MASK] at the moon.", "The dog sang a song."]
+    app = at_rest(open_page("attention", s=texts, v="two-contexts", t=["3", "3"]))
+    (drawn,) = (
+        json.loads(each.proto.json) for each in app.get("bidi_component") if "guess" in each.proto.component_name
+    )
+    for panel, command in zip(drawn["panels"], commands(app, "guess_two"), strict=True):
+        at = {"position": 3, "layer": 6}
+        (found,) = (each for each in printed(command)["predictions"] if at.items() <= each.items())
+        assert [each["piece"] for each in found["pieces"]] == [row["piece"] for row in panel["rows"]]
+        same([each["probability"] for each in found["pieces"]], [row["share"] for row in panel["rows"]], 1e-5)
+
+
 TWO_DECIMALS = 5.1e-3  # per cent as `evaluate` and `diagnose` print it
 
 

@@ -53,7 +53,6 @@ FIGURES_WITHOUT_COMMAND = {
     "dashboard/views/attention/long_texts.py: long_attention",
     "dashboard/views/attention/long_texts.py: long_row",
     "dashboard/views/attention/scores.py: f\"score_part_{name.replace(' ', '_')}",
-    "dashboard/views/attention/scores.py: rotation_angles",
     "dashboard/views/attention/scores.py: rotation_distance",
     "dashboard/views/attention/summaries.py: patterns",
     "dashboard/views/diagnosis/debugger_table.py: failed_queries_all",

@@ -16,6 +16,8 @@ from streamlit.testing.v1 import AppTest
 from components.analysis.pooling import mean_of
 from components.model.backend import Backend
 from components.model.embedding.embedder import Embedder
+from components.shown_code.arrays import Input, pieces
+from components.shown_code.attention import one_word
 from components.shown_code.code import Code, Command, sources
 from components.shown_code.notebook import WITHOUT_CELL, TitledCode, notebook
 from components.shown_code.search import reranked
@@ -165,7 +167,7 @@ def test_maps(open_page: Open, elsewhere: Elsewhere, address: dict[str, str], ke
     same_points(found.reshape(-1, 2), points(app, key), 2e-4)
 
 
-def test_the_tensors_of_a_pair_and_the_pieces_of_two_models(open_page: Open, elsewhere: Elsewhere) -> None:
+def test_the_tensors_of_a_pair(open_page: Open, elsewhere: Elsewhere) -> None:
     app = open_page("tokens", s=SENTENCES, v="input-tensors", rd="together", sb="3")
     code = codes(app)["tensors"].code
     assert isinstance(code, Code)
@@ -199,7 +201,20 @@ def test_what_a_word_looks_at(open_page: Open, elsewhere: Elsewhere, embedded: A
     assert isinstance(code, Code)
     found = elsewhere.values(code)
     attentions = embedded.trace([SENTENCES[1]], attentions=True).attentions[:, 0]
-    assert any(np.allclose(found, attentions[:, :, place], atol=EQUAL) for place in range(attentions.shape[2]))
+    same(found, attentions[:, :, 3], EQUAL)
+    words = elsewhere.values(one_word(Input(embedded, [SENTENCES[1]]), [2, 3]))  # who looks at a word of two pieces
+    same(words, attentions[..., 2] + attentions[..., 3], EQUAL)
+
+
+def test_the_pieces_of_two_models(elsewhere: Elsewhere, embedded: Any, tiny_folder: Callable[[str], Path]) -> None:
+    other = Backend.load(str(tiny_folder("roberta")), device_name="cpu")
+    reads = {"first": Input(embedded, ["a", "An unputdownable bank"], 5), "second": Input(other, ["a", "unread"])}
+    found = elsewhere.run(pieces(reads, 1).text)["values"]
+    text = reads["first"].texts[1]
+    expected = [embedded.tokenize([text], max_length=5)[0], other.tokenize([text])[0]]
+    assert found == dict(zip(reads, [[token.piece for token in each.tokens] for each in expected], strict=True))
+    assert len(found["first"]) == 5
+    assert len(found["second"]) > 5
 
 
 def test_a_page_as_a_notebook_runs_from_its_first_cell_to_its_last(open_page: Open, elsewhere: Elsewhere) -> None:

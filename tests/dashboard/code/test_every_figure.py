@@ -29,11 +29,15 @@ WITHOUT_CODE = {
     "key",
 }
 # What shows only the name of a function and its file: neither code nor a command prints its numbers yet. By file, and by the
-# figure's key or the function in which the name stands. Nothing is added here: a new figure has code or a command.
+# figure's key or the function in which the name stands. Those of components/shown_code have code for most models and settings.
+# Nothing is added here for a figure that never has code or a command.
 FIGURES_WITHOUT_COMMAND = {
     "components/shown_code/arrays.py: _code()",
     "components/shown_code/arrays.py: pieces()",
     "components/shown_code/arrays.py: predicted()",
+    "components/shown_code/attention.py: kinds()",
+    "components/shown_code/attention.py: patterns()",
+    "components/shown_code/cosines.py: layers_alike()",
     "components/shown_code/inside.py: _parts()",
     "components/shown_code/inside.py: inner()",
     "components/shown_code/inside.py: lengths()",
@@ -46,7 +50,6 @@ FIGURES_WITHOUT_COMMAND = {
     "components/shown_code/vectors.py: unrelated()",
     "dashboard/jobs/reranking.py: code()",
     "dashboard/ui/token_matches.py: key",
-    "dashboard/views/attention/all_heads.py: f'{KEY}_kinds",
     "dashboard/views/attention/flow.py: _code()",
     "dashboard/views/attention/guess/contexts.py: TABLE",
     "dashboard/views/attention/guess/picture.py: _code()",
@@ -54,7 +57,7 @@ FIGURES_WITHOUT_COMMAND = {
     "dashboard/views/attention/long_texts.py: long_row",
     "dashboard/views/attention/scores.py: f\"score_part_{name.replace(' ', '_')}",
     "dashboard/views/attention/scores.py: rotation_distance",
-    "dashboard/views/attention/summaries.py: patterns",
+    "dashboard/views/attention/summaries.py: _code()",
     "dashboard/views/diagnosis/debugger_table.py: failed_queries_all",
     "dashboard/views/diagnosis/debugger_table.py: failure_causes",
     "dashboard/views/diagnosis/rivals.py: hubness",

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.analysis.attention.head_kinds import head_kinds
+from components.analysis.attention.head_patterns import score_heads
 from components.analysis.pooling import mean_of
 from components.model.backend import Backend
 from components.model.embedding.embedder import Embedder
@@ -92,6 +94,7 @@ def test_other_families(open_page: Open, elsewhere: Elsewhere, tiny_folder: Call
         ("heatmaps", {"view": "tokens", "l": "3", "ag": "2"}, "tokens_0"),
         ("heatmaps", {"view": "tokens", "ag": "0", "sp": "0"}, "tokens_0"),
         ("heatmaps", {"view": "pairs", "l": "5"}, "together_1"),
+        ("heatmaps", {"v": "layer-pairs"}, "cka_0"),
         ("heatmaps", {"view": "sentences", "l": "4", "clu": "1"}, "sentences_0"),
         ("attention", {"view": "matrix", "l": "1", "h": "3", "len": "9"}, "head_matrix"),
         ("attention", {"view": "matrix", "agg": "mean", "bs": ["1", "2"], "word": "1", "sp": "hidden"}, "head_matrix"),
@@ -204,6 +207,24 @@ def test_what_a_word_looks_at(open_page: Open, elsewhere: Elsewhere, embedded: A
     same(found, attentions[:, :, 3], EQUAL)
     words = elsewhere.values(one_word(Input(embedded, [SENTENCES[1]]), [2, 3]))  # who looks at a word of two pieces
     same(words, attentions[..., 2] + attentions[..., 3], EQUAL)
+
+
+def test_kinds_and_patterns_of_heads(open_page: Open, elsewhere: Elsewhere, embedded: Any) -> None:
+    text = "The bank, a river bank, was unputdownable."
+    trace = embedded.trace([text], attentions=True)
+    attentions, sentence = trace.attentions[:, 0], trace.sentences[0]
+    found = found_by(elsewhere, open_page("attention", s=[text], v="all-heads"), "glance_kinds")
+    kinds = head_kinds(attentions, sentence)
+    assert kinds is not None
+    same(found, kinds.shares, EQUAL)
+    app = open_page("attention", s=[text], v="head-patterns")
+    found = found_by(elsewhere, app, "patterns")
+    scored = score_heads([attentions], [sentence])
+    names = ("previous", "next", "itself", "first", "separators", "punctuation", "rarest", "same_word")
+    same(found, np.stack([scored.scores[name] for name in names], axis=-1), EQUAL)
+    code = codes(app)["patterns"].code
+    assert isinstance(code, Code)
+    same(elsewhere.run(code.text, names=("broad",))["broad"], scored.scores["broad"], EQUAL)
 
 
 def test_the_pieces_of_two_models(elsewhere: Elsewhere, embedded: Any, tiny_folder: Callable[[str], Path]) -> None:

@@ -31,6 +31,12 @@ STATES = PASS.format(option="output_hidden_states", name="hidden_states", axes="
 ATTENTIONS = PASS.format(option="output_attentions", name="attentions", axes="[block, sentence, head, query, key]")
 SPECIAL = 'special = inputs.pop("special_tokens_mask").numpy().astype(bool)  # [sentence, token], padding too'
 KEEP = 'keep = inputs["attention_mask"].numpy().astype(bool)  # [sentence, token], all but padding'
+HOOKS = """\
+given, found = {{}}, {{}}  # what some modules of the model get and give: [sentence, token, dim] each
+for name in {names}:
+    def keep(module, arguments, output, name=name):
+        given[name], found[name] = arguments[0].numpy(), output.numpy()
+    model.get_submodule(name).register_forward_hook(keep)"""
 _WORD = re.compile(r"\w+")
 Functions = Sequence[Callable[..., Any]]
 
@@ -45,23 +51,24 @@ class Input:
     pairs: Sequence[str | None] | None = None
     prompt: str | None = None  # put before each text; None for what the model's files put there
 
-    def states(self, of: Functions, *statements: str) -> AnyCode:
+    def states(self, of: Functions, *statements: str, modules: Sequence[str] = ()) -> AnyCode:
         """Code from `hidden_states` [layer, sentence, token, dim] and, where they are named, the masks `keep` and `special`.
 
-        `of` are the functions that the statements call, the one that gives the numbers last.
+        `of` are the functions that the statements call, the one that gives the numbers last. `modules` are the library's names
+        of those of which the statements read `given` and `found`, what they get and give.
         """
-        return self._code(STATES, of, statements)
+        return self._code(STATES, of, statements, modules)
 
-    def attentions(self, of: Functions, *statements: str) -> AnyCode:
-        """Code from `attentions` [block, sentence, head, query, key]; `of` as in `states`."""
-        return self._code(ATTENTIONS, of, statements)
+    def attentions(self, of: Functions, *statements: str, modules: Sequence[str] = ()) -> AnyCode:
+        """Code from `attentions` [block, sentence, head, query, key]; `of` and `modules` as in `states`."""
+        return self._code(ATTENTIONS, of, statements, modules)
 
     def tensors(self) -> AnyCode:
         """The tensors that the model gets."""
         of_each = "values = {name: tensor.numpy() for name, tensor in inputs.items()}"
         return self._code("", (Tokenization.arrays,), (of_each, "print(values)  # [sentence, token] each"))
 
-    def _code(self, run: str, of: Functions, statements: Sequence[str]) -> AnyCode:
+    def _code(self, run: str, of: Functions, statements: Sequence[str], modules: Sequence[str] = ()) -> AnyCode:
         prompt = prompt_for(self.backend.sentence_config, None) if self.prompt is None else self.prompt
         called = {word for line in statements for word in _WORD.findall(line)}
         special = "special" in called
@@ -92,6 +99,7 @@ class Input:
             f"inputs = {call('tokenizer', 'texts', *(['pairs'] if pairs else []), **options)}",
             *([SPECIAL] if special else []),
             *([KEEP] if "keep" in called else []),
+            *([HOOKS.format(names=literal(list(modules)))] if modules else []),
             *([run] if run else []),
         ]
         return _with_functions(lines, of, statements)

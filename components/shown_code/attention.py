@@ -6,16 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from components.analysis.attention.flow import rollout
-from components.analysis.attention.weights import combined, merged, of_sentence, renormalised
+from components.analysis.attention.head_kinds import head_kinds, related
+from components.analysis.attention.head_patterns import score_heads, targets
+from components.analysis.attention.weights import (
+    combined,
+    entropies,
+    merged,
+    of_sentence,
+    renormalised,
+    sums_over_links,
+)
 from components.analysis.mask_predictions import kept_similarity
 from components.arrays import cosine
 from components.shown_code.arrays import Input
+from components.shown_code.code import AnyCode, Command
 from components.shown_code.written import literal, places
 
 if TYPE_CHECKING:
     from components.analysis.mask_predictions import MaskedText
-    from components.shown_code.code import AnyCode
+    from components.model.trace import TokenizedSentence
 
 HEADS = "heads = attentions[:, 0]  # [block, head, query, key]"
 
@@ -45,7 +57,7 @@ class Matrix:
             body.append(
                 f"values = merged(values, {literal([int(start) for start in self.starts])})  # where words begin"
             )
-        body.append(f"values = {_part('values', self.queries, self.keys)}")
+        body.append(f"values = {part('values', self.queries, self.keys)}")
         if self.is_renormalised:
             body.append("values = renormalised(values)")
         body.append("print(values)  # [query, key]")
@@ -54,7 +66,7 @@ class Matrix:
         return self.read.attentions((combined, merged, renormalised, of_sentence), *body)
 
 
-def _part(name: str, queries: Sequence[int], keys: Sequence[int]) -> str:
+def part(name: str, queries: Sequence[int], keys: Sequence[int]) -> str:
     """Some rows and columns of a matrix."""
     rows, columns = places(queries), places(keys)
     if rows.startswith("[") and columns.startswith("["):
@@ -71,13 +83,53 @@ def one_word(read: Input, position: int | Sequence[int]) -> AnyCode:
     return read.attentions((of_sentence,), HEADS, f"values = {taken}", f"print(values)  # [block, head, {axes}]")
 
 
+def kinds(read: Input) -> AnyCode:
+    """To which tokens each head's attention goes, by their relation to the token that looks, and how evenly."""
+    if any(read.backend.structure.windows):
+        return Command(head_kinds)
+    return read.attentions(
+        (related, sums_over_links, entropies, head_kinds),
+        "looking, links = ~special[0], related(special[0])[~special[0]]",
+        "heads = attentions[:, 0][:, :, looking]  # [block, head, looking, key]",
+        "sums = np.array([sums_over_links(block, links) for block in heads])",
+        "values = sums / sums.sum(axis=-1, keepdims=True)",
+        "evenness = entropies(heads).mean(axis=-1) / np.log(len(looking))",
+        "print(values, evenness)  # [block, head, relation]: other words, before, after, itself, special; [block, head]",
+    )
+
+
+def patterns(read: Input, sentence: TokenizedSentence) -> AnyCode:
+    """The share of each head's attention that goes to the targets of each pattern; of one text, in which all tokens count."""
+    if any(read.backend.structure.windows):
+        return Command(score_heads)
+    found = targets(sentence)
+    places = {
+        name: np.flatnonzero(found[name].any(axis=0)).tolist() for name in ("separators", "punctuation", "rarest")
+    }
+    same = np.argwhere(found["same_word"]).tolist()
+    return read.attentions(
+        (sums_over_links, entropies, score_heads),
+        "heads, looking, places = attentions[:, 0], ~special[0], np.arange(len(special[0]))",
+        "ahead = places - places[:, None]  # [query, key]",
+        f"keys, same = {literal({'first': [0], **places})}, {literal(same)}  # same: query and key",
+        'links = {"previous": ahead == -1, "next": ahead == 1, "itself": ahead == 0}',
+        "links |= {name: np.isin(places, at) & (ahead != 0) for name, at in keys.items()}",
+        'links["same_word"] = np.array([[[query, key] in same for key in places] for query in places])',
+        "links = {name: link & looking[:, None] for name, link in links.items()}",
+        "sums = np.array([sums_over_links(block, np.stack(list(links.values()), axis=-1)) for block in heads])",
+        "values = sums / [link.any(axis=1).sum() for link in links.values()]  # [block, head, pattern]",
+        "broad = entropies(heads)[:, :, looking].mean(axis=-1) / np.log(len(places))",
+        "print(dict(zip(links, np.moveaxis(values, -1, 0))), broad)",
+    )
+
+
 def rolled_out(read: Input, block: int, queries: Sequence[int], keys: Sequence[int]) -> AnyCode:
     """The share of tokens' vectors after a block that comes from each token of the input, by rollout."""
     return read.attentions(
         (rollout,),
         HEADS,
         f"shares = 100 * rollout(heads)[{block}]  # [token after block {block}, token of the input]",
-        f"values = {_part('shares', queries, keys)}",
+        f"values = {part('shares', queries, keys)}",
         "print(values)  # per cent",
     )
 

@@ -53,13 +53,15 @@ class Code:
 
 @dataclass(frozen=True, init=False)
 class Command:
-    """Where the numbers come from that 30 lines cannot give: commands of this project, if they print them, and a function."""
+    """Where the numbers come from that 30 lines cannot give: commands of this project, if there are some, and a function."""
 
     function: Callable[..., Any]
     commands: tuple[tuple[str, ...], ...]  # the arguments of `python -m components`
+    file: str = ""  # into which they write the numbers, where they do not print them
 
-    def __init__(self, function: Callable[..., Any], *commands: tuple[str, ...]) -> None:
+    def __init__(self, function: Callable[..., Any], *commands: tuple[str, ...], file: str = "") -> None:
         object.__setattr__(self, "function", function)
+        object.__setattr__(self, "file", file)
         object.__setattr__(self, "commands", tuple(dict.fromkeys(filter(None, commands))))
 
     @property
@@ -73,7 +75,8 @@ class Command:
         lines = []
         if self.commands:
             written = [shlex.join(("python", "-m", "components", *arguments)) for arguments in self.commands]
-            lines = ["# In the folder of BERT Internals this prints the numbers:", *written, ""]
+            what = f"writes the numbers into {self.file}" if self.file else "prints the numbers"
+            lines = [f"# In the folder of BERT Internals this {what}:", *written, ""]
         module = sys.modules[self.function.__module__]
         file = Path(inspect.getfile(module)).relative_to(ROOT).as_posix()
         lines.append(f"# {self.function.__qualname__} in {file} computes them.")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from components.model.catalog import EMBEDDED_KEY
+from components.model.files.sentence_config import prompt_for
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -15,6 +16,25 @@ def of_model(backend: Backend, max_length: int | None = None) -> tuple[str, ...]
     """The options that name a model, unless it is the included one, and a length that is not its own."""
     model = () if backend.spec.key == EMBEDDED_KEY else ("--model", backend.spec.key)
     return (*model, *(() if max_length is None else ("--max-length", str(max_length))))
+
+
+def why(
+    backend: Backend,
+    texts: tuple[str, str],
+    layer: int,
+    pooling: str,
+    max_length: int,
+    prompts: tuple[str, str] = ("", ""),
+) -> tuple[str, ...]:
+    """The command that splits the cosine of two texts by pairs of their tokens.
+
+    Empty where the texts have other `prompts` before them than the command puts there, and for an empty text.
+    """
+    if set(prompts) != {prompt_for(backend.sentence_config, None)} or not all(map(str.strip, texts)):
+        return ()
+    is_own = max_length == backend.embed_options().max_length
+    cell = ("--layer", str(layer), "--pooling", pooling)
+    return ("why", *cell, *of_model(backend, None if is_own else max_length), "--json", "-", "--", *texts)
 
 
 def measured(

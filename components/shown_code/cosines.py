@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from components.analysis.similarity.cka import MOST_TOKENS, cheaper, layer_cka
 from components.analysis.similarity.cosines import cross_cosines
 from components.arrays import cosine
+from components.shown_code.code import AnyCode, Command
 from components.shown_code.written import literal, places
 
 if TYPE_CHECKING:
     from components.shown_code.arrays import Input
-    from components.shown_code.code import AnyCode
 
 Tokens = tuple[int, int, Sequence[int]]  # a layer, a sentence, and positions of its tokens
 
@@ -24,6 +25,21 @@ def tokens_with_tokens(read: Input, rows: Tokens, columns: Tokens) -> AnyCode:
         f"rows, columns = {first}, {second}  # [token, dim]",
         "values = cross_cosines(rows, columns)",
         "print(values)  # [row token, column token]",
+    )
+
+
+def layers_alike(read: Input, shape: tuple[int, ...]) -> AnyCode:
+    """Linear CKA of all layers with all, over the tokens but special ones; `shape` is that of their vectors."""
+    method = cheaper(shape, shape)
+    if shape[1] > MOST_TOKENS:  # a sample of them is compared
+        return Command(layer_cka)
+    return read.states(
+        (method, layer_cka),
+        "tokens = hidden_states[:, ~special].astype(float)  # [layer, token, dim]",
+        "tokens -= tokens.mean(axis=1, keepdims=True)",
+        f"cross, lengths, _ = {method.__name__}(tokens, tokens)",
+        "values = cross / np.outer(lengths, lengths)",
+        "print(values)  # [layer, layer]",
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from components import VERSION
 from components.shown_code.code import Command
+from components.shown_code.written import literal
 
 if TYPE_CHECKING:
     from components.shown_code.code import AnyCode
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 LIBRARIES = ("transformers", "sentence-transformers", "torch", "numpy")
 ANNOTATIONS = "from __future__ import annotations"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+.!|~$>-])")
+
+
+# Before the name of the function that computes what no command prints.
+WITHOUT_CELL = (
+    "No cell runs this: its numbers take more than 30 lines of code, and no command of BERT Internals prints them. They are in "
+    "the table of the figure, under “Share” on its page, and this computes them:\n\n"
+)
 
 
 @dataclass(frozen=True)
@@ -32,18 +40,25 @@ class TitledCode:
 def notebook(title: str, settings: Mapping[str, str], figures: Sequence[TitledCode]) -> bytes:
     """The .ipynb of a page; `settings` are names with values in words.
 
-    The arrays of a figure have a cell of their own, which those that follow use too where they have the same.
+    The arrays of a figure have a cell of their own, which those that follow use too where they have the same. A command has a
+    cell that runs it; in another place than this project's folder the cell says so, and the next ones run all the same.
     """
     import nbformat  # its import takes 0.2 seconds, which only a person who asks for a notebook waits for
     from nbformat import v4
 
     cells: list[Any] = [v4.new_markdown_cell(_introduction(title, settings))]
     last = ""  # the arrays of the figure before
+    known: set[tuple[str, ...]] = set()  # commands that a cell above runs
     for figure in figures:
         cells.append(v4.new_markdown_cell(f"## {_escaped(figure.title)}"))
         if isinstance(figure.code, Command):
             fence = "`" * (2 + max(map(len, re.findall("`+", figure.code.text)), default=1))
-            cells.append(v4.new_markdown_cell(f"{fence}bash\n{figure.code.text}{fence}"))
+            said = "" if figure.code.commands else WITHOUT_CELL
+            cells.append(v4.new_markdown_cell(f"{said}{fence}bash\n{figure.code.text}{fence}"))
+            new = [arguments for arguments in figure.code.commands if arguments not in known]
+            known.update(new)
+            if new:
+                cells.append(v4.new_code_cell(in_folder(new)))
             continue
         if figure.code.arrays != last:
             cells.append(v4.new_code_cell(last := figure.code.arrays))
@@ -57,6 +72,22 @@ def notebook(title: str, settings: Mapping[str, str], figures: Sequence[TitledCo
     return nbformat.writes(v4.new_notebook(cells=cells, metadata=metadata)).encode("utf-8")
 
 
+def in_folder(commands: Sequence[Sequence[str]]) -> str:
+    """A cell that runs commands of this project, one after the other, and prints what they print."""
+    return "\n".join(
+        [
+            "import subprocess",
+            "import sys",
+            "",
+            'FOLDER = "."  # that of BERT Internals, whose packages this Python needs',
+            f"for arguments in {literal([list(arguments) for arguments in commands])}:",
+            '    command = [sys.executable, "-m", "components", *arguments]',
+            "    done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True)",
+            "    print(done.stdout if done.returncode == 0 else done.stderr)",
+        ]
+    )
+
+
 def _introduction(title: str, settings: Mapping[str, str]) -> str:
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     lines = [
@@ -65,7 +96,7 @@ def _introduction(title: str, settings: Mapping[str, str]) -> str:
         f"The figures of a page of BERT Internals {VERSION}: each cell with a title prints the numbers of one figure. Run the "
         "cells in order. What they need, in the versions in which the page used it: "
         f"Python {platform.python_version()}, {libraries}. Models that are not on this machine are downloaded from the hub. "
-        "A command runs in the folder of BERT Internals.",
+        "A command runs in the folder of BERT Internals, which FOLDER names in its cell.",
     ]
     if settings:
         lines += ["", "| setting | value |", "|---|---|"]

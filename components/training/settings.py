@@ -233,6 +233,49 @@ def _wrong(name: str, value: object, expected: str) -> InputError:
     )
 
 
+# Options of the command `train` that are settings, most of them under another name.
+OPTIONS = {
+    "model": "model",
+    "epochs": "epochs",
+    "max_steps": "max_steps",
+    "batch": "batch_size",
+    "learning_rate": "learning_rate",
+    "max_length": "max_length",
+    "pooling": "pooling",
+    "projection": "projection",
+    "negatives": "negatives",
+    "max_rows": "max_rows",
+    "held_out": "held_out_share",
+    "rank": "adapter_rank",
+    "evaluate_every": "evaluate_every",
+    "damage": "damage",
+    "seed": "seed",
+}
+
+
+def command_of(settings: TrainingSettings, out: str) -> tuple[str, ...]:
+    """The arguments of the command that trains such a run into the folder `out`.
+
+    Empty where it has no option for one of the settings, and for data that are not included: how they were read is not kept.
+    """
+    usual = TrainingSettings()
+    said = {*OPTIONS.values(), "name", "data", "objectives", "adapter", "watch", "watch_every"}
+    unsaid = [field.name for field in fields(settings) if field.name not in said]
+    if not settings.data.startswith("demo:") or any(getattr(settings, n) != getattr(usual, n) for n in unsaid):
+        return ()
+    # The command's own pooling and rate depend on the model, and on what is trained.
+    always = {"pooling", "learning_rate"}
+    options = [
+        part
+        for name, field in OPTIONS.items()
+        if (value := getattr(settings, field)) != getattr(usual, field) or field in always
+        for part in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    objective = ("--objective", ",".join(settings.objectives))
+    full = () if settings.adapter else ("--full",)
+    return ("train", *objective, *full, *options, "--out", out, "--json", "-", "--", settings.data)
+
+
 def steps(settings: TrainingSettings, *rows: int) -> int:
     """Optimizer steps of a run whose objectives train on these numbers of rows; one number stands for all objectives.
 
@@ -256,14 +299,16 @@ def learning_rates(settings: TrainingSettings, steps: int) -> Float32:
     Equal to transformers' `get_linear_schedule_with_warmup` (or `get_constant_schedule_with_warmup`).
     """
     warm = warmup_steps(settings, steps)
+    return read_only(scheduled_rates(settings.learning_rate, steps, warm, settings.schedule == "linear"))
+
+
+def scheduled_rates(highest: float, steps: int, warm: int, is_linear: bool) -> Float32:
+    """A rate that rises for `warm` steps, then falls to 0 in a line or stays: float32 [step + 1]."""
     step = np.arange(steps + 1, dtype=np.float64)
     factors = step / max(1, warm)
     after = step >= warm
-    if settings.schedule == "linear":
-        factors[after] = (steps - step[after]) / max(1, steps - warm)
-    else:
-        factors[after] = 1.0
-    return read_only((settings.learning_rate * factors).astype(np.float32))
+    factors[after] = (steps - step[after]) / max(1, steps - warm) if is_linear else 1.0
+    return (highest * factors).astype(np.float32)
 
 
 @dataclass(frozen=True)

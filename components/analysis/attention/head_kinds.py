@@ -18,6 +18,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from components.analysis.attention.weights import entropies, sums_over_links
 from components.arrays import Float64, read_only
 from components.model.trace import TokenizedSentence
 
@@ -51,14 +52,16 @@ class HeadKinds:
 
 def relations(sentence: TokenizedSentence) -> np.ndarray:
     """The relation of each key to each query as its number in RELATIONS, uint8 [query, key]."""
-    positions = np.arange(len(sentence))
     special = np.array([token.special for token in sentence.tokens], bool)
-    ahead = positions[None, :] - positions[:, None]  # [query, key]
-    found = np.full(ahead.shape, RELATIONS.index("words"), np.uint8)
-    for name, distance in (("before", -1), ("after", 1), ("itself", 0)):
-        found[ahead == distance] = RELATIONS.index(name)
-    found[:, special] = RELATIONS.index("special")
-    return found
+    return related(special).argmax(axis=-1).astype(np.uint8)
+
+
+def related(special: np.ndarray) -> np.ndarray:
+    """Which relation each key has to each query, bool [query, key, relation], by which tokens are `special` [token]."""
+    ahead = np.arange(len(special)) - np.arange(len(special))[:, None]  # [query, key]
+    near = [(ahead == distance) & ~special for distance in (-1, 1, 0)]  # before, after, itself
+    to_special = np.broadcast_to(special, ahead.shape)
+    return np.stack([~(sum(near) + to_special).astype(bool), *near, to_special], axis=-1)
 
 
 def head_kinds(
@@ -75,16 +78,14 @@ def head_kinds(
     looking = np.array([not token.special for token in sentence.tokens], bool)
     if not looking.any():
         return None
-    of_relation = relations(sentence)[looking]  # [looking, key]
-    picked = np.stack([of_relation == number for number in range(len(RELATIONS))], axis=-1).astype(np.float64)
+    links = related(~looking)[looking]  # [looking, key, relation]
     shares, evenness = [], []
     for block, heads in enumerate(attentions):
-        rows = np.asarray(heads[:, looking], np.float64)  # [head, looking, key]
-        found = rows.reshape(len(rows), -1) @ picked.reshape(-1, len(RELATIONS))
+        rows = heads[:, looking]  # [head, looking, key]
+        found = sums_over_links(rows, links)
         shares.append(found / found.sum(axis=-1, keepdims=True))
-        entropy = -(rows * np.log(np.maximum(rows, np.finfo(np.float64).tiny))).sum(axis=-1)  # [head, looking]
         highest = _highest_entropy(looking, windows[block] if windows else None)
-        evenness.append(entropy.mean(axis=-1) / highest if highest else np.zeros(len(rows)))
+        evenness.append(entropies(rows).mean(axis=-1) / highest if highest else np.zeros(len(rows)))
     all_shares, all_evenness = np.array(shares), np.array(evenness)
     names: tuple[tuple[Kind, ...], ...] = tuple(
         tuple("spread" if even > EVEN else RELATIONS[int(share.argmax())] for share, even in zip(*block, strict=True))

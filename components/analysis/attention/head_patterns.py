@@ -23,7 +23,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from components.analysis.attention.weights import TextsFilter, pair_mask
+from components.analysis.attention.weights import TextsFilter, entropies, pair_mask, sums_over_links
 from components.arrays import Float64, read_only
 from components.errors import InputError
 from components.model.trace import TokenizedSentence
@@ -140,10 +140,8 @@ def score_heads(
         is_query = np.array([include_special or not token.special for token in sentence.tokens], bool)  # [query]
         links = pair_mask(sentence, texts)  # [query, key]
         is_query &= links.any(axis=1)
-        weights = {
-            name: weight if name == "distance" else weight * links for name, weight in _weights(sentence).items()
-        }
-        stacked = np.stack([weight * is_query[:, None] for weight in weights.values()]).reshape(len(weights), -1)
+        weights = {name: weight if name == "distance" else weight * links for name, weight in targets(sentence).items()}
+        stacked = np.stack([weight * is_query[:, None] for weight in weights.values()], axis=-1)  # [query, key, name]
         shares, entropy = _sums(attention, stacked, is_query)
         scores_of = dict(zip(weights, np.moveaxis(shares, -1, 0), strict=True))
         scores_of["entropy"] = entropy
@@ -190,21 +188,18 @@ def _evenly_spread(
 
 
 def _sums(attention: np.ndarray, weights: Float64, is_query: NDArray[np.bool_]) -> tuple[Float64, Float64]:
-    """Attention times weights [name, query * key], summed: [block, head, name]; entropies summed: [block, head].
+    """Attention times weights [query, key, name], summed: [block, head, name]; entropies summed: [block, head].
 
     Block by block: in float64 all heads of a 512-token sentence at once would take 300 MB and more.
     """
-    shares, entropies = [], []
+    shares, of_heads = [], []
     for block in attention:
-        wide = np.asarray(block, np.float64)  # [head, query, key]
-        shares.append(wide.reshape(len(wide), -1) @ weights.T)  # [head, name]
-        # 0 log 0 counts as 0, which is its limit.
-        entropy = -(wide * np.log(np.maximum(wide, np.finfo(np.float64).tiny))).sum(axis=-1)  # [head, query]
-        entropies.append(entropy[:, is_query].sum(axis=-1))
-    return np.array(shares), np.array(entropies)
+        shares.append(sums_over_links(block, weights))  # [head, name]
+        of_heads.append(entropies(block)[:, is_query].sum(axis=-1))
+    return np.array(shares), np.array(of_heads)
 
 
-def _weights(sentence: TokenizedSentence) -> dict[str, Float64]:
+def targets(sentence: TokenizedSentence) -> dict[str, Float64]:
     """The weight of each link for a pattern (1 for a target) or for the distance, float64 [query, key]."""
     tokens = sentence.tokens
     positions = np.arange(len(tokens))
@@ -213,7 +208,7 @@ def _weights(sentence: TokenizedSentence) -> dict[str, Float64]:
     # By id and not by flag: to the model a typed [SEP] is a separator as well.
     separator = np.array([token.position > 0 and token.id in ends for token in tokens], bool)
     mark = np.array([_is_punctuation(sentence.surface(token.position)) for token in tokens], bool)
-    targets = {
+    found = {
         "previous": ahead == -1,
         "next": ahead == 1,
         "itself": ahead == 0,
@@ -224,7 +219,7 @@ def _weights(sentence: TokenizedSentence) -> dict[str, Float64]:
         "rarest": _rarest(sentence)[None, :] & (ahead != 0),
         "distance": np.abs(ahead),
     }
-    return {name: target.astype(np.float64) for name, target in targets.items()}
+    return {name: target.astype(np.float64) for name, target in found.items()}
 
 
 def _same_word(sentence: TokenizedSentence) -> NDArray[np.bool_]:

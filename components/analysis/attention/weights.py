@@ -132,6 +132,18 @@ def combined(attentions: np.ndarray, blocks: Sequence[int], heads: Sequence[int]
     return result / (len(blocks) * len(heads)) if how == "mean" else result
 
 
+def sums_over_links(heads: np.ndarray, links: np.ndarray) -> Float64:
+    """Attention [head, query, key] summed over the links of each kind, [query, key, kind] (1 for a link): [head, kind]."""
+    wide = np.asarray(heads, np.float64).reshape(len(heads), -1)
+    return np.asarray(wide @ links.reshape(-1, links.shape[-1]).astype(np.float64))
+
+
+def entropies(heads: np.ndarray) -> Float64:
+    """The entropy of each row of attention in nats, [..., query, key] to [..., query]; 0 log 0 counts as 0, its limit."""
+    wide = np.asarray(heads, np.float64)
+    return -(wide * np.log(np.maximum(wide, np.finfo(np.float64).tiny))).sum(axis=-1)
+
+
 def renormalised(attention: np.ndarray) -> np.ndarray:
     """Each row of [..., query, key] divided by its sum: shares of the attention that goes to the keys that are left.
 

@@ -36,6 +36,7 @@ with large variance, such as those of [CLS] and [SEP], can alone determine the v
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,7 +51,7 @@ TOO_FEW, FEW = 0.5, 0.1  # at these chance levels or above, there are too few, o
 MEANINGLESS = 0.9  # a chance level that leaves no room above it
 MOST_TOKENS = 1_500  # the cost grows with the square: two seconds for 13 layers of 768 dimensions on two cores
 SEED = 20_190
-_CHUNK = 1 << 23  # numbers computed at once of all layers' similarities, 64 MiB
+CHUNK = 1 << 23  # numbers computed at once of all layers' similarities, 64 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,16 +162,21 @@ def _unbiased(products: Float64, diagonals: Float64, traces: Float64, n: int) ->
 
 def _alignments(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
     """<K, L> of all pairs of layers, [layer_a, layer_b], and ||K||, ||L|| of each, by the cheaper of two methods."""
-    (layers_a, n, dim_a), (layers_b, _, dim_b) = a.shape, b.shape
-    by_tokens = n * (layers_a * dim_a + layers_b * dim_b + layers_a * layers_b)
-    by_dimensions = layers_a * layers_b * dim_a * dim_b + layers_a * dim_a**2 + layers_b * dim_b**2
-    return _by_tokens(a, b) if by_tokens <= by_dimensions else _by_dimensions(a, b)
+    return cheaper(a.shape, b.shape)(a, b)
 
 
-def _by_tokens(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
+def cheaper(a: tuple[int, ...], b: tuple[int, ...]) -> Callable[[Float64, Float64], tuple[Float64, Float64, Float64]]:
+    """Which of the two methods computes less, for vectors of these shapes, [layer, token, dim]."""
+    (layers_a, n, dim_a), (layers_b, _, dim_b) = a, b
+    of_tokens = n * (layers_a * dim_a + layers_b * dim_b + layers_a * layers_b)
+    of_dimensions = layers_a * layers_b * dim_a * dim_b + layers_a * dim_a**2 + layers_b * dim_b**2
+    return by_tokens if of_tokens <= of_dimensions else by_dimensions
+
+
+def by_tokens(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
     """From K = X X^T, some rows at a time, so that n x n numbers for all layers are never in memory at once."""
     n = a.shape[1]
-    step = max(1, _CHUNK // max(1, n * (len(a) + len(b))))
+    step = max(1, CHUNK // max(1, n * (len(a) + len(b))))
     cross = np.zeros((len(a), len(b)))
     squares_a, squares_b = np.zeros(len(a)), np.zeros(len(b))
     for start in range(0, n, step):
@@ -184,7 +190,7 @@ def _by_tokens(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
     return cross, np.sqrt(squares_a), np.sqrt(squares_b)
 
 
-def _by_dimensions(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
+def by_dimensions(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
     """From ||Y^T X||^2, one pair of layers at a time."""
     cross = np.array([[_square(right.T @ left) for right in b] for left in a])  # [layer_a, layer_b]
     own_a, own_b = (np.array([np.sqrt(_square(layer.T @ layer)) for layer in side]) for side in (a, b))

@@ -44,24 +44,6 @@ HELP = (
 )
 RUN, LOCK = "run", "command.lock"
 MOST_SEEDS = 20
-# Options that are settings under another name.
-_FIELDS = {
-    "model": "model",
-    "epochs": "epochs",
-    "max_steps": "max_steps",
-    "batch": "batch_size",
-    "learning_rate": "learning_rate",
-    "max_length": "max_length",
-    "pooling": "pooling",
-    "projection": "projection",
-    "negatives": "negatives",
-    "max_rows": "max_rows",
-    "held_out": "held_out_share",
-    "rank": "adapter_rank",
-    "evaluate_every": "evaluate_every",
-    "damage": "damage",
-    "seed": "seed",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -266,7 +248,7 @@ def _rows(options: argparse.Namespace) -> TrainingData:
 
 def _settings(options: argparse.Namespace) -> TrainingSettings:
     """The settings that the options mean. Raises InputError."""
-    from components.training.settings import FULL_LEARNING_RATE, PRESETS, TrainingSettings
+    from components.training.settings import FULL_LEARNING_RATE, OPTIONS, PRESETS, TrainingSettings
 
     if options.preset is not None and options.preset not in PRESETS:
         raise InputError(
@@ -275,7 +257,7 @@ def _settings(options: argparse.Namespace) -> TrainingSettings:
             "Choose one of them, or leave it out.",
         )
     base = TrainingSettings() if options.preset is None else PRESETS[options.preset].settings
-    given = {field: getattr(options, name) for name, field in _FIELDS.items()}
+    given = {field: getattr(options, name) for name, field in OPTIONS.items()}
     changes = {field: value for field, value in given.items() if value is not None}
     if options.objective is not None:
         changes["objectives"] = tuple(part.strip() for part in options.objective.split(","))

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis.attention.head_kinds import KINDS, RELATIONS, Kind, head_kinds, relations
+from components.analysis.attention.head_kinds import KINDS, RELATIONS, Kind, relations
 from components.analysis.attention.weights import pair_mask
 from components.analysis.first_look.decisive import DECIDED, Habits, most_decisive
 from components.charts import matrices
 from components.numbers import counted, percent
-from components.shown_code.code import Command
+from components.shown_code.attention import kinds
 from dashboard import state
 from dashboard.jobs.stored.included_words import kept_habits
 from dashboard.lessons import steps
@@ -80,7 +80,7 @@ def all_heads(model_input: AttentionInput, row: Any) -> None:
             key=f"{KEY}_kinds",
             place=f".st-key-{KEY}",
             table=partial(_table, model_input.kinds),
-            code=Command(head_kinds),
+            code=kinds(model_input.pair.input(model_input.backend)),
             title="What the heads look at",
             read=_read(order),
             not_shown=NOT_SHOWN,

@@ -16,6 +16,7 @@ from components.analysis.attention.weights import PairAttention, second_text, se
 from components.charts import matrices
 from components.shown_code.attention import rolled_out
 from components.shown_code.code import AnyCode, Command
+from components.shown_code.inside import Inside
 from dashboard import state
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.head_choice import (
@@ -284,10 +285,12 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
 
 
 def _code(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]) -> AnyCode:
+    read = model_input.pair.input(model_input.backend)
     if estimate.method == "rollout":
-        return rolled_out(model_input.pair.input(model_input.backend), estimate.block, queries, keys)
-    in_one = summed_norms if estimate.head is None else weighted_norms
-    return Command(norm_flow if estimate.method == "through" else in_one)
+        return rolled_out(read, estimate.block, queries, keys)
+    if estimate.method == "through":
+        return Command(norm_flow)
+    return Inside(read).norms(estimate.block, estimate.head, queries, keys)
 
 
 def _takeaway(model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int]) -> str:

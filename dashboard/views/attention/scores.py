@@ -14,7 +14,9 @@ from components.charts import matrices, theme
 from components.charts.inside_blocks import rotation as rotation_charts
 from components.charts.inside_blocks import scores as charts
 from components.numbers import apart
-from components.shown_code.code import Command
+from components.shown_code.code import Code, Command
+from components.shown_code.inside import Inside
+from components.shown_code.written import literal
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.views.attention.head_choice import (
     AttentionInput,
@@ -94,7 +96,7 @@ def _bars(model_input: AttentionInput, scored: HeadScores, block: int, head: int
     figures.figure(
         charts.score_bars(parts, attention[keys], labels, title),
         key="score_bars",
-        code=Command(head_scores),
+        code=Inside(model_input.pair.input(model_input.backend)).scores(block, head, query),
         alt=f"{title}: bars by key, above the attention that they become",
         message=message,
         read=_read(model_input, scored),
@@ -235,7 +237,7 @@ def _rotation(model_input: AttentionInput, record: InsideBlocks, block: int, hea
         figures.figure(
             rotation_charts.rotation_heatmap(turned, f"Angles by position and pair, block {block}"),
             key="rotation_angles",
-            code=Command(rotation.angles),
+            code=_angles_code(speeds, positions),
             alt=f"Heatmap: cosine of the angle of {pairs} pairs of dimensions at {positions} positions",
             table=lambda: pd.DataFrame(
                 np.degrees(turned).round(3), columns=[f"pair {pair}" for pair in range(pairs)]
@@ -255,6 +257,22 @@ def _rotation(model_input: AttentionInput, record: InsideBlocks, block: int, hea
             alt="Curve: the score of one query and one key if the key stood at other distances from the query",
             table=lambda: pd.DataFrame({"key minus query": offsets, "score": found.round(5)}),
         )
+
+
+def _angles_code(speeds: np.ndarray, positions: int) -> Code:
+    """The code of the angles: by the base, where the speeds are its powers."""
+    pairs, base = len(speeds), rotation.base_of(speeds)
+    powers = f"{base!r} ** (-np.arange({pairs}) / {pairs})"
+    is_of_base = np.allclose(speeds, base ** (-np.arange(pairs) / pairs), rtol=1e-6, atol=0)
+    return Code(
+        "# No model is needed: the angles depend on the positions and on the model's base alone.\nimport numpy as np",
+        (rotation.angles,),
+        (
+            f"speeds = {powers if is_of_base else f'np.array({literal(speeds.tolist())})'}  # radians a token, [pair]",
+            f"values = np.cos(angles(speeds, {positions}))",
+            "print(values)  # [position, pair]",
+        ),
+    )
 
 
 def _turn(speed: float) -> str:

@@ -11,7 +11,8 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis.attention.head_patterns import MEANING, PATTERNS, Pattern, RankedHead, score_heads
-from components.shown_code.code import Command
+from components.shown_code.attention import patterns as patterns_code
+from components.shown_code.code import AnyCode, Command
 from dashboard import state
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.head_choice import (
@@ -98,9 +99,17 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
     figures.data(
         "patterns",
         lambda: _all_scores(scored),
-        Command(score_heads),
+        _code(model_input),
         "The heads' scores on each pattern",
     )
+
+
+def _code(model_input: AttentionInput) -> AnyCode:
+    """Of the page's input; of all sentences, and from one text to another, 30 lines are not enough."""
+    is_one = len(state.get("sentences")) < 2 or not state.get("pattern_over_all") or model_input.pair.second is not None
+    if model_input.direction != "all" or not is_one:
+        return Command(score_heads)
+    return patterns_code(model_input.pair.input(model_input.backend), model_input.sentence)
 
 
 def _scored(model_input: AttentionInput) -> HeadPatterns:

@@ -19,6 +19,7 @@ from components.retrieval.failures import repair
 from components.retrieval.search import words
 from components.retrieval.search.exact import SAME
 from components.shown_code.code import Command
+from components.shown_code.commands import why
 from components.words.forms import forms_in
 from components.words.function import is_function_word
 from components.words.unicode_words import words as words_of
@@ -58,6 +59,11 @@ class Case:
     @property
     def rival(self) -> str:
         return self.searched.corpus.documents.texts[self.placed.rival]
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """The command that splits the cosine of the query with a text, by tokens."""
+        of = self.searched
+        return why(of.backend, (self.query, text), of.layer, of.pooling, of.max_length, of.prompts())
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,7 +397,7 @@ def _word_dots(case: Case, found: QueryWords) -> None:
             names, by_right, by_rival, "What each query word adds", has_rest=is_long, right_name=case.name
         ),
         key="why_words",
-        code=Command(token_ledger),
+        code=Command(token_ledger, case.split(case.right), case.split(case.rival)),
         alt=f"Parts of {len(found.names)} query words in the cosines with the {case.name} and the rival, and "
         "their differences",
         table=table,
@@ -417,13 +423,13 @@ def _about_dots(case: Case, found: QueryWords) -> None:
         pair_links.button(f"Query and {case.name}", case.query, case.right, "score-split", key="split_right")
         pair_links.button("Query and rival", case.query, case.rival, "score-split", key="split_rival")
     with st.expander("Each query word with each word of both texts", icon=":material/grid_on:"):
-        _matrices(found.right, found.rival, case.name)
+        _matrices(case, found.right, found.rival)
 
 
-def _matrices(right: Ledger, rival: Ledger, right_name: str) -> None:
+def _matrices(case: Case, right: Ledger, rival: Ledger) -> None:
     """The query word by word with both texts, on one colour scale."""
     most = float(max(np.abs(right.contributions).max(), np.abs(rival.contributions).max()))
-    for column, name, ledger in zip(st.columns(2), (right_name, "rival"), (right, rival), strict=True):
+    for column, name, ledger in zip(st.columns(2), (case.name, "rival"), (right, rival), strict=True):
         rows, columns = (matrices.axis_labels([part.text for part in parts]) for parts in (ledger.first, ledger.second))
         with column:
             figures.matrix(
@@ -432,7 +438,7 @@ def _matrices(right: Ledger, rival: Ledger, right_name: str) -> None:
                 columns,
                 f"Query and {name}: {theme.number(ledger.cosine)} in all",
                 key=f"why_ledger_{name.split()[0]}",
-                code=Command(token_ledger),
+                code=Command(token_ledger, case.split(case.right if ledger is right else case.rival)),
                 alt=f"Parts of {len(rows)} query words with {len(columns)} words of the {name}",
                 rows="query word",
                 columns=f"word of the {name}",

@@ -99,7 +99,7 @@ def compare(backend: Backend) -> None:
             else:
                 similarities.similarities(request, entries, pairs, indexes)
     else:
-        _figure(kind, entries, measure)
+        _figure(kind, entries, measure, measured)
     queries.queries(
         [entry for entry in entries if run_table.paired(entry.run, entries[comparable[0]].run)] if comparable else [],
         pairs,
@@ -330,7 +330,7 @@ def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str
     return [entry.key for entry in entries].index(chosen), False
 
 
-def _figure(kind: str, entries: Sequence[Entry], measure: str) -> None:
+def _figure(kind: str, entries: Sequence[Entry], measure: str, measured: Sequence[tuple[str, ...]]) -> None:
     runs, names = [entry.run for entry in entries], [entry.short for entry in entries]
     most = min(MOST_K, min(run.data.documents for run in runs))
     ks = range(1, most + 1)
@@ -346,7 +346,7 @@ def _figure(kind: str, entries: Sequence[Entry], measure: str) -> None:
                 logarithmic=True,
             ),
             key="compare_curves",
-            code=Command(metrics.recall_curve),
+            code=Command(metrics.recall_curve, *measured),
             alt=f"Recall at k from 1 to {most} of {len(runs)} runs",
             read="The share of queries with a correct answer among the first k sentences. A run whose curve lies above "
             "another one at every k is better for every number of hits.",
@@ -365,7 +365,7 @@ def _figure(kind: str, entries: Sequence[Entry], measure: str) -> None:
                 "Precision against recall, k = 1, 2, 3 …",
             ),
             key="compare_precision",
-            code=Command(metrics.precision_curve),
+            code=Command(metrics.precision_curve, *measured),
             alt=f"Precision against recall of {len(runs)} runs, a point for each k up to {most}",
             read="Each point is one k. As more hits are shown, more queries are answered (to the right), and a smaller share "
             "of the hits is correct (down). The first point of each line is k = 1.",

@@ -301,7 +301,12 @@ def _one_run(
     figures.figure(
         charts.predicted_against_people(predicted[drawn], people[drawn], texts, f"{name} against people", unit=unit),
         key="sts_scatter",
-        code=Command(sts.ranker_pair_scores) if code.words else Command(sts.similarity_grid),
+        code=Command(sts.ranker_pair_scores)
+        if code.words
+        else Command(
+            sts.similarity_grid,
+            measured("sts", of, backend, [code.cell[0]], [code.cell[1]], controls.length_for(backend)),
+        ),
         alt=f"Scatter plot of {len(people)} pairs: people's scores against the {unit} of {name}",
         message=f"{name}: Spearman {theme.number(spearman)}, Pearson {theme.number(np.nan if pearson is None else pearson)}.",
         read="Each point is a pair. Further right, people find it more similar; further up, the run does. Hover over a point "

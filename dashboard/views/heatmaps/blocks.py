@@ -18,7 +18,7 @@ from components.charts.inside_blocks import added, before_after
 from components.model.inside import InsideBlocks
 from components.numbers import apart
 from components.shown_code import cosines as shown_cosines
-from components.shown_code.code import Command
+from components.shown_code.inside import Inside
 from components.shown_code.vectors import unrelated
 from dashboard import caching, state
 from dashboard.ui import browser, controls, figures, messages, pair_choice, wording
@@ -314,7 +314,7 @@ def inside(backend: Backend) -> None:
     pair.tell_truncation(record.sentence)
     tokens = record.sentence.tokens
     pieces, special = [token.piece for token in tokens], [token.special for token in tokens]
-    shown = list(dict.fromkeys((first, second)))
+    shown, code = list(dict.fromkeys((first, second))), Inside(pair.input(backend))
     lengths = {block: _lengths(record, block) for block in shown}  # of each, [part, token]
     names = f"block{'s' * (len(shown) > 1)} " + " and ".join(map(str, shown))
     turns = {block: _turns(record, block) for block in shown}
@@ -330,7 +330,7 @@ def inside(backend: Backend) -> None:
             scale=controls.scale(),
         ),
         key="inside_turns",
-        code=Command(cosines.turn),
+        code=code.turns(shown),
         alt=f"Bars: degrees by which attention and feed-forward turn each token in {names}",
         message=findings.parts_turn(turns),
         read="A token's vector is a direction with a length. Each bar is the angle between the vector before and after one "
@@ -354,7 +354,7 @@ def inside(backend: Backend) -> None:
             scale=controls.scale(),
         ),
         key="inside_norms",
-        code=Command(InsideBlocks),
+        code=code.lengths(shown),
         alt=f"Bars: lengths of the vectors that attention and feed-forward add to each token in {names}",
         message=findings.parts_add({block: values[1:3] for block, values in lengths.items()}, pieces, special, far),
         read="Each bar is the length of the vector that one part of the block adds to a token's vector; the grey mark is the "

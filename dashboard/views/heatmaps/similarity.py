@@ -20,6 +20,7 @@ from components.charts import heatmap, matrices, theme
 from components.numbers import apart
 from components.shown_code import vectors as shown_vectors
 from components.shown_code.code import Command
+from components.shown_code.cosines import layers_alike
 from dashboard import caching, pair_links
 from dashboard.ui import controls, figures, messages
 
@@ -71,7 +72,7 @@ def layers(models: Sequence[Backend]) -> None:
                     upright=False,
                 ),
                 key=f"cka_{number}",
-                code=Command(cka.layer_cka),
+                code=Command(cka.layer_cka) if number else layers_alike(controls.current_input(models[0]), kept.shape),
                 alt=f"CKA of the layers of {first} with those of {second}",
                 message=_answer(compared) if first == second else "",
                 table=partial(_cka_table, compared),

@@ -12,7 +12,8 @@ from components.analysis import inner_dimensions as analysis
 from components.charts import theme
 from components.charts.inside_blocks import inner_dimensions as charts
 from components.model.one_block import nearly_closed
-from components.shown_code.code import Command
+from components.shown_code.arrays import Input
+from components.shown_code.inside import Inside
 from dashboard import caching
 from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages
@@ -39,8 +40,9 @@ def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> 
     controls.token_chips(sentences, chosen, "chips_inner", rows=[row], unknown_id=backend.tokenization.unknown_id)
     if record is None:
         return
+    code = Inside(Input(backend, [sentences[row].text], controls.length_for(backend)))
     with figure:
-        _distribution(backend, record, block, chosen[row])
+        _distribution(backend, record, block, chosen[row], code)
     gated = backend.structure.has_gated_feed_forward
     figures.reading(
         f"{_computed(backend.structure)} The bars count the dimensions by "
@@ -48,8 +50,8 @@ def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> 
         f"{'that are nearly closed' if gated else 'near 0'}.",
         "What a dimension stands for. The border of the band is a convention, and the share depends on it.",
     )
-    _strongest(backend, record, block, chosen[row])
-    _by_block(backend, record, block, chosen[row])
+    _strongest(backend, record, block, chosen[row], code)
+    _by_block(backend, record, chosen[row], code)
 
 
 def _record(backend: Backend, sentence: TokenizedSentence, block: int) -> FeedForward:
@@ -69,7 +71,7 @@ def _record(backend: Backend, sentence: TokenizedSentence, block: int) -> FeedFo
     )
 
 
-def _distribution(backend: Backend, record: FeedForward, block: int, token: int) -> None:
+def _distribution(backend: Backend, record: FeedForward, block: int, token: int, code: Inside) -> None:
     # Copies: a report keeps what the tables read, and a part of an array would keep all of it.
     activations, values = record.activations_of(block)[token].copy(), record.values_of(block)
     others = None if values is None else values[token].copy()
@@ -89,7 +91,11 @@ def _distribution(backend: Backend, record: FeedForward, block: int, token: int)
             else f"near 0: at most {theme.number(limit, 2)}",
         ),
         key="inner_distribution",
-        code=Command(nearly_closed.closed_share),
+        code=code.inner(
+            [block],
+            f"values = inner[0, {token}]",
+            "print(values, closed_share(values))  # [inner dimension], and the share that is nearly closed",
+        ),
         alt=f"Histogram of the {len(activations)} {'gates' if gated else 'activations'} of {piece} in block {block}",
         message=f"For “{messages.escape(piece)}”, **{100 * share:.0f} %** of the {len(activations):,} "
         f"{'gates are nearly closed' if gated else 'inner dimensions give nearly nothing'}: at most "
@@ -117,7 +123,7 @@ def _computed(structure: Structure) -> str:
     )
 
 
-def _strongest(backend: Backend, record: FeedForward, block: int, token: int) -> None:
+def _strongest(backend: Backend, record: FeedForward, block: int, token: int, code: Inside) -> None:
     products, gated = record.products(block)[token], backend.structure.has_gated_feed_forward
     dimensions = list(analysis.strongest(products, MOST_DIMENSIONS))
     # Copies, as the choice of some columns makes one: see `_distribution`.
@@ -136,7 +142,12 @@ def _strongest(backend: Backend, record: FeedForward, block: int, token: int) ->
             f"Strongest inner dimensions of “{piece[:20]}”, block {block}",
         ),
         key="inner_strongest",
-        code=Command(analysis.strongest),
+        code=code.inner(
+            [block],
+            f"dimensions = list(strongest(inner[0, {token}], {MOST_DIMENSIONS}))",
+            f"values = inner[0, {token}, dimensions]",
+            "print(dimensions, values)",
+        ),
         alt=f"Bars: the {len(dimensions)} inner dimensions with the largest absolute {name}",
         message=f"Dimension {dimensions[0]} gives most ({theme.number(float(drawn[0]), 2)}). "
         f"{half:,} of {len(products):,} dimensions hold half of the sum of squares.",
@@ -152,7 +163,7 @@ def _strongest(backend: Backend, record: FeedForward, block: int, token: int) ->
     )
 
 
-def _by_block(backend: Backend, record: FeedForward, block: int, token: int) -> None:
+def _by_block(backend: Backend, record: FeedForward, token: int, code: Inside) -> None:
     shares = record.closed_shares.copy()  # [block, token]
     labels = [f"{item.position} {item.piece}" for item in record.sentence.tokens]
     piece = record.sentence.tokens[token].piece
@@ -163,7 +174,11 @@ def _by_block(backend: Backend, record: FeedForward, block: int, token: int) -> 
     figures.figure(
         charts.closed_by_block(shares, token, piece, f"{kind} by block", kind),
         key="inner_closed",
-        code=Command(nearly_closed.closed_share),
+        code=code.inner(
+            range(len(shares)),
+            "values = 100 * closed_share(inner)",
+            "print(values)  # [block, token], in per cent",
+        ),
         alt=f"Curves: {kind.lower()} by block, for {piece} and for all tokens",
         message=f"On average over this sentence's tokens, block {most} has most ({100 * means[most]:.0f} %).",
         read="Each point is a block. The more dimensions are near 0, the fewer take part in what the block adds to a token.",

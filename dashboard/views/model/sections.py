@@ -18,7 +18,9 @@ from components.model.catalog import CATALOG, GROUPS, ModelSpec
 from components.model.device import memory, name_of
 from components.model.files import hub
 from components.model.trace import Trace
+from components.shown_code.arrays import Input
 from components.shown_code.code import Command
+from components.shown_code.inside import Inside
 from components.sizes import in_words
 from dashboard import caching
 from dashboard.ui import controls, figures, wording
@@ -313,7 +315,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
         if len(lengths) > 1
         else f"Length of word vectors, sentence {row + 1}",
         key="part_norms",
-        code=Command(parts_analysis.part_norms),
+        code=Inside(Input(backend, [trace.sentences[row].text], controls.length_for(backend))).layer_zero(),
         alt=f"Grouped bars: norms of the parts of layer 0 for each token of sentence {row + 1}",
         message=_longest_part(lengths, normalised, backend.structure),
         read="Each group of bars is a token: its parts and their sum, as they are added. A long part has a large effect on "
@@ -326,7 +328,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     )
     st.markdown(_sum_of_parts(backend.structure))
     controls.token_chips(trace.sentences, chosen, "chips_zero", unknown_id=backend.tokenization.unknown_id)
-    _part_cosines(trace, chosen, backend.structure)
+    _part_cosines(trace, chosen, backend)
 
 
 def _sum_of_parts(structure: Structure) -> str:
@@ -368,7 +370,7 @@ def _longest_part(lengths: Mapping[str, np.ndarray], normalised: np.ndarray, str
     return f"{text} {done}: the vectors of layer 0 have {reached}."
 
 
-def _part_cosines(trace: Trace, chosen: tuple[int, ...], structure: Structure) -> None:
+def _part_cosines(trace: Trace, chosen: tuple[int, ...], backend: Backend) -> None:
     if len(chosen) < 2:
         st.info("Add a second sentence to compare the parts of a word in two sentences.")
         return
@@ -380,13 +382,13 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...], structure: Structure) -
     figures.figure(
         bars.cosine_bars(cosines.names, labels, cosines.values, "Similarity of the chosen tokens' parts"),
         key="part_cosines",
-        code=Command(parts_analysis.part_cosines),
+        code=Inside(controls.current_input(backend)).layer_zero_cosines(chosen, pairs),
         alt="Bars: cosine of each part of layer 0 between the chosen tokens, for pairs of sentences",
         read="Each group of bars is a part, and each colour is a pair of chosen tokens (first pieces). For the same word, the "
         "cosine of the word parts is 1. "
         + (
             "Then layer 0 is identical at the same position, and at another it differs by the position parts alone."
-            if structure.has_position_vectors
+            if backend.structure.has_position_vectors
             else "So is that of layer 0, which does not depend on the position here."
         ),
         not_shown="The context: at layer 0 no token has information about other tokens yet."

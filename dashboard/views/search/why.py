@@ -15,6 +15,7 @@ from components.numbers import apart
 from components.retrieval.search import words
 from components.retrieval.search.score_split import SQUARE, STORED, split_of_vectors
 from components.shown_code.code import Command
+from components.shown_code.commands import why as why_command
 from dashboard import caching, navigation, pair_links, state
 from dashboard.ui import controls, figures, messages, token_matches
 from dashboard.ui.wording import SIMILARITY_NAMES
@@ -75,7 +76,13 @@ def by_vectors(
     def shaded(rows: Sequence[int], where: str) -> Job | None:
         return shading.of_vectors(request, index, layer, pooling, rows, where)
 
-    return Explained(split, lambda _: Command(split_of_vectors), shaded)
+    def code(row: int) -> Command:
+        texts, prompts = (query, corpus.texts[row]), (asked.prompt, options.prompt)
+        is_split = similarity == "cosine" and len(texts[1]) <= MOST_CHARACTERS
+        split_by = why_command(backend, texts, layer, pooling, options.max_length, prompts) if is_split else ()
+        return Command(split_of_vectors, split_by)
+
+    return Explained(split, code, shaded)
 
 
 def why(

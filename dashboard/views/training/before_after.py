@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,10 +22,12 @@ from components.numbers import as_read
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import pair_runs, sts
 from components.retrieval.evaluation.metrics import Interval, first_ranks
+from components.shown_code import commands
 from components.shown_code.code import Command
 from components.training import before_after, runs
 from components.training.history import history
 from components.training.run_folder import RunFolder, WatchVectors
+from components.training.settings import command_of
 from dashboard import caching, navigation, state
 from dashboard.corpora import current
 from dashboard.jobs import evaluation, requests, training
@@ -59,6 +62,7 @@ DATA = {
     "held-out": "Held-out rows",
 }
 QUERIES_SHOWN = 6
+SCORED_FILE = "assets/sts_pairs.jsonl"  # as a command in the folder of this project reads it
 LISTS = {"repaired": "Repaired", "lost": "Still lost", "harmed": "Harmed"}
 LIST_SAYS = {
     "repaired": "The right answer comes first only after training",
@@ -306,7 +310,7 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
             (changes[0].name, changes[0].base, changes[0].tuned, None if beside is None else beside[0].base),
             f"{len(pairs):,} queries, {_where(source)}",
             settings,
-            Command(before_after.retrieval_changes),
+            Command(before_after.retrieval_changes, *_measured(models, settings, source)),
             findings.won_back(
                 changes[0].name,
                 changes[0].base.value,
@@ -330,6 +334,16 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
     figures.plain_table(
         pd.DataFrame([_row(*both, settings) for both in zip(changes, beside or [None] * 3, strict=True)])
     )
+
+
+def _measured(models: Models, settings: TrainingSettings, source: str) -> Iterator[tuple[str, ...]]:
+    """The commands that measure the models on included data; none for rows of the run, and for a model without a name."""
+    files = {"news": ("evaluate", current.DEMO_FILE), "scored": ("sts", SCORED_FILE)}
+    for backend in models.all:
+        if source in files and backend.spec.source != "folder":
+            command, file = files[source]
+            cell = [backend.facts.layers], [backend.own_pooling]
+            yield commands.measured(command, (file,), backend, *cell, _length(backend, settings))
 
 
 def _moves(moved: before_after.QueryChanges) -> str:
@@ -362,7 +376,7 @@ def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs
         ("Spearman", change.base, change.tuned, None if beside is None else beside.base),
         f"{len(pairs.first):,} scored pairs, {_where(source)}",
         settings,
-        Command(before_after.spearman_change),
+        Command(before_after.spearman_change, *_measured(models, settings, source)),
         _finding(
             findings.Measure("Spearman", "correlation"),
             findings.of_correlation(change),
@@ -624,7 +638,7 @@ def _recorded(run: RunFolder, is_cross_encoder: bool) -> None:
             untouched_name="undamaged",
         ),
         key="after_recorded",
-        code=Command(history),
+        code=Command(history, command_of(settings, run.name)),
         alt=f"{', '.join(names)} before and after training" + (", and undamaged" if "undamaged" in sides else ""),
         table=lambda: pd.DataFrame({"measure": names, **{name: side[:, 0] for name, side in values.items()}}),
     )

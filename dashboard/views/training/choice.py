@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from components.errors import UserError
+from components.shown_code.code import Command
 from components.training import runs
-from components.training.run_folder import RunFolder
+from components.training.history import history
+from components.training.run_folder import EVENTS, RunFolder
+from components.training.settings import command_of
 from dashboard.jobs import training
 from dashboard.ui import controls
 
@@ -42,6 +45,11 @@ def run(listed: list[RunFolder]) -> RunFolder:
         offers="It was deleted, or made on another server.",
     )
     return next(item for item in listed if item.name == name)
+
+
+def code_of(run: RunFolder) -> Command:
+    """The command that trains a run again, for its curves; without it, what reads them."""
+    return Command(history, command_of(run.settings(), run.name), file=f"{run.name}/run/{EVENTS}")
 
 
 def status_of(run: RunFolder) -> str:

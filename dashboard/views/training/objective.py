@@ -14,10 +14,10 @@ import streamlit as st
 from components.charts import objective_pictures
 from components.charts import training as charts
 from components.charts.retrieval import evaluation as evaluation_charts
-from components.shown_code.code import Command, NoCode
+from components.shown_code.code import Code, Command, NoCode
 from components.training.grid import run_grid
 from components.training.objectives import OBJECTIVES, Objective, legend
-from components.training.settings import learning_rates, warmup_steps
+from components.training.settings import learning_rates, scheduled_rates, warmup_steps
 from dashboard.ready_made import ASSETS
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import POOLING_NAMES, counted
@@ -159,7 +159,15 @@ def _schedule(plan: Plan) -> None:
         ),
         key="training_schedule",
         most_above=figures.MOST_ABOVE_HALF,
-        code=Command(learning_rates),
+        code=Code(
+            "# No model is needed: the rate of a step depends on the settings alone.\nimport numpy as np",
+            (scheduled_rates,),
+            (
+                f"is_linear = {settings.schedule == 'linear'}",
+                f"values = scheduled_rates({settings.learning_rate}, {steps}, {warm}, is_linear)",
+                "print(values)  # [step], the last after the last step",
+            ),
+        ),
         alt=f"The learning rate over {steps} steps. {rate_in_words(rates)}",
         message=rate_in_words(rates),
         table=lambda: pd.DataFrame({"step": np.arange(steps + 1), "learning rate": rates}),

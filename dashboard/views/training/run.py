@@ -13,10 +13,9 @@ from components import numbers
 from components.charts import training as charts
 from components.errors import UserError
 from components.model.catalog import RUN_PREFIX
-from components.shown_code.code import Command
 from components.sizes import in_words
 from components.training import runs
-from components.training.history import History, Notice, history
+from components.training.history import History, Notice
 from components.training.objectives import OBJECTIVES
 from components.training.run_folder import RunFolder, RunState
 from dashboard import access, caching, state
@@ -191,12 +190,12 @@ def _figures(run: RunFolder) -> None:
     )
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _loss(run.name, past, steps, best if isinstance(best, int) else None)
+        _loss(run, past, steps, best if isinstance(best, int) else None)
     with right:
         if state.get("training_figure") == "measures":
-            _measures(run.name, past, steps, undamaged)
+            _measures(run, past, steps, undamaged)
         else:
-            {"rate": _rate, "speed": _speed}[state.get("training_figure")](run.name, past, steps)
+            {"rate": _rate, "speed": _speed}[state.get("training_figure")](run, past, steps)
     for notice in _first_of_each(past.notices):
         text = WHAT_TO_DO.get(notice.code)
         if text is not None:
@@ -210,12 +209,12 @@ def _first_of_each(notices: tuple[Notice, ...]) -> list[Notice]:
     return list(first.values())
 
 
-def _loss(run: str, past: History, steps: int, best: int | None) -> None:
+def _loss(run: RunFolder, past: History, steps: int, best: int | None) -> None:
     losses = {OBJECTIVES[key].name if key in OBJECTIVES else key: curve for key, curve in past.losses.items()}
     figures.figure(
         charts.loss_curves(losses, past.validation, "Loss", window=state.get("smoothing"), steps=steps, marked=best),
         key="training_loss",
-        code=Command(history),
+        code=choice.code_of(run),
         alt=f"Training and held-out loss over {steps} steps",
         table=lambda: _table(
             {**{f"{name} loss": curve for name, curve in losses.items()}, "held-out loss": past.validation}
@@ -223,7 +222,7 @@ def _loss(run: str, past: History, steps: int, best: int | None) -> None:
     )
 
 
-def _measures(run: str, past: History, steps: int, undamaged: Mapping[str, float]) -> None:
+def _measures(run: RunFolder, past: History, steps: int, undamaged: Mapping[str, float]) -> None:
     known = {label: past.measures[name] for name, label in choice.MEASURES.items() if name in past.measures}
     curves = known | {name: curve for name, curve in past.measures.items() if name not in choice.MEASURES}
     levels = {label: float(undamaged[name]) for name, label in choice.MEASURES.items() if name in undamaged}
@@ -242,29 +241,29 @@ def _measures(run: str, past: History, steps: int, undamaged: Mapping[str, float
             steps=steps,
         ),
         key="training_measures",
-        code=Command(history),
+        code=choice.code_of(run),
         alt=f"{', '.join(curves) or 'No measure yet'} on held-out rows over {steps} steps",
         table=lambda: _table(curves),
     )
 
 
-def _rate(run: str, past: History, steps: int) -> None:
+def _rate(run: RunFolder, past: History, steps: int) -> None:
     curves = {"learning rate": past.learning_rate}
     figures.figure(
         charts.step_curves(curves, "Learning rate", y_title="learning rate", steps=steps, markers=False, digits=2),
         key="training_rate",
-        code=Command(history),
+        code=choice.code_of(run),
         alt=f"The learning rate over {steps} steps",
         table=lambda: _table(curves),
     )
 
 
-def _speed(run: str, past: History, steps: int) -> None:
+def _speed(run: RunFolder, past: History, steps: int) -> None:
     curves = {"sentences per second": past.sentences_per_second}
     figures.figure(
         charts.step_curves(curves, "Speed", y_title="sentences per second", steps=steps, markers=False),
         key="training_speed",
-        code=Command(history),
+        code=choice.code_of(run),
         alt=f"Sentences per second over {steps} steps",
         table=lambda: _table(curves),
     )

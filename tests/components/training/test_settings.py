@@ -13,6 +13,7 @@ from components.training.objectives import check_objectives
 from components.training.settings import (
     PRESETS,
     TrainingSettings,
+    command_of,
     learning_rates,
     steps,
     warmup_steps,
@@ -203,3 +204,28 @@ def test_the_presets_for_the_included_model_end_soon(key, most):
     total = steps(settings, len(parts.train))
     assert total <= most
     assert total > 5 * settings.evaluate_every
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        TrainingSettings(pooling="cls", batch_size=8, seed=3, negatives="bm25", max_rows=40),
+        TrainingSettings(
+            objectives=("mnrl", "contrastive"), adapter=False, learning_rate=1e-4, damage=0.5, name="mine"
+        ),
+        PRESETS["quick"].settings,
+    ],
+)
+def test_the_command_of_a_run_means_the_same_settings(settings):
+    from components.command_line import program
+    from components.command_line.commands import train
+
+    command = command_of(settings, "out")
+    read = train._settings(program._parser().parse_args(command))
+    assert replace(read, name=settings.name, watch=settings.watch, watch_every=settings.watch_every) == settings
+
+
+@pytest.mark.parametrize("unsaid", [{"warmup_share": 0.3}, {"data": "mine.csv"}, {"margin": 0.2}, {"dropout": 0.0}])
+def test_a_run_that_no_option_describes_has_no_command(unsaid):
+    assert command_of(TrainingSettings(), "out")
+    assert command_of(replace(TrainingSettings(), **unsaid), "out") == ()

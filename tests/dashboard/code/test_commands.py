@@ -29,12 +29,19 @@ def commands(app: AppTest, key: str) -> list[Sequence[str]]:
     return [shlex.split(line)[3:] for line in lines]
 
 
+def printed(command: Sequence[str]) -> dict[str, Any]:
+    """What a command prints as JSON."""
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
 def result(app: AppTest, key: str) -> dict[str, Any]:
     """What the last command of a figure prints, after those before it."""
-    for command in commands(app, key):
-        done = run(*command)
-        assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
+    *before, last = commands(app, key)
+    for command in before:
+        assert run(*command).returncode == 0
+    return printed(last)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +73,81 @@ def test_every_layer_and_pooling_and_a_search(open_page: Open, corpus: str, tmp_
     scores = [hit["score"] for hit in json.loads(done.stdout)["results"]]
     same(scores[:4], figure(app, "spread_0")["data"][1]["x"], 1e-4)
     assert len(scores) == numbers(figure(app, "spread_0")["data"][0]["y"]).sum()
+
+
+def test_the_score_of_a_hit_and_the_words_of_a_failed_query(open_page: Open, corpus: str) -> None:
+    """The command splits by tokens, here one for each word; the page has one sum for special tokens."""
+    app = at_rest(open_page("search", corpus=corpus, q="a dog saved a child", why="3", l="4", pool="mean"))
+    (hits,) = (json.loads(each.proto.json) for each in app.get("bidi_component") if "hits" in each.proto.component_name)
+    (score,) = (float(row["score"]) for row in hits["rows"] if row["index"] == 3)
+    same(np.sum(result(app, "why_split")["contributions"]), score, 1e-3)  # three decimals
+    app = at_rest(open_page("diagnose", v="failed-search", corpus=corpus, dq="the island of cats", dr="0"))
+    drawn = {item.get("name"): item["x"] for item in figure(app, "why_words")["data"]}
+    for name, command in zip(("right text", "rival"), commands(app, "why_words"), strict=True):
+        parts = np.sum(printed(command)["contributions"], axis=1)
+        same([*parts[1:-1], parts[0] + parts[-1]], drawn[name], 1e-5)
+
+
+def test_guesses_in_two_contexts(open_page: Open) -> None:
+    """At a typed mask, and for a word that is hidden."""
+    texts = ["The dog [MASK] at the moon.", "The dog sang a song."]
+    app = at_rest(open_page("attention", s=texts, v="two-contexts", t=["3", "3"]))
+    (drawn,) = (
+        json.loads(each.proto.json) for each in app.get("bidi_component") if "guess" in each.proto.component_name
+    )
+    for panel, command in zip(drawn["panels"], commands(app, "guess_two"), strict=True):
+        at = {"position": 3, "layer": 6}
+        (found,) = (each for each in printed(command)["predictions"] if at.items() <= each.items())
+        assert [each["piece"] for each in found["pieces"]] == [row["piece"] for row in panel["rows"]]
+        same([each["probability"] for each in found["pieces"]], [row["share"] for row in panel["rows"]], 1e-5)
+
+
+TWO_DECIMALS = 5.1e-3  # per cent as `evaluate` and `diagnose` print it
+
+
+def test_runs_side_by_side(open_page: Open, corpus: str) -> None:
+    """Each command measures its run, which is the last where it measures several."""
+    runs = ["m.6.mean", "m.2.max", "bm25", "fr.bm25.m.6.mean"]
+    app = at_rest(open_page("evaluate", v="compare-runs", corpus=corpus, r=runs, by="mrr", am="1"))
+    (shown,) = (item.value for item in app.dataframe if "p (Holm)" in item.value)
+    asked = commands(app, "compare_rows")
+    assert asked == commands(app, "compare_curves")
+    found = [printed(command)["runs"][-1] for command in asked]
+    same([item["mrr"] for item in found], shown["MRR"], TWO_DECIMALS)
+    same([item["recall"]["1"] for item in found], [curve[0] for curve in y(app, "compare_curves")], TWO_DECIMALS)
+
+
+def test_weights_of_words_and_vectors(open_page: Open, corpus: str) -> None:
+    address = {"fig": "weights", "r": ["m.6.mean", "fr.bm25.m.6.mean"]}
+    app = at_rest(open_page("evaluate", v="compare-runs", corpus=corpus, by="mrr", **address))
+    (curve,) = (item for item in figure(app, "compare_weights")["data"] if item.get("name") == "by scores, weighted")
+    (flat,) = (item for item in figure(app, "compare_weights")["data"] if "reciprocal" in item.get("name", ""))
+    of_weights, by_ranks = commands(app, "compare_weights")[:-1], commands(app, "compare_weights")[-1]
+    assert len(of_weights) == len(curve["y"])
+    assert len(set(np.round(numbers(curve["y"]), 3))) > 1
+    places = [0, len(of_weights) // 2, len(of_weights) - 1]
+    found = [printed(of_weights[place])["runs"][-1]["mrr"] for place in places]
+    same(found, numbers(curve["y"])[places], TWO_DECIMALS)
+    same(printed(by_ranks)["runs"][-1]["mrr"], numbers(flat["y"])[0], TWO_DECIMALS)
+
+
+def test_kinds_of_search(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    app = at_rest(open_page("evaluate", v="search-kinds"))
+    bars = [item for item in figure(app, "kinds_figure")["data"] if item["type"] == "bar"]
+    model = [numbers(item["y"]) for item in bars if item["name"] == bars[0]["name"]]  # of each kind
+    recalls = [printed(command)["runs"][0]["recall"] for command in commands(app, "kinds_figure")]
+    same([[recall[k] for k in ("1", "5", "10")] for recall in recalls], model, TWO_DECIMALS)
+
+
+def test_what_helps_and_what_failed_queries_share(open_page: Open, corpus: str) -> None:
+    app = at_rest(open_page("diagnose", v="what-helps", corpus=corpus, l="1", pool="cls"))
+    found = printed(*commands(app, "remedies"))
+    assert found["failed"] > 0
+    drawn = figure(app, "remedies")["data"]
+    for name, sign in (("repaired", 1), ("harmed", -1)):
+        (bars,) = (item for item in drawn if item.get("name") == name)
+        same([item[name] for item in found["remedies"]], sign * numbers(bars["x"]), 0)
 
 
 def test_commands_of_other_pages_are_commands(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:

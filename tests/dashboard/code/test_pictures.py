@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import special
 
 from components.model.backend import Backend
 from components.model.one_block import feed_forward
@@ -19,6 +20,7 @@ from dashboard import caching
 from dashboard.ui import figures
 from tests.dashboard.code.shown import codes, figure, same, y, z
 from tests.support.closeness import assert_close
+from tests.support.elsewhere import Elsewhere
 from tests.support.pages import Open, at_rest, texts
 
 TEXT = "The cat sat on the bank, we put money in."
@@ -48,16 +50,65 @@ def test_the_parts_are_matrices_that_sum(open_page: Open, tiny_folder: Folder) -
     names = ("content_to_content", "content_to_position", "position_to_content")
     matrices = [z(app, f"score_part_{name}") for name in names]
     np.testing.assert_allclose(z(app, "score_part_sum"), sum(matrices), atol=1e-5)
+    backend = Backend.load(str(tiny_folder("deberta-v2")), device_name="cpu")
+    own = backend.loaded.eager().encoder.layer[0].attention.self
+    found: dict[str, list[np.ndarray]] = {"query": [], "key": []}  # of the tokens, then of distances
+    hooks = [
+        getattr(own, f"{name}_proj").register_forward_hook(lambda *given, of=of: of.append(given[2][0].numpy()))
+        for name, of in found.items()
+    ]
+    trace = backend.trace([TEXT], attentions=True)
+    for hook in hooks:
+        hook.remove()
+    attention = trace.attentions[0, 0, 1]
+    np.testing.assert_allclose(special.softmax(z(app, "score_part_sum"), axis=-1), attention, atol=1e-5)
+    size = own.attention_head_size
+    queries, keys = (of[0][:, size : 2 * size] for of in found.values())
+    np.testing.assert_allclose(matrices[0], queries @ keys.T / np.sqrt(3 * size), atol=1e-5)
+    # A word that stands twice has one query and one key below the first block: what a query gets for a distance, and what a
+    # key gets for it, is the same at both places; the other part is not.
+    pieces = [token.piece for token in trace.sentences[0].tokens]
+    first, second = next(
+        (at, pieces.index(piece, at + 1)) for at, piece in enumerate(pieces) if piece in pieces[at + 1 :]
+    )
+    last = len(pieces) - 1
+    shared = [step for step in range(-first, last - second + 1) if step]  # places that both can look at
+    for of_query, is_same in ((matrices[1], True), (matrices[2], False)):
+        rows = [[of_query[at, at + step] for step in shared] for at in (first, second)]
+        columns = [[of_query[at + step, at] for step in shared] for at in (first, second)]
+        assert np.allclose(*rows, atol=1e-6) == is_same
+        assert np.allclose(*columns, atol=1e-6) != is_same
 
 
-def test_rotation_by_position_and_by_distance(open_page: Open, tiny_folder: Folder) -> None:
+def products_before_rotation(backend: Backend, block: int) -> tuple[np.ndarray, np.ndarray]:
+    """Queries and keys of a block of ModernBERT as its projection gives them, [head, token, dimension] each."""
+    found = []
+    layer = backend.loaded.encoder.layers[block].attn
+    hook = layer.Wqkv.register_forward_hook(lambda *given: found.append(given[2][0].numpy()))
+    backend.trace([TEXT])
+    hook.remove()
+    queries, keys, _ = np.moveaxis(found[0].reshape(len(found[0]), 3, -1, layer.head_dim), (1, 2), (0, 1))
+    return queries, keys
+
+
+def test_rotation_by_position_and_by_distance(open_page: Open, tiny_folder: Folder, elsewhere: Elsewhere) -> None:
     app = open_page(
         "attention", m=str(tiny_folder("modernbert")), s=[TEXT], v="attention-scores", b="1", h="2", sq="4", sk="2"
     )
     angles = z(app, "rotation_angles")
     assert angles.shape == (64, 4)
-    np.testing.assert_allclose(angles[:, 0], np.cos(np.arange(64)), atol=1e-5)  # the first pair turns by 1 a token
+    backend = Backend.load(str(tiny_folder("modernbert")), device_name="cpu")
+    config = backend.loaded.encoder.config
+    base = config.rope_parameters["sliding_attention"]["rope_theta"]  # of block 1, which is local
+    speeds = base ** (-np.arange(4) / 4)  # the first pair turns by 1 a token
+    np.testing.assert_allclose(angles, np.cos(np.arange(64)[:, None] * speeds), atol=1e-5)
+    same(elsewhere.values(codes(app)["rotation_angles"].code), angles, 1e-5)
     curve, own = y(app, "rotation_distance")
+    both = products_before_rotation(backend, 1)
+    query, key = (vectors[2, at, :4] + 1j * vectors[2, at, 4:] for vectors, at in zip(both, (4, 2), strict=True))
+    distances = np.asarray(figure(app, "rotation_distance")["data"][0]["x"])  # key minus query
+    turned = np.exp(-1j * distances[:, None] * speeds)
+    np.testing.assert_allclose(curve, (query * key.conj() * turned).real.sum(axis=1) / np.sqrt(8), atol=1e-5)
     place = list(figure(app, "rotation_distance")["data"][0]["x"]).index(-2)
     assert_close(own[0], curve[place])
     bars = dict(zip(figure(app, "score_bars")["data"][0]["x"], y(app, "score_bars")[0], strict=True))

@@ -13,14 +13,20 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.analysis.attention.head_kinds import head_kinds
+from components.analysis.attention.head_patterns import score_heads
+from components.analysis.pooling import mean_of
 from components.model.backend import Backend
 from components.model.embedding.embedder import Embedder
+from components.shown_code.arrays import Input, pieces
+from components.shown_code.attention import one_word
 from components.shown_code.code import Code, Command, sources
-from components.shown_code.notebook import notebook
+from components.shown_code.notebook import WITHOUT_CELL, TitledCode, notebook
 from components.shown_code.search import reranked
 from tests.dashboard.code.shown import SENTENCES, codes, figure, numbers, points, same, same_points, y, z
 from tests.support.elsewhere import Elsewhere
 from tests.support.pages import Open, at_rest
+from tests.support.places import ROOT
 from tests.support.saved_models import save_cross_encoder
 
 NINE = [f"{text} {number}" for number in range(3) for text in SENTENCES]
@@ -88,6 +94,7 @@ def test_other_families(open_page: Open, elsewhere: Elsewhere, tiny_folder: Call
         ("heatmaps", {"view": "tokens", "l": "3", "ag": "2"}, "tokens_0"),
         ("heatmaps", {"view": "tokens", "ag": "0", "sp": "0"}, "tokens_0"),
         ("heatmaps", {"view": "pairs", "l": "5"}, "together_1"),
+        ("heatmaps", {"v": "layer-pairs"}, "cka_0"),
         ("heatmaps", {"view": "sentences", "l": "4", "clu": "1"}, "sentences_0"),
         ("attention", {"view": "matrix", "l": "1", "h": "3", "len": "9"}, "head_matrix"),
         ("attention", {"view": "matrix", "agg": "mean", "bs": ["1", "2"], "word": "1", "sp": "hidden"}, "head_matrix"),
@@ -163,7 +170,7 @@ def test_maps(open_page: Open, elsewhere: Elsewhere, address: dict[str, str], ke
     same_points(found.reshape(-1, 2), points(app, key), 2e-4)
 
 
-def test_the_tensors_of_a_pair_and_the_pieces_of_two_models(open_page: Open, elsewhere: Elsewhere) -> None:
+def test_the_tensors_of_a_pair(open_page: Open, elsewhere: Elsewhere) -> None:
     app = open_page("tokens", s=SENTENCES, v="input-tensors", rd="together", sb="3")
     code = codes(app)["tensors"].code
     assert isinstance(code, Code)
@@ -197,7 +204,38 @@ def test_what_a_word_looks_at(open_page: Open, elsewhere: Elsewhere, embedded: A
     assert isinstance(code, Code)
     found = elsewhere.values(code)
     attentions = embedded.trace([SENTENCES[1]], attentions=True).attentions[:, 0]
-    assert any(np.allclose(found, attentions[:, :, place], atol=EQUAL) for place in range(attentions.shape[2]))
+    same(found, attentions[:, :, 3], EQUAL)
+    words = elsewhere.values(one_word(Input(embedded, [SENTENCES[1]]), [2, 3]))  # who looks at a word of two pieces
+    same(words, attentions[..., 2] + attentions[..., 3], EQUAL)
+
+
+def test_kinds_and_patterns_of_heads(open_page: Open, elsewhere: Elsewhere, embedded: Any) -> None:
+    text = "The bank, a river bank, was unputdownable."
+    trace = embedded.trace([text], attentions=True)
+    attentions, sentence = trace.attentions[:, 0], trace.sentences[0]
+    found = found_by(elsewhere, open_page("attention", s=[text], v="all-heads"), "glance_kinds")
+    kinds = head_kinds(attentions, sentence)
+    assert kinds is not None
+    same(found, kinds.shares, EQUAL)
+    app = open_page("attention", s=[text], v="head-patterns")
+    found = found_by(elsewhere, app, "patterns")
+    scored = score_heads([attentions], [sentence])
+    names = ("previous", "next", "itself", "first", "separators", "punctuation", "rarest", "same_word")
+    same(found, np.stack([scored.scores[name] for name in names], axis=-1), EQUAL)
+    code = codes(app)["patterns"].code
+    assert isinstance(code, Code)
+    same(elsewhere.run(code.text, names=("broad",))["broad"], scored.scores["broad"], EQUAL)
+
+
+def test_the_pieces_of_two_models(elsewhere: Elsewhere, embedded: Any, tiny_folder: Callable[[str], Path]) -> None:
+    other = Backend.load(str(tiny_folder("roberta")), device_name="cpu")
+    reads = {"first": Input(embedded, ["a", "An unputdownable bank"], 5), "second": Input(other, ["a", "unread"])}
+    found = elsewhere.run(pieces(reads, 1).text)["values"]
+    text = reads["first"].texts[1]
+    expected = [embedded.tokenize([text], max_length=5)[0], other.tokenize([text])[0]]
+    assert found == dict(zip(reads, [[token.piece for token in each.tokens] for each in expected], strict=True))
+    assert len(found["first"]) == 5
+    assert len(found["second"]) > 5
 
 
 def test_a_page_as_a_notebook_runs_from_its_first_cell_to_its_last(open_page: Open, elsewhere: Elsewhere) -> None:
@@ -217,6 +255,26 @@ def test_a_page_as_a_notebook_runs_from_its_first_cell_to_its_last(open_page: Op
     said = page["cells"][0]["source"]
     assert "<b>" not in said
     assert "| a \\| b | c d |" in said
+
+
+def test_a_command_has_a_cell_that_runs_it_and_its_lack_a_reason(
+    elsewhere: Elsewhere, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("why", "--json", "-", "--", 'it\'s "a"', "-b")
+    shown = [
+        TitledCode("A", Command(mean_of, asked)),
+        TitledCode("B", Command(mean_of, asked)),
+        TitledCode("C", Command(mean_of)),
+    ]
+    page = nbformat.reads(notebook("A page", {}, shown).decode(), as_version=4)
+    (cell,) = (cell["source"] for cell in page["cells"] if cell["cell_type"] == "code")
+    of_last = page["cells"][-1]["source"]
+    assert of_last.startswith(WITHOUT_CELL)
+    assert [WITHOUT_CELL in each["source"] for each in page["cells"]].count(True) == 1
+    assert "No module named components" in elsewhere.run(cell, names=())["printed"]  # and the next cell runs
+    monkeypatch.chdir(ROOT)
+    exec(cell, {})
+    assert json.loads(capsys.readouterr().out)["tokens_b"] == ["[CLS]", "-", "b", "[SEP]"]
 
 
 @pytest.mark.parametrize(("outputs", "label"), [(1, None), (3, 2)])

@@ -20,7 +20,7 @@ from dashboard.ui import browser, controls, figures, messages, pair_choice, sent
 from dashboard.views.attention.guess import findings
 from dashboard.views.attention.guess.changes import no_guesses, say_whose
 from dashboard.views.attention.guess.findings import Guessed, share_text
-from dashboard.views.attention.guess.picture import draw_component, panel_of
+from dashboard.views.attention.guess.picture import draw_component, panel_of, predict
 from dashboard.views.attention.guess.reading import SHOWN, facts_of, marks_words, name_of
 from dashboard.views.attention.guess.view import with_hidden
 
@@ -134,6 +134,13 @@ def _template(backend: Backend, row: Any) -> None:
     say_whose(backend)
 
 
+def _command(backend: Backend, context: Context) -> tuple[str, ...]:
+    """The command that guesses at a mask that was typed, or at each token of the text alone; none for several at once."""
+    if len(context.hidden) > 1 or (context.hidden and context.guesses.masks):
+        return ()
+    return predict(backend, context.text, controls.length_for(backend))
+
+
 def _two(backend: Backend, row: Any) -> None:
     """Sentences A and B, each by itself, with a word hidden in each."""
     with row:
@@ -157,7 +164,7 @@ def _two(backend: Backend, row: Any) -> None:
         findings.of_two(contexts[0].facts, contexts[1].facts, SHOWN),
         key=KEY,
         table=partial(_two_table, backend, contexts),
-        code=Command(layer_guesses),
+        code=Command(layer_guesses, *(_command(backend, one) for one in contexts)),
         title="A hidden word in two sentences",
         place=f".st-key-{KEY}",
         read="The pieces that the model guesses for the hidden word of each sentence, read by itself, with their "

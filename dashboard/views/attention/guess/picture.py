@@ -20,6 +20,7 @@ from dashboard.views.attention.guess.findings import Guessed, ordinal, share_tex
 from dashboard.views.attention.guess.reading import SHOWN, Reading, name_of
 
 if TYPE_CHECKING:
+    from components.model.backend import Backend
     from components.model.guesses.record import LayerGuesses, Surprises
     from components.model.tokenization import Tokenization
     from components.model.trace import TokenizedSentence
@@ -100,14 +101,13 @@ def _code(model_input: AttentionInput, reading: Reading) -> Command:
     guesses, pair = reading.guesses, model_input.pair
     if pair.second is not None or guesses.only_left or (len(guesses.hidden) > 1 and not guesses.masks):
         return Command(layer_guesses)
-    options = (
-        "--layers",
-        "all",
-        "-k",
-        str(SHOWN),
-        *of_model(model_input.backend, controls.length_for(model_input.backend)),
-    )
-    return Command(layer_guesses, ("predict", *options, "--json", "-", "--", pair.first))
+    return Command(layer_guesses, predict(model_input.backend, pair.first, controls.length_for(model_input.backend)))
+
+
+def predict(backend: Backend, text: str, max_length: int | None) -> tuple[str, ...]:
+    """The command that guesses at the masks of a text, or at each of its tokens hidden alone."""
+    options = ("--layers", "all", "-k", str(SHOWN), *of_model(backend, max_length))
+    return ("predict", *options, "--json", "-", "--", text)
 
 
 def draw_component(data: dict[str, Any], key: str, n_tokens: int, hide: Callable[[int], None]) -> None:

@@ -138,16 +138,16 @@ def test_a_second_run_that_is_the_first_gives_the_same(layers):
 def test_both_ways_to_compute_agree(n, dim, monkeypatch):
     a, b = normal(3, n, dim), normal(2, n, dim, seed=4)
     a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
-    monkeypatch.setattr(cka, "_CHUNK", 4 * 5 * n)  # a few rows at a time
-    for one, other in zip(cka._by_tokens(a, b), cka._by_dimensions(a, b), strict=True):
+    monkeypatch.setattr(cka, "CHUNK", 4 * 5 * n)  # a few rows at a time
+    for one, other in zip(cka.by_tokens(a, b), cka.by_dimensions(a, b), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10)
-    for one, other in zip(cka._by_tokens(a, a), cka._by_dimensions(a, a), strict=True):
+    for one, other in zip(cka.by_tokens(a, a), cka.by_dimensions(a, a), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10)
 
 
-@pytest.mark.parametrize(("n", "dim", "way"), [(20, 300, "_by_tokens"), (900, 4, "_by_dimensions")])
+@pytest.mark.parametrize(("n", "dim", "way"), [(20, 300, "by_tokens"), (900, 4, "by_dimensions")])
 def test_the_cheaper_way_is_taken(n, dim, way, monkeypatch):
-    other = {"_by_tokens": "_by_dimensions", "_by_dimensions": "_by_tokens"}[way]
+    other = {"by_tokens": "by_dimensions", "by_dimensions": "by_tokens"}[way]
     monkeypatch.setattr(cka, other, None)  # calling it would be an error
     stack = normal(3, n, 4) @ normal(4, dim, seed=1)  # 4 directions, so that 20 tokens suffice
     np.testing.assert_allclose(np.diagonal(layer_cka(stack).matrix), 1, atol=1e-12)

@@ -84,7 +84,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     names = _remedies(options)
     abbreviations = parsed_abbreviations(options.abbreviations or "")
     _check(options)
-    pairs, reading = _graded(options) if options.pairs.is_dir() else read_pairs(options, shared.limits_of(options))
+    limits = shared.limits_of(options)
+    pairs, reading = _graded(options) if options.pairs.is_dir() else read_pairs(options, limits, every_text=True)
     # All that may be refused, before the work.
     cross_encoder = None
     if "cross-encoder" in names:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from components.model.embedding.options import EmbedOptions
 
 Cell = tuple[int, Pooling]  # a layer and a pooling
+FLOAT_BYTES = 4
 Vectors = tuple[Any, Any]  # [query, dim] and [document, dim], compared by the cosine
 
 
@@ -54,6 +55,15 @@ class Present:
         """Those by which the queries are ranked now."""
         return self.vectors[self.cell]
 
+    def dim_of(self, documents: Any) -> int:
+        """The numbers of a text's vector among `documents`, without those that `for_cosines` adds."""
+        return int(documents.shape[1]) - {"cosine": 0, "dot": 1}.get(self.similarity, 2)
+
+    @property
+    def bytes_per_text(self) -> float:
+        """Of a text's present vector, in float32."""
+        return float(FLOAT_BYTES * self.dim_of(self.document_vectors))
+
     @property
     def queries(self) -> tuple[str, ...]:
         return self.pairs.queries.texts
@@ -76,8 +86,21 @@ class Present:
         """The vectors of other queries, or of these behind another prompt, as the present ones are made: [query, dim]."""
         options = self.query_options if prompt is None else replace(self.query_options, prompt=prompt)
         vectors = self.backend.embed(queries, options=options, progress=progress, is_cancelled=is_cancelled)[0, 0]
+        short = (
+            self.dim_of(self.document_vectors) - vectors.shape[1]
+        )  # among several poolings, zeros follow shorter vectors
+        vectors = np.pad(vectors, ((0, 0), (0, short)))
         # What a document gets does not depend on the queries.
         return for_cosines(vectors, np.zeros((1, vectors.shape[1])), self.similarity)[0]
+
+    def asked_alone(self, query: str, prompt: str | None = None) -> Any:
+        """The vector of one query, [dim]."""
+        return self.asked([query], prompt)[0]
+
+    def at(self, cell: Cell) -> Present:
+        """The same with the queries embedded at another layer and pooling; the ranks stay those of the present one."""
+        options = replace(self.query_options, layers=(cell[0],), poolings=(cell[1],))
+        return replace(self, query_options=options, cell=cell)
 
 
 def present(

@@ -1,0 +1,70 @@
+"""What a search costs, now and with a remedy: milliseconds per query, measured, and bytes per text, computed.
+
+A query is timed as a person waits for it: by itself, from its text to the first ten hits; the median of some queries, the first
+of which only warms up. It depends on the machine, and on what else runs there meanwhile. The bytes are those of the arrays by
+which a text is found, with vectors in float32; a remedy's own are added to those of the vectors that it needs.
+
+What it does not show: the text itself, which every search keeps, the model's weights, and the time to make an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from components.arrays import Float32, Int64
+from components.jobs import IsCancelled
+from components.retrieval.evaluation.pair_runs import TIMED_QUERIES, median_milliseconds
+from components.retrieval.failures.remedies.present import FLOAT_BYTES, Present
+from components.retrieval.search.exact import ExactSearch
+
+HITS = 10
+COSTS = (
+    "Ms per query: measured on this machine, one query at a time, from its text to the first ten hits. Bytes per text: "
+    "computed from the arrays by which a text is found, with vectors in float32."
+)
+
+Embed = Callable[[str], Any]  # a query's text -> its vector [dim]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a search costs."""
+
+    milliseconds: float  # per query, measured
+    bytes_per_text: float  # computed
+
+
+def first_hits(embed: Embed, documents: Any, count: int = HITS) -> Callable[[str], Int64]:
+    """A search by vectors of one query: from its text to the numbers of its first hits, best first."""
+    engine = ExactSearch(np.asarray(documents, np.float32))
+
+    def search(query: str) -> Int64:
+        return engine.search(np.asarray(embed(query), np.float32)[None], count).indices[0]
+
+    return search
+
+
+def cost(
+    search: Callable[[str], object],
+    queries: Sequence[str],
+    bytes_per_text: float,
+    is_cancelled: IsCancelled = lambda: False,
+    timed: int = TIMED_QUERIES,
+) -> Cost:
+    """The cost of searches, of which at most `timed` are measured. Raises Cancelled, also where `search` does."""
+    return Cost(median_milliseconds(search, queries, is_cancelled, timed), bytes_per_text)
+
+
+def cost_now(now: Present, is_cancelled: IsCancelled = lambda: False) -> Cost:
+    """What a search by the present vectors costs. Raises Cancelled."""
+    search = first_hits(now.asked_alone, now.document_vectors)
+    return cost(search, now.queries, now.bytes_per_text, is_cancelled)
+
+
+def bytes_of(vectors: Sequence[Float32]) -> float:
+    """The bytes of several vectors for each text, on average."""
+    return FLOAT_BYTES * float(np.mean([own.size for own in vectors])) if len(vectors) else 0.0

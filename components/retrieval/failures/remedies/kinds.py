@@ -68,6 +68,7 @@ FUSIONS: dict[str, Fusion] = {
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of the re-ranker's score
 CANDIDATES = 50  # first hits that are re-ranked
 MOST_TEXTS = 5_000  # whose token vectors are kept at a time, where nobody asked for MaxSim
+TOGETHER = 8  # options that are ranked in one go: what they share is computed once, and each takes 16 MB meanwhile
 CONTROLS = 5  # draws of other queries; of their numbers the medians are told
 
 
@@ -148,11 +149,13 @@ def _replacing(
     seconds = time.perf_counter() - started
 
     def control(seed: int) -> Options:
-        ranks = {}
-        for option, both in vectors.items():
-            taken = others(len(pairs), setting.first, seed, None if among is None else among[option])
-            run = changed_by_another(now.present_vectors, both, taken)
-            (ranks[option],) = ranks_by(pairs, [run], [Fusion(weights=(1.0,))], is_cancelled)
+        ranks: dict[str, Int64] = {}
+        size, names = TOGETHER if among is None else 1, list(vectors)  # queries exchange with the same others, or not
+        for group in (names[start : start + size] for start in range(0, len(names), size)):
+            taken = others(len(pairs), setting.first, seed, None if among is None else among[group[0]])
+            runs = changed_by_another(now.present_vectors, [vectors[option] for option in group], taken)
+            each = [Fusion(weights=tuple(float(run == own) for run in range(len(runs)))) for own in range(len(runs))]
+            ranks |= zip(group, ranks_by(pairs, runs, each, is_cancelled), strict=True)
         return ranks
 
     def cost_of(option: str) -> Cost:

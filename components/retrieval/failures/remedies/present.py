@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -154,14 +155,18 @@ def ranks_by(
     return [read_only(np.array(first_ranks(ranks))) for ranks in found]
 
 
-def changed_by_another(now: Vectors, new: Vectors, taken: Int64) -> ScoresOf:
-    """The present cosines and what a remedy changes in those of another query, `taken` [query]: the control of a remedy that
-    replaces all scores."""
-    own = vector_scores(*now)
-    others_now, others_new = vector_scores(now[0][taken], now[1]), vector_scores(new[0][taken], new[1])
+def changed_by_another(now: Vectors, new: Sequence[Vectors], taken: Int64) -> list[ScoresOf]:
+    """For each of the `new` vectors the present cosines and what they change in those of another query, `taken` [query]: the
+    control of a remedy that replaces all scores. What the new vectors share is computed once for a block of queries."""
+    own, others_now = vector_scores(*now), vector_scores(now[0][taken], now[1])
 
-    def scores(block: slice) -> RunScores:
-        run = own(block)
-        return RunScores(run.scores + (others_new(block).scores - others_now(block).scores), run.is_ranked)
+    @lru_cache(maxsize=1)
+    def without_another(start: int, stop: int) -> RunScores:
+        run, other = own(slice(start, stop)), others_now(slice(start, stop))
+        return RunScores(run.scores - other.scores, run.is_ranked)
 
-    return scores
+    def changed(by: ScoresOf, block: slice) -> RunScores:
+        run = without_another(block.start, block.stop)
+        return RunScores(run.scores + by(block).scores, run.is_ranked)
+
+    return [partial(changed, vector_scores(queries[taken], documents)) for queries, documents in new]

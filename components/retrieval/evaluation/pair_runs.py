@@ -359,19 +359,16 @@ def vector_milliseconds(
     def search(query: str) -> None:
         engine.search(backend.embed([query], options=options)[0, 0], 10)
 
-    return median_milliseconds(search, queries, is_cancelled)
+    return _median_milliseconds(search, queries, is_cancelled)
 
 
 def ranker_milliseconds(ranker: Ranker, queries: Sequence[str], is_cancelled: IsCancelled = lambda: False) -> float:
     """Median milliseconds per query: scoring every document, and selecting the first ten. Raises Cancelled."""
-    return median_milliseconds(lambda query: top(ranker.scores(query), 10), queries, is_cancelled)
+    return _median_milliseconds(lambda query: top(ranker.scores(query), 10), queries, is_cancelled)
 
 
-def median_milliseconds(
-    search: Callable[[str], object], queries: Sequence[str], is_cancelled: IsCancelled, most: int = TIMED_QUERIES
-) -> float:
-    """Median milliseconds of a search over at most so many of the queries, one at a time. Raises Cancelled."""
-    return _median_of(lambda number: search(queries[number]), len(queries), most, is_cancelled)
+def _median_milliseconds(search: Callable[[str], object], queries: Sequence[str], is_cancelled: IsCancelled) -> float:
+    return _median_of(lambda number: search(queries[number]), len(queries), TIMED_QUERIES, is_cancelled)
 
 
 def second_milliseconds(

@@ -151,6 +151,7 @@ def _remedies(
                     100 * row.result.recall,
                     100 * row.result.change.low,
                     100 * row.result.change.high,
+                    is_whole and row.name == told.advice.remedy,
                 )
                 for row in rows
             ],

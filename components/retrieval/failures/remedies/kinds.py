@@ -21,9 +21,17 @@ from numpy.typing import NDArray
 from components.arrays import Float32, Int64, read_only, unit
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.evaluation.metrics import first_ranks
-from components.retrieval.evaluation.pair_runs import TIMED_QUERIES, TIMED_SECOND
 from components.retrieval.evaluation.second_stage import CandidateScores, candidate_scores, candidates, either_ranks
-from components.retrieval.failures.remedies.costs import HITS, Cost, Embed, bytes_of, cost, first_hits
+from components.retrieval.failures.remedies.costs import (
+    HITS,
+    TIMED,
+    TIMED_SECOND,
+    Cost,
+    Embed,
+    bytes_of,
+    cost,
+    first_hits,
+)
 from components.retrieval.failures.remedies.folds import Options, others
 from components.retrieval.failures.remedies.present import Present, Vectors, changed_by_another, present, ranks_by
 from components.retrieval.failures.repair import every_way, repaired
@@ -310,7 +318,7 @@ def _reranking(
     started: float,
     is_cancelled: IsCancelled,
     draws: int = CONTROLS,
-    timed: int = TIMED_QUERIES,
+    timed: int = TIMED,
     more_bytes: float = 0.0,
 ) -> Remedy:
     """A remedy that puts the candidates `rows` [query, candidate] into another order, by its own score mixed with the cosine.

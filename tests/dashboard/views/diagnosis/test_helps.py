@@ -58,7 +58,7 @@ def test_the_figure_of_traits_has_a_dot_for_each_share() -> None:
 
 def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     bars = [
-        RemedyBar("Query repair", False, 15, 2, (1, 8), 83.6, 6.6, 16.9),
+        RemedyBar("Query repair", False, 15, 2, (1, 8), 83.6, 6.6, 16.9, is_advised=True),
         RemedyBar("A prompt", True, 0, 0, (0, 0), 72.9, -2.7, 2.7),
     ]
     drawn = remedy_bars(bars, 72.9, "What each remedy repairs and harms")
@@ -73,6 +73,9 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
         "left as it is: nothing was better",
     ]
     assert "83.6 %" in said
+    # The advised row, and no other, is tinted and says so.
+    assert [text.startswith("<b>Query repair") for text in said if "advice" in text] == [True]
+    assert [(shape.y0, shape.y1) for shape in drawn.layout.shapes if shape.type == "rect"] == [(-0.47, 0.5)]
 
 
 def test_second_models_on_this_machine_are_remedies(

@@ -26,6 +26,7 @@ from components.retrieval.corpora.column_names import is_question
 from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.corpora.readers.separated_rows import DialectChoice
+from components.retrieval.corpora.rows.parts import find_parts
 from dashboard import access, caching, state
 from dashboard.corpora import uploads
 from dashboard.jobs import requests
@@ -201,7 +202,10 @@ def file_of_pairs(corpus: Corpus) -> tuple[str, ...]:
     if corpus is demo():  # whose columns they know: no choice of the page is read
         return (DEMO_FILE,)
     ours = {"anchor": query_column(corpus), "positive": corpus.report.text_column}
-    return _read_with(corpus, ("--columns", ",".join(f"{name}={column}" for name, column in ours.items() if column)))
+    columns = ",".join(f"{name}={column}" for name, column in ours.items() if column)
+    # A page reads all rows, where the command would take those that a column calls test.
+    part = () if find_parts(corpus.columns) is None else ("--part", "all")
+    return _read_with(corpus, ("--columns", columns, *part))
 
 
 def _read_with(corpus: Corpus, options: tuple[str, ...]) -> tuple[str, ...]:

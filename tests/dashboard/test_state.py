@@ -34,6 +34,7 @@ EXAMPLES = {
     "model": "google-bert/bert-base-uncased",
     "model2": "distilbert/distilbert-base-uncased",
     "cross_encoder": "cross-encoder/qnli-electra-base",
+    "tried_cross_encoder": "cross-encoder/qnli-electra-base",
     "corpus": "0123456789abcdef0123456789abcdef",
     "graded_source": "file",
     "graded_query_field": "narrative",

@@ -12,6 +12,7 @@ from components.charts import theme
 
 _TRAIT, _REMEDY, _TOP = 27, 72, 78  # pixels of a row, and above the first
 _PALE = "rgba(201,127,0,0.35)"
+_TINT = "rgba(43,123,186,0.1)"
 _PALE_GREY, _PALE_BLUE = "rgba(133,139,149,0.35)", "rgba(43,123,186,0.4)"
 
 
@@ -38,6 +39,7 @@ class RemedyBar:
     recall: float  # Recall@1 in per cent
     low: float  # the 95 % interval of its change, in points
     high: float
+    is_advised: bool = False  # by both halves
 
 
 def trait_shares(bars: Sequence[TraitBar], title: str) -> go.Figure:
@@ -154,10 +156,16 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
             row=1,
             col=2,
         )
+        if bar.is_advised:
+            place = {"x0": 0, "x1": 1, "xref": "paper", "y0": row - 0.47, "y1": row + 0.5, "yref": "y"}
+            figure.add_shape(type="rect", fillcolor=_TINT, line_width=0, layer="below", **place)
+        name = f"<b>{theme.plain(bar.name)}</b>" + (
+            f'  <span style="color:{theme.BLUE}">■ advice</span>' if bar.is_advised else ""
+        )
         sham = f"a sham of this kind repaired {bar.sham[0]:,} and harmed {bar.sham[1]:,}"
         below = "left as it is: nothing was better" if bar.is_left else sham
         for x, anchor, above, size, text in (
-            (0.0, "left", 0.32, None, f"<b>{theme.plain(bar.name)}</b>"),
+            (0.0, "left", 0.32, None, name),
             (1.0, "right", 0.32, None, f"{theme.number(bar.recall, 1)} %"),
             (0.0, "left", -0.36, 11, below),
         ):

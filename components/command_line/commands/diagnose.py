@@ -20,6 +20,7 @@ from components.retrieval.failures.remedies import USUAL
 if TYPE_CHECKING:
     from components.jobs import ReportProgress
     from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.failures.remedies.costs import Cost
     from components.retrieval.failures.remedies.diagnosis import Diagnosis
 
 NAME = "diagnose"
@@ -76,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.model.backend import Backend
     from components.retrieval.failures.remedies import diagnosis, folds, kinds
+    from components.retrieval.failures.remedies.costs import cost_now
     from components.retrieval.failures.remedies.present import present
     from components.retrieval.failures.repair import parsed_abbreviations
     from components.retrieval.failures.traits import compared, traits_of
@@ -84,7 +86,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     names = _remedies(options)
     abbreviations = parsed_abbreviations(options.abbreviations or "")
     _check(options)
-    pairs, reading = _graded(options) if options.pairs.is_dir() else read_pairs(options, shared.limits_of(options))
+    limits = shared.limits_of(options)
+    pairs, reading = _graded(options) if options.pairs.is_dir() else read_pairs(options, limits, every_text=True)
     # All that may be refused, before the work.
     cross_encoder = None
     if "cross-encoder" in names:
@@ -136,7 +139,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             return bars.enter_context(shared.progress_bar(kinds.TITLES[name], " steps"))
 
         rows = list(diagnosis.rows_of(names, setting, options.seed, bar))
-    found = diagnosis.diagnosed(now.now, compared(traits, now.now > 1), rows, pairs.queries.texts, first, options.seed)
+    shares, cost = compared(traits, now.now > 1), cost_now(now) if rows else None
+    found = diagnosis.diagnosed(now.now, shares, rows, pairs.queries.texts, first, options.seed, cost)
     if options.report is not None:
         write_whole(options.report, diagnosis.as_markdown(found, options.pairs.name, backend.spec.title, options.seed))
     _write(options, found)
@@ -209,8 +213,14 @@ def _remedies(options: argparse.Namespace) -> list[str]:
     return in_order(names)
 
 
+def _costs(cost: Cost | None) -> str:
+    return f"{'':>17}" if cost is None else f"{cost.milliseconds:>8.1f}{cost.bytes_per_text:>9,.0f}"
+
+
 def _write(options: argparse.Namespace, found: Diagnosis) -> None:
     """The diagnosis for people, on standard output; what needs to be said about it beside JSON, on standard error."""
+    from components.retrieval.failures.remedies.costs import COSTS
+
     if options.json == "-":
         if found.remark:
             shared.note(found.remark)
@@ -228,11 +238,19 @@ def _write(options: argparse.Namespace, found: Diagnosis) -> None:
                 + ("  named" if share.is_named else "")
             )
     if found.rows:
-        shared.say(f"{'remedy':<34}{'repaired':>9}{'harmed':>9}{'R@1':>9}  95 % of its change, and a sham of this kind")
+        shared.say(
+            f"{'remedy':<34}{'repaired':>9}{'harmed':>9}{'R@1':>9}{'ms':>8}{'bytes':>9}  95 % of its change, a sham of this "
+            "kind, and what it needs"
+        )
+        recall = 100 * (1 - found.failed / len(found.now))
+        shared.say(f"{'as it is now':<34}{'':>18}{recall:>9.2f}{_costs(found.cost)}")
     for row in found.rows:
         change = row.result.change
         shared.say(
-            f"{row.title:<34}{row.result.repaired:>9}{row.result.harmed:>9}{100 * row.result.recall:>9.2f}"
-            f"{100 * change.low:>7.1f} to {100 * change.high:.1f}, repaired {row.control[0]}, harmed {row.control[1]}"
+            f"{row.title:<34}{row.result.repaired:>9}{row.result.harmed:>9}{100 * row.result.recall:>9.2f}{_costs(row.cost)}"
+            f"{100 * change.low:>7.1f} to {100 * change.high:.1f}, repaired {row.control[0]}, harmed {row.control[1]}, "
+            f"{row.needs}"
         )
+    if found.rows:
+        shared.say(COSTS)
     shared.say(found.advice.sentence)

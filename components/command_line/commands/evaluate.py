@@ -175,10 +175,11 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     return {"file": str(options.pairs), **counts, "reading": reading.as_json(), **result}
 
 
-def read_pairs(options: argparse.Namespace, limits: Limits) -> tuple[Pairs, Reading]:
+def read_pairs(options: argparse.Namespace, limits: Limits, every_text: bool = False) -> tuple[Pairs, Reading]:
     """The queries of a file of pairs with their correct answers, and how the file was read; for `diagnose` too.
 
-    Raises InputError, also for pairs that cannot be measured.
+    With `every_text` the answers of rows that have no query, or are of another part, are searched too. Raises InputError, also
+    for pairs that cannot be measured.
     """
     from components.retrieval.corpora.readers.limits import Count
     from components.retrieval.corpora.readers.table import BadRows
@@ -208,9 +209,13 @@ def read_pairs(options: argparse.Namespace, limits: Limits) -> tuple[Pairs, Read
             "At least one such row is needed.",
             "Choose other columns (--columns anchor=...,positive=...), or another file.",
         )
-    queries, answers = zip(*(row.texts for row in rows.rows), strict=True)
-    pairs = pairs_of_rows(name, answers, queries, reading.columns["anchor"])
+    asked = [(row.source, *row.texts) for row in rows.rows]
+    others = [(row, "", text) for row, text in rows.unused] if every_text else []
+    _, queries, answers = zip(*sorted([*asked, *others], key=itemgetter(0)), strict=True)  # in the order of the file
+    pairs = pairs_of_rows(name, answers, queries, reading.columns["anchor"], every_text)
     pairs.check_measurable()
+    if others:
+        shared.note(f"Texts of rows that are not used as queries, which are searched too: {len(others):,}.")
     if pairs.has_several:
         shared.writer(options)(
             f"{len(pairs):,} queries have {pairs.right_texts:,} correct answers: Recall@k is the share of queries with one of "

@@ -55,6 +55,11 @@ class CorpusWords:
         """Memory that the words take by now, in bytes."""
         return memory_of(self)
 
+    @property
+    def own_nbytes(self) -> int:
+        """The same without the model's vocabulary."""
+        return memory_of((self.counts, self._stems, self._by_deletion))
+
     def knows(self, word: str) -> bool:
         """Whether the corpus has a folded word in any regular form, or the model's vocabulary has it whole."""
         return word in self.counts or word in self._pieces or not stems_of(word).isdisjoint(self._stems)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.analysis.similarity.late_interaction import max_sim
-from components.arrays import Float32, Int64
+from components.arrays import Float32, Int64, unit
 from components.jobs import part_of
 
 if TYPE_CHECKING:
@@ -99,23 +99,20 @@ def late_interaction_vectors(
     """The vectors of each text's tokens that MaxSim compares, each float32 [token, dim].
 
     Those of a model that was trained for late interaction are its own, whatever the layer; of other models they are the
-    hidden states of a layer, without special tokens.
+    hidden states of a layer, without special tokens, and scaled to length 1: once, whatever they are compared with.
     """
     if backend.late_interaction is not None:
         return backend.multi_vectors(texts, role, max_length=max_length, progress=progress, is_cancelled=is_cancelled)
-    return backend.own_token_vectors(texts, layer, max_length, progress, is_cancelled, role=role)
+    return [unit(own) for own in backend.own_token_vectors(texts, layer, max_length, progress, is_cancelled, role=role)]
 
 
 def trained_scores(backend: Backend, query: Float32, documents: Sequence[Float32]) -> Float32:
-    """The score of a query's vectors [token, dim] with each document's [token, dim], float32 [document].
+    """The score of a query's vectors [token, dim] with each document's, of `late_interaction_vectors`, float32 [document].
 
     A model that was trained for late interaction compares them by the dot product, others by the cosine.
     """
-    trained = backend.late_interaction
-    if trained is None:
-        return max_sim_scores(query, documents)
-    scores = max_sim_scores(query, documents, is_scaled=True)
-    return scores / np.float32(max(1, len(query))) if trained.is_mean else scores
+    trained, scores = backend.late_interaction, max_sim_scores(query, documents, is_scaled=True)
+    return scores / np.float32(max(1, len(query))) if trained is not None and trained.is_mean else scores
 
 
 def max_sim_scores(query: Float32, documents: Sequence[Float32], is_scaled: bool = False) -> Float32:

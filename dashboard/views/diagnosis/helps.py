@@ -12,7 +12,9 @@ import streamlit as st
 from components.charts.retrieval import diagnosis as charts
 from components.numbers import counted, signed
 from components.retrieval.evaluation import pair_runs
+from components.retrieval.evaluation.ranks import inverse
 from components.retrieval.failures.remedies import diagnosis
+from components.retrieval.failures.remedies.costs import COSTS
 from components.retrieval.failures.repair import every_way, repaired
 from components.retrieval.failures.vocabulary import CorpusWords
 from components.shown_code.code import Command
@@ -24,7 +26,7 @@ from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
-from dashboard.views.diagnosis import trait_shares
+from dashboard.views.diagnosis import other_models, trait_shares
 from dashboard.views.diagnosis.measured import Diagnosed
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
-    from components.retrieval.failures.remedies.diagnosis import Row
+    from components.retrieval.failures.remedies.costs import Cost
+    from components.retrieval.failures.remedies.diagnosis import Diagnosis, Row
     from components.retrieval.failures.traits import TraitShare
 
 READ = (
@@ -52,7 +55,10 @@ def draw(backend: Backend) -> None:
     """Draw the view."""
     found = _chosen(backend)
     above = st.container()  # the rows that are there do not wait for the others
+    cost: Cost | None = None
     rows: list[Row] = []
+    with frame.figure("cost_now"):
+        cost = found.cost()
     for name in found.names:
         with frame.figure(f"remedy_{name}"):
             rows.append(found.row(name))
@@ -65,7 +71,7 @@ def draw(backend: Backend) -> None:
                 _traits(backend, found, shares)
     with above:
         is_whole = len(rows) == len(found.names) and bool(shares)
-        _remedies(backend, found, rows, shares, is_whole)
+        _remedies(backend, found, rows, shares, is_whole, cost)
 
 
 def _pairs() -> Pairs:
@@ -94,7 +100,8 @@ def _chosen(backend: Backend) -> Diagnosed:
     before_work.other_layers(request, pairs.documents, "diagnosis")
     ranks = indexes.ranks
     layer = ranks.layers[-1]
-    with controls.row():
+    in_row = controls.row()
+    with in_row:
         panel = controls.options()
     with panel:
         if len(ranks.layers) > 1:
@@ -110,17 +117,25 @@ def _chosen(backend: Backend) -> Diagnosed:
             )
         pooling = controls.pooling("pooling", "Sentence vector", POOLING_NAMES, ranks.poolings, backend.own_pooling)
         seed = controls.bind("halves_seed", st.number_input, "Seed of the halves", min_value=0, max_value=9_999, step=1)
-    return Diagnosed(request, pairs, indexes, int(layer), pooling, int(seed))
+    with in_row:
+        chosen = other_models.choose(backend)
+    others = other_models.loaded(chosen)
+    return Diagnosed(request, pairs, indexes, int(layer), pooling, int(seed), others)
 
 
 def _remedies(
-    backend: Backend, found: Diagnosed, rows: Sequence[Row], shares: Sequence[TraitShare], is_whole: bool
+    backend: Backend,
+    found: Diagnosed,
+    rows: Sequence[Row],
+    shares: Sequence[TraitShare],
+    is_whole: bool,
+    cost: Cost | None,
 ) -> None:
-    """The rows that are measured, and above them the advice once all are."""
+    """The rows that are measured, and above them the advice once all are; `cost` is that of a search as it is now."""
     if not rows:
         return
     now = found.now
-    told = diagnosis.diagnosed(now, shares, rows, found.pairs.queries.texts, found.first, found.seed)
+    told = diagnosis.diagnosed(now, shares, rows, found.pairs.queries.texts, found.first, found.seed, cost)
     failed, all_queries = told.failed, len(now)
     count = f"{failed:,} of {counted(all_queries, 'query', 'queries')} fail."
     message = told.advice.sentence if is_whole else f"{count} {len(rows)} of {len(found.names)} remedies are measured."
@@ -136,6 +151,7 @@ def _remedies(
                     100 * row.result.recall,
                     100 * row.result.change.low,
                     100 * row.result.change.high,
+                    is_whole and row.name == told.advice.remedy,
                 )
                 for row in rows
             ],
@@ -147,7 +163,7 @@ def _remedies(
         message=message,
         read=READ,
         not_shown=NOT_SHOWN,
-        table=lambda: _table(rows),
+        table=lambda: _table(told),
         code=Command(
             diagnosis.rows_of,
             measured(
@@ -157,22 +173,23 @@ def _remedies(
                 [found.layer],
                 [found.pooling],
                 found.request.max_length,
-                "--seed",
-                str(found.seed),
+                *("--seed", str(found.seed)),
+                *found.others.options,
             ),
         ),
     )
     if is_whole:
-        _further(found, rows)
+        _further(found, told)
 
 
-def _further(found: Diagnosed, rows: Sequence[Row]) -> None:
-    """What each remedy gives beyond the first place and what it needs, a search in which it can be tried, and training."""
-    shown = ["remedy", "chosen by each half", "MRR", "change of MRR, 95 %", "needs"]
-    figures.plain_table(
-        _table(rows)[shown].assign(MRR=[f"{100 * row.result.mrr:.1f}" for row in rows]), key="remedy_needs"
-    )
-    failed = np.flatnonzero(found.now > 1)
+def _further(found: Diagnosed, told: Diagnosis) -> None:
+    """What each remedy gives beyond the first place, what it costs and needs, a search that tries it, and training."""
+    shown = ["remedy", "chosen by each half", "MRR", "change of MRR, 95 %", "ms per query", "bytes per text", "needs"]
+    table = _table(told)[shown]
+    table["bytes per text"] = [f"{int(size):,}" if size else "" for size in table["bytes per text"]]
+    figures.plain_table(table, key="remedy_needs")
+    st.caption(" ".join(filter(None, (COSTS, found.others.left_out))))
+    failed, rows = np.flatnonzero(found.now > 1), told.rows
     if not len(failed):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row_try_remedies"):
@@ -208,31 +225,45 @@ def _in_search(found: Diagnosed, row: Row, failed: NDArray[np.intp]) -> dict[str
         known = CorpusWords(found.pairs.documents.texts, found.request.backend.tokenization.vocabulary)
         query = repaired(query, known, every_way()[option]).text
     else:
-        values["compare_with"] = {"hybrid": "fused", "maxsim": "maxsim"}[row.name]
+        compared = {"hybrid": "fused", "maxsim": "maxsim", "cross-encoder": "rerank", "model": "model"}
+        values["compare_with"] = compared[row.name]
+        setting = {"cross-encoder": "cross_encoder", "model": "model2"}.get(row.name)
+        values |= {} if setting is None else {setting: found.others.loaded[row.name].spec.key}
     return values | {"query": query}
 
 
-def _table(rows: Sequence[Row]) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {
-                "remedy": row.title,
-                "chosen by each half": " / ".join(name or "leave it" for name in row.result.chosen),
-                "repaired": row.result.repaired,
-                "harmed": row.result.harmed,
-                "sham repaired": row.control[0],
-                "sham harmed": row.control[1],
-                "Recall@1": round(100 * row.result.recall, 2),
-                "change, 95 %": f"{signed(100 * row.result.change.low, 1)} to {signed(100 * row.result.change.high, 1)}",
-                "MRR": round(100 * row.result.mrr, 2),
-                "change of MRR, 95 %": f"{signed(100 * row.result.mrr_change.low, 1)} to "
-                f"{signed(100 * row.result.mrr_change.high, 1)}",
-                "seconds": round(row.seconds, 2),
-                "needs": row.needs,
-            }
-            for row in rows
-        ]
-    )
+def _table(told: Diagnosis) -> pd.DataFrame:
+    """A row for a search as it is now, and one for each remedy; numbers as texts, "" for what is not known."""
+    now = {
+        "remedy": "as it is now",
+        "Recall@1": f"{100 * (1 - told.failed / len(told.now)):.1f}",
+        "MRR": f"{100 * float(inverse(told.now).mean()):.1f}",
+        **_costs(told.cost),
+    }
+    rows = [
+        {
+            "remedy": row.title,
+            "chosen by each half": " / ".join(name or "leave it" for name in row.result.chosen),
+            "repaired": f"{row.result.repaired:,}",
+            "harmed": f"{row.result.harmed:,}",
+            "sham repaired": f"{row.control[0]:,}",
+            "sham harmed": f"{row.control[1]:,}",
+            "Recall@1": f"{100 * row.result.recall:.1f}",
+            "change, 95 %": f"{signed(100 * row.result.change.low, 1)} to {signed(100 * row.result.change.high, 1)}",
+            "MRR": f"{100 * row.result.mrr:.1f}",
+            "change of MRR, 95 %": f"{signed(100 * row.result.mrr_change.low, 1)} to "
+            f"{signed(100 * row.result.mrr_change.high, 1)}",
+            **_costs(row.cost),
+            "needs": row.needs,
+        }
+        for row in told.rows
+    ]
+    return pd.DataFrame([now, *rows], columns=list(rows[0])).fillna("")
+
+
+def _costs(cost: Cost | None) -> dict[str, str]:
+    milliseconds, size = ("", "") if cost is None else (f"{cost.milliseconds:.1f}", f"{cost.bytes_per_text:.0f}")
+    return {"ms per query": milliseconds, "bytes per text": size}
 
 
 def _traits(backend: Backend, found: Diagnosed, shares: Sequence[TraitShare]) -> None:

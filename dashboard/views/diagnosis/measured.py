@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,13 @@ from components.arrays import Int64
 from components.model.trace import Pooling
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.failures.remedies import USUAL, diagnosis, folds, kinds
+from components.retrieval.failures.remedies.costs import Cost, cost_now
 from components.retrieval.failures.remedies.kinds import Setting
 from components.retrieval.failures.remedies.present import Present
 from components.retrieval.failures.traits import TraitShare, compared, traits_of
 from components.retrieval.failures.vocabulary import CorpusWords
 from dashboard.jobs import evaluation
+from dashboard.views.diagnosis.other_models import OtherModels
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -37,6 +39,7 @@ class Diagnosed:
     layer: int
     pooling: Pooling
     seed: int
+    others: OtherModels = field(default_factory=OtherModels)
 
     @property
     def key(self) -> tuple[Hashable, ...]:
@@ -62,7 +65,7 @@ class Diagnosed:
         backend = self.request.backend
         has_tokens = not backend.structure.why_not("tokens") or backend.late_interaction is not None
         left_out = {name for name, out in (("maxsim", is_large or not has_tokens), ("layer", not has_others)) if out}
-        return tuple(name for name in kinds.in_order(USUAL) if name not in left_out)
+        return tuple(name for name in kinds.in_order((*USUAL, *self.others.loaded)) if name not in left_out)
 
     def _setting(self) -> Setting:
         documents, queries = self.indexes.documents, self.indexes.queries
@@ -77,7 +80,8 @@ class Diagnosed:
         ranks = self.indexes.ranks.of(*cell)
         ranks = ranks.astype(np.int64) if isinstance(ranks, np.ndarray) else ranks
         present = Present(backend, self.pairs, options[0], options[1], cell, vectors, ranks, "cosine")
-        return Setting(present, self.first, CorpusWords(self.pairs.documents.texts, backend.tokenization.vocabulary))
+        known = CorpusWords(self.pairs.documents.texts, backend.tokenization.vocabulary)
+        return Setting(present, self.first, known, **self.others.setting)
 
     def row(self, name: str) -> Row:
         """A remedy, measured. Raises NotReady."""
@@ -85,8 +89,16 @@ class Diagnosed:
         def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Row:
             return next(diagnosis.rows_of([name], self._setting(), self.seed, lambda _: report_progress, is_cancelled))
 
-        title = kinds.TITLES[name]
-        return evaluation.result(("remedy", name, self.seed, *self.key), f"Measuring {title}", work, f"remedy_{name}")
+        title, key = kinds.TITLES[name], ("remedy", name, self.seed, *self.key, *self.others.key_of(name))
+        return evaluation.result(key, f"Measuring {title}", work, f"remedy_{name}")
+
+    def cost(self) -> Cost:
+        """What a search costs as it is now. Raises NotReady."""
+
+        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Cost:
+            return cost_now(self._setting().present, is_cancelled)
+
+        return evaluation.result(("cost", *self.key), "Measuring the time per query", work, "cost_now")
 
     def shares(self) -> tuple[TraitShare, ...]:
         """What failed queries share. Raises NotReady."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from components.model.catalog import EMBEDDED_KEY
 from dashboard.declared.view import OF_MODELS, SMALL_CORPUS, SMALL_MODEL, Declared, View
-from dashboard.settings import FAILURE_CAUSES, choice, number, text
+from dashboard.settings import FAILURE_CAUSES, choice, model, number, text
 
 DECLARED = Declared(
     settings=(
@@ -16,6 +19,9 @@ DECLARED = Declared(
         text("failed_trait", "ft", "", 40, words="trait of the failed queries"),  # "" for all
         text("failed_only", "only", "", 200, words="part of the queries"),  # a column, = and its value
         text("abbreviations", "abbr", "", 1_000),  # as in kb=knowledge base,pw=password
+        # The second models that What helps measures; "" for none
+        replace(model("tried_cross_encoder", "tc", ""), shared=False),
+        replace(model("tried_model", "tm", ""), shared=False),
     ),
     views=(
         View(
@@ -74,8 +80,20 @@ DECLARED = Declared(
             intro="Each remedy is chosen on one half of the queries and measured on the other.",
             draw="dashboard.views.diagnosis.helps:draw",
             inside="dashboard.views.evaluate.choices:measuring_by_cosine",
-            settings=(*OF_MODELS, "corpus", "layer", "pooling", "query_column", "halves_seed"),
-            examples=({"corpus": SMALL_CORPUS, "model": SMALL_MODEL, "layer": 1, "pooling": "max", "halves_seed": 7},),
+            settings=(
+                *OF_MODELS,
+                *("corpus", "layer", "pooling", "query_column", "halves_seed", "tried_cross_encoder", "tried_model"),
+            ),
+            examples=(
+                {
+                    "corpus": SMALL_CORPUS,
+                    "model": SMALL_MODEL,
+                    "layer": 1,
+                    "pooling": "max",
+                    "halves_seed": 7,
+                    "tried_model": EMBEDDED_KEY,
+                },
+            ),
         ),
     ),
 )

@@ -18,7 +18,7 @@ from components.retrieval.failures.remedies.present import present
 from components.retrieval.failures.vocabulary import CorpusWords
 from tests.components.command_line.in_process import run
 from tests.components.retrieval.failures import planted
-from tests.support import judged_collections
+from tests.support import judged_collections, saved_models, tiny
 from tests.support.closeness import assert_close
 
 COUNT = 80
@@ -49,18 +49,31 @@ def result_of(*arguments: str) -> Any:
 def test_the_result_has_the_shape_of_the_design(pairs: Path, model: str, tmp_path: Path) -> None:
     report = tmp_path / "report.md"
     found = result_of("diagnose", str(pairs), "--model", model, "--report", str(report), "--seed", "3")
-    assert list(found) == ["n", "failed", "traits", "remedies", "advice"]
+    assert list(found) == ["n", "failed", "now", "traits", "remedies", "advice"]
     assert found["n"] == COUNT
     assert 0 < found["failed"] < COUNT
     for trait in found["traits"]:
         assert list(trait) == ["name", "share_of_failed", "share_of_found", "low", "high", "named"]
     assert [remedy["name"] for remedy in found["remedies"]] == list(USUAL)
     for remedy in found["remedies"]:
-        assert list(remedy) == ["name", "repaired", "harmed", "recall@1", "low", "high", "seconds", "control"]
+        assert list(remedy) == [
+            *("name", "repaired", "harmed", "recall@1", "low", "high"),
+            *("seconds", "milliseconds", "bytes_per_text", "needs", "control"),
+        ]
+        assert remedy["needs"] == kinds.NEEDS[remedy["name"]]
         assert list(remedy["control"]) == ["repaired", "harmed"]
         change = remedy["repaired"] - remedy["harmed"]
         assert_close(remedy["recall@1"], round(100 * (COUNT - found["failed"] + change) / COUNT, 2))
         assert remedy["low"] <= 100 * change / COUNT <= remedy["high"]
+    # Vectors of 32 numbers in float32; what is kept beside them adds to that.
+    assert found["now"]["bytes_per_text"] == 4 * 32
+    sizes = {remedy["name"]: remedy["bytes_per_text"] for remedy in found["remedies"] if remedy["milliseconds"]}
+    assert set(sizes) >= {"prompt", "hybrid", "maxsim", "layer"}
+    assert sizes["prompt"] == sizes["layer"] == 4 * 32
+    tokens = Backend.load(model).own_token_vectors(TEXTS, max_length=None, role="document")
+    assert sizes["maxsim"] == round(4 * 32 * (1 + np.mean([len(own) for own in tokens])))
+    assert sizes["hybrid"] > 4 * 32
+    assert min(found["now"]["milliseconds"], *(remedy["milliseconds"] or 1 for remedy in found["remedies"])) > 0
     assert found["advice"]
     text = report.read_text()
     assert text.startswith("# Diagnosis of pairs.jsonl\n\n**")
@@ -68,9 +81,31 @@ def test_the_result_has_the_shape_of_the_design(pairs: Path, model: str, tmp_pat
     assert all(f"| {kinds.TITLES[name]} |" in text for name in USUAL)
     again = result_of("diagnose", str(pairs), "--model", model, "--seed", "3")
     for one in (found, again):
-        for remedy in one["remedies"]:
-            del remedy["seconds"]
+        for measured in (one["now"], *one["remedies"]):
+            measured.pop("seconds", None)
+            del measured["milliseconds"]
     assert again == found
+
+
+def test_other_models_are_remedies_with_what_they_cost(pairs: Path, model: str, tmp_path: Path) -> None:
+    """A cross-encoder of one's own, and a model whose vectors are shorter than the hidden states from which they are made."""
+    scorer = saved_models.save_cross_encoder(tmp_path, "bert")
+    other = tiny.publish(tiny.save_tiny(tmp_path / "other", seed=4), tiny.pooling_module(), tiny.dense_module(32, 12))
+    arguments = ("--cross-encoder", str(scorer), "--other-model", str(other), "--remedies", "cross-encoder,model")
+    found = result_of("diagnose", str(pairs), "--model", model, *arguments)
+    reranked, replaced = found["remedies"]
+    assert [(each["name"], each["needs"]) for each in found["remedies"]] == [
+        ("cross-encoder", "a second model"),
+        ("model", "an index again, by another model"),
+    ]
+    assert (reranked["bytes_per_text"], replaced["bytes_per_text"]) == (4 * 32, 4 * 12)
+    for each in found["remedies"]:
+        assert each["milliseconds"] > 0
+        assert set(each["control"]) == {"repaired", "harmed"}
+    # The other model by itself: its prompts and its layers, whose vectors have another length.
+    alone = result_of("diagnose", str(pairs), "--model", str(other), "--remedies", "prompt,layer")
+    assert alone["now"]["bytes_per_text"] == 4 * 32  # as long as the longest, which are kept in one array
+    assert [each["name"] for each in alone["remedies"]] == ["prompt", "layer"]
 
 
 def test_a_folder_with_graded_relevance_is_diagnosed_as_its_pairs_are(pairs: Path, model: str, tmp_path: Path) -> None:

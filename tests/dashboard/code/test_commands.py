@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.command_line import program
+from components.retrieval.corpora.corpus import read_corpus
 from components.shown_code.code import Command
+from dashboard import caching
+from dashboard.corpora import current
 from tests.components.command_line.in_process import run
 from tests.dashboard.code.shown import SENTENCES, codes, figure, numbers, same, y, z
-from tests.support.pages import Open, at_rest
+from tests.support.pages import Open, at_rest, texts
 from tests.support.places import ROOT
 
 
@@ -148,6 +151,37 @@ def test_what_helps_and_what_failed_queries_share(open_page: Open, corpus: str) 
     for name, sign in (("repaired", 1), ("harmed", -1)):
         (bars,) = (item for item in drawn if item.get("name") == name)
         same([item[name] for item in found["remedies"]], sign * numbers(bars["x"]), 0)
+
+
+def test_a_diagnosis_searches_all_texts_of_a_file_whatever_part_they_are_of(
+    open_page: Open, tiny_folder: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most rows have no query; the command alone would take the test rows, and leave out the other texts."""
+    demo, rows = current.demo(), []
+    for row, (text, query) in enumerate(zip(demo.texts[:100], demo.columns["compressed"], strict=False)):
+        asked = "" if row >= 40 else text[: 9 * len(text) // 10] if row % 2 else query
+        rows.append({"sentence": text, "question": asked, "split": "train" if row % 4 else "test"})
+    file = tmp_path / "mine.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    uploaded = read_corpus(file, file.name, "sentence")
+    caching.corpora().put(current.key_of(uploaded), uploaded)
+    address = {"corpus": current.key_of(uploaded), "col": "question", "m": str(tiny_folder("bert")), "seed": "3"}
+    app = at_rest(open_page("diagnose", v="what-helps", **address))
+    found = result(app, "remedies")
+    assert found["n"] == 40
+    assert f"{found['failed']} of 40 queries fail" in texts(app)
+    drawn = {trace["name"]: trace["x"] for trace in figure(app, "remedies")["data"] if trace["type"] == "bar"}
+    for name, sign in (("repaired", 1), ("harmed", -1)):
+        assert [sign * int(value) for value in drawn[name]] == [remedy[name] for remedy in found["remedies"]]
+        assert [sign * int(value) for value in drawn[f"sham, {name}"]] == [
+            remedy["control"][name] for remedy in found["remedies"]
+        ]
+    # With the queries of the test rows alone, all texts are searched all the same.
+    columns = ("--columns", "anchor=question,positive=sentence")
+    few = run("diagnose", file.name, "--model", address["m"], *columns, "--remedies", "none", "--json", "-")
+    assert json.loads(few.stdout)["n"] == 10
+    assert "not used as queries, which are searched too: 90." in few.stderr
 
 
 def test_commands_of_other_pages_are_commands(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,6 +70,8 @@ class Rows:
     left_out: Mapping[str, tuple[str, ...]]
     known: Mapping[str, tuple[str, ...]]
     given: tuple[tuple[int, str], ...]  # the first rows as they stand in the file, by their numbers
+    # The second texts of rows that are not used, with these rows of the table: right texts of no query, which can be searched.
+    unused: tuple[tuple[int, str], ...]
 
     def reading(self, used: Sequence[Row], bad: BadRows, repeated: int = 0) -> Reading:
         """The account of all rows, when `used` are left and `bad` are refused since."""
@@ -216,6 +218,7 @@ def rows_of(
         | {key: () for key in table.left_out},
         known,
         tuple(table.samples[:PREVIEWED]) or given_rows(table, PREVIEWED),
+        made.unused() if wanted == "pairs" else (),
     )
 
 
@@ -385,6 +388,13 @@ class _Made:
         if width > 1 and len(wrong) == 1:
             self.notes.append(f"Each row has {width} wrong answers, from lists in {wrong[0]}.")
         return rows, (*roles.COLUMNS["pairs"], *(roles.negative_name(place) for place in range(width)))
+
+    def unused(self) -> tuple[tuple[int, str], ...]:
+        """The second texts of rows that are not used, each with its row."""
+        used = {row for row, *_ in self._rows}
+        cells = enumerate(self._rights[1] if len(self._rights) > 1 else ())
+        found = ((row, self._cleaned(value)) for row, value in cells if row not in used)
+        return tuple((row, text) for row, cell in found if not isinstance(cell, str) for text in cell.texts)
 
     def _cleaned(self, value: Any) -> _Cell | str:
         """What a cell holds, cleaned; or the reason why the row cannot be used. Places of a list without text are skipped."""

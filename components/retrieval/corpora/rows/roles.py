@@ -358,6 +358,8 @@ def _checked(
     """The kind of these columns. Raises InputError where a column of texts has no texts, or the label no labels."""
     wrong = [column for column in wrong if column not in texts]
     judged = {column: passages.first_texts(columns[column]) for column in (*texts, *wrong)}
+    if wanted == "pairs":  # few rows of many texts may have a query
+        judged = {column: [value for value in values if value] for column, values in judged.items()}
     previews = {preview.name: preview for preview in preview_columns(judged)}
     for column in texts:
         if not previews[column].is_text:

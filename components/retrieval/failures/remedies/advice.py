@@ -30,6 +30,7 @@ class Advice:
 
     halves: tuple[str | None, str | None]  # the remedy that each half advises, None for none
     sentence: str
+    remedy: str | None = None  # that the sentence advises
 
 
 def advised(now: Int64, remedies: Mapping[str, Options], queries: Sequence[str], seed: int = 0) -> str | None:
@@ -74,7 +75,8 @@ def advice(
         texts = [query for query, is_in in zip(queries, half, strict=True) if is_in]
         both.append(advised(now[half], own, texts, seed))
     pair = (both[0], both[1])
-    return Advice(pair, _sentence(pair, now, results, titles, shares))
+    agreed = both[0] if both[0] == both[1] and int((now == 1).sum()) >= LEAST else None
+    return Advice(pair, _sentence(pair, now, results, titles, shares), agreed)
 
 
 def _sentence(

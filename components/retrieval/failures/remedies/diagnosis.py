@@ -16,6 +16,7 @@ from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.evaluation.ranks import inverse
 from components.retrieval.failures.remedies import kinds
 from components.retrieval.failures.remedies.advice import Advice, advice
+from components.retrieval.failures.remedies.costs import COSTS, Cost
 from components.retrieval.failures.remedies.folds import LEAVE, Measured, Options, measured
 from components.retrieval.failures.remedies.kinds import Remedy, Setting
 from components.retrieval.failures.traits import TRAITS, TraitShare, remark
@@ -33,6 +34,7 @@ class Row:
     control: tuple[int, int]  # the medians of what its controls repaired and harmed
     draws: int  # of controls
     seconds: float
+    cost: Cost | None  # of a search by the option that was chosen, else the first; None where there is nothing to try
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,7 @@ class Diagnosis:
     rows: tuple[Row, ...]
     advice: Advice
     followed: Measured | None = field(repr=False, default=None)  # each half's advice, measured on the other half
+    cost: Cost | None = None  # of a search as it is now
 
     @property
     def failed(self) -> int:
@@ -59,6 +62,7 @@ class Diagnosis:
         return {
             "n": len(self.now),
             "failed": self.failed,
+            "now": {"recall@1": _per_cent(float((self.now == 1).mean())), **_costs(self.cost)},
             "traits": [_trait(share) for share in self.shares],
             "remedies": [
                 {
@@ -69,6 +73,8 @@ class Diagnosis:
                     "low": _per_cent(row.result.change.low),
                     "high": _per_cent(row.result.change.high),
                     "seconds": round(row.seconds, 3),
+                    **_costs(row.cost),
+                    "needs": row.needs,
                     "control": {"repaired": row.control[0], "harmed": row.control[1]},
                 }
                 for row in self.rows
@@ -89,6 +95,11 @@ def _trait(share: TraitShare) -> dict[str, Any]:
     }
 
 
+def _costs(cost: Cost | None) -> dict[str, float | int | None]:
+    milliseconds, size = (None, None) if cost is None else (round(cost.milliseconds, 2), round(cost.bytes_per_text))
+    return {"milliseconds": milliseconds, "bytes_per_text": size}
+
+
 def _per_cent(share: float) -> float:
     return round(100 * share, 2)
 
@@ -100,6 +111,7 @@ def row_of(remedy: Remedy, now: Int64, first: NDArray[np.bool_], seed: int = 0) 
     medians = tuple(
         int(np.median([getattr(sham, name) for sham in shams])) if shams else 0 for name in ("repaired", "harmed")
     )
+    option = next((name for name in result.chosen if name != LEAVE), next(iter(remedy.options), None))
     return Row(
         remedy.name,
         remedy.title,
@@ -109,6 +121,7 @@ def row_of(remedy: Remedy, now: Int64, first: NDArray[np.bool_], seed: int = 0) 
         (medians[0], medians[1]),
         len(shams),
         remedy.seconds,
+        None if option is None else remedy.cost(option),
     )
 
 
@@ -137,8 +150,9 @@ def diagnosed(
     queries: Sequence[str],
     first: NDArray[np.bool_],
     seed: int = 0,
+    cost: Cost | None = None,
 ) -> Diagnosis:
-    """The diagnosis with its advice, from the measured rows in the order of their costs."""
+    """The diagnosis with its advice, from the measured rows in the order of their costs; `cost` is that of a search now."""
     results = {row.name: row.result for row in rows}
     advised = advice(
         now,
@@ -155,7 +169,7 @@ def diagnosed(
         if name is not None:
             ranks[others] = results[name].ranks[others]
     followed = Measured(now, ranks, (advised.halves[0] or LEAVE, advised.halves[1] or LEAVE), seed) if rows else None
-    return Diagnosis(now, tuple(shares), tuple(rows), advised, followed)
+    return Diagnosis(now, tuple(shares), tuple(rows), advised, followed, cost)
 
 
 def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
@@ -186,15 +200,16 @@ def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
             "",
             "## Which remedy helps",
             "",
-            "| remedy | chosen by each half | repaired | harmed | Recall@1, % | change, 95 % | MRR | change, 95 % | seconds | "
-            "a sham of this kind | needs |",
-            "|---|---|---:|---:|---:|---:|---:|---:|---:|---|---|",
+            "| remedy | chosen by each half | repaired | harmed | Recall@1, % | change, 95 % | MRR | change, 95 % | "
+            "ms per query | bytes per text | a sham of this kind | needs |",
+            "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---|",
+            f"| as it is now | | | | {100 * found / max(1, len(now)):.1f} | | {float(inverse(now).mean()):.3f} | | "
+            f"{_cost_cells(diagnosis.cost)} | | |",
             *(_remedy_line(row) for row in diagnosis.rows),
             "",
             "Each remedy was chosen on one half of the queries and measured on the other, and the other way round (seed "
             f"{seed}). To leave everything as it is was always one of the choices, and equal scores count against a remedy. A "
-            "sham takes its second signal from another query. Seconds: what its own scores of all queries took, once, without "
-            "the vectors that all remedies share.",
+            f"sham takes its second signal from another query. {COSTS}",
         ]
         if diagnosis.followed is not None and diagnosis.followed.chosen != (LEAVE, LEAVE):
             followed = diagnosis.followed
@@ -221,9 +236,13 @@ def _remedy_line(row: Row) -> str:
     mrr = result.mrr_change
     return (
         f"| {row.title} | {chosen} | {result.repaired} | {result.harmed} | {100 * result.recall:.1f} | "
-        f"{_points(result.change)} | {result.mrr:.3f} | {signed(mrr.low)} to {signed(mrr.high)} | {row.seconds:.2f} | "
+        f"{_points(result.change)} | {result.mrr:.3f} | {signed(mrr.low)} to {signed(mrr.high)} | {_cost_cells(row.cost)} | "
         f"repaired {row.control[0]}, harmed {row.control[1]} | {row.needs} |"
     )
+
+
+def _cost_cells(cost: Cost | None) -> str:
+    return "|" if cost is None else f"{cost.milliseconds:.1f} | {cost.bytes_per_text:,.0f}"
 
 
 def _share(count: int, of: int) -> str:

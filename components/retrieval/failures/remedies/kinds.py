@@ -1,5 +1,7 @@
 """The remedies: each gives the ranks of its options for all queries, and those of a control.
 
+Each says what a search with one of its options costs (`costs`).
+
 A control is the same remedy with its second signal taken from another query of the same half: the scores by words or of the
 re-ranker, or for a remedy that replaces all scores (another layer, a prompt, a repair, another model) what it changes in the
 scores of the other query. It goes through the same choice; what it repairs is what chance repairs.
@@ -10,7 +12,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +21,24 @@ from numpy.typing import NDArray
 from components.arrays import Float32, Int64, read_only, unit
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.evaluation.metrics import first_ranks
-from components.retrieval.evaluation.second_stage import candidate_scores, candidates, either_ranks
+from components.retrieval.evaluation.second_stage import CandidateScores, candidate_scores, candidates, either_ranks
+from components.retrieval.failures.remedies.costs import (
+    HITS,
+    TIMED,
+    TIMED_SECOND,
+    Cost,
+    Embed,
+    bytes_of,
+    cost,
+    first_hits,
+)
 from components.retrieval.failures.remedies.folds import Options, others
 from components.retrieval.failures.remedies.present import Present, Vectors, changed_by_another, present, ranks_by
 from components.retrieval.failures.repair import every_way, repaired
 from components.retrieval.failures.vocabulary import CorpusWords
 from components.retrieval.fusion.ranks import ranker_scores, vector_scores
-from components.retrieval.fusion.scores import Fusion, Method
+from components.retrieval.fusion.scores import Fusion, Method, RunScores
+from components.retrieval.search.exact import top
 from components.retrieval.search.lexical import make_ranker
 from components.retrieval.search.rerank import late_interaction_vectors, trained_scores
 
@@ -62,6 +76,7 @@ FUSIONS: dict[str, Fusion] = {
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of the re-ranker's score
 CANDIDATES = 50  # first hits that are re-ranked
 MOST_TEXTS = 5_000  # whose token vectors are kept at a time, where nobody asked for MaxSim
+TOGETHER = 8  # options that are ranked in one go: what they share is computed once, and each takes 16 MB meanwhile
 CONTROLS = 5  # draws of other queries; of their numbers the medians are told
 
 
@@ -73,6 +88,7 @@ class Remedy:
     options: Options
     control: Callable[[int], Options] = field(repr=False)  # from a seed
     seconds: float  # that its own scores of all queries took, without the vectors that all remedies share
+    cost: Callable[[str], Cost] = field(repr=False)  # from an option
     draws: int = CONTROLS
 
     @property
@@ -93,7 +109,7 @@ class Setting:
     known: CorpusWords
     abbreviations: Mapping[str, str] = field(default_factory=dict)
     prompts: Sequence[str] = PROMPTS
-    cross_encoder: Callable[..., Float32] | None = None  # scores pairs of a query and a text
+    cross_encoder: CandidateScores | None = None
     models: Sequence[Backend] = ()
 
 
@@ -122,13 +138,16 @@ def _replacing(
     name: str,
     setting: Setting,
     vectors: Mapping[str, Vectors],
+    by: Mapping[str, tuple[Present, Embed]],
     started: float,
     is_cancelled: IsCancelled,
     among: Mapping[str, NDArray[np.bool_]] | None = None,
+    more_bytes: float = 0.0,
 ) -> Remedy:
     """A remedy whose options have vectors of their own, of queries and documents: other scores altogether.
 
-    `among` [query] are the queries that an option changes, which exchange what it changes in the control.
+    `by` is whose texts each option searches, and how it makes the vector of a query. `among` [query] are the queries that an
+    option changes, which exchange what it changes in the control. `more_bytes` are kept for each text beside its vector.
     """
     now, pairs = setting.present, setting.present.pairs
     options = {
@@ -138,26 +157,34 @@ def _replacing(
     seconds = time.perf_counter() - started
 
     def control(seed: int) -> Options:
-        ranks = {}
-        for option, both in vectors.items():
-            taken = others(len(pairs), setting.first, seed, None if among is None else among[option])
-            run = changed_by_another(now.present_vectors, both, taken)
-            (ranks[option],) = ranks_by(pairs, [run], [Fusion(weights=(1.0,))], is_cancelled)
+        ranks: dict[str, Int64] = {}
+        size, names = TOGETHER if among is None else 1, list(vectors)  # queries exchange with the same others, or not
+        for group in (names[start : start + size] for start in range(0, len(names), size)):
+            taken = others(len(pairs), setting.first, seed, None if among is None else among[group[0]])
+            runs = changed_by_another(now.present_vectors, [vectors[option] for option in group], taken)
+            each = [Fusion(weights=tuple(float(run == own) for run in range(len(runs)))) for own in range(len(runs))]
+            ranks |= zip(group, ranks_by(pairs, runs, each, is_cancelled), strict=True)
         return ranks
 
-    return Remedy(name, options, control, seconds)
+    def cost_of(option: str) -> Cost:
+        searched, embed = by[option]
+        search = first_hits(embed, searched.document_vectors)
+        return cost(search, now.queries, searched.bytes_per_text + more_bytes, is_cancelled)
+
+    return Remedy(name, options, control, seconds, cost_of)
 
 
 def _prompt(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
     now, started = setting.present, time.perf_counter()
     own = now.query_options.prompt
     tried = [prompt for prompt in dict.fromkeys((*setting.prompts, "")) if prompt != own]
-    vectors = {}
+    vectors, by = {}, {}
     for number, prompt in enumerate(tried):
         progress(number, len(tried))
-        asked = now.asked(now.queries, prompt, is_cancelled=is_cancelled)
-        vectors[f"“{prompt}”" if prompt else "no prompt"] = (asked, now.document_vectors)
-    return _replacing("prompt", setting, vectors, started, is_cancelled)
+        option, asked = f"“{prompt}”" if prompt else "no prompt", partial(now.asked_alone, prompt=prompt)
+        vectors[option] = (now.asked(now.queries, prompt, is_cancelled=is_cancelled), now.document_vectors)
+        by[option] = (now, asked)
+    return _replacing("prompt", setting, vectors, by, started, is_cancelled)
 
 
 def _repair(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
@@ -170,7 +197,7 @@ def _repair(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelle
     new = list(dict.fromkeys(text for texts in written.values() for text in texts if text not in asked))
     embedded = now.asked(new, None, progress, is_cancelled) if new else now.query_vectors[:0]
     place = {text: number for number, text in enumerate(new)}
-    vectors, changed = {}, {}
+    vectors, changed, by = {}, {}, {}
     for name, texts in written.items():
         differs = np.array([text != query for text, query in zip(texts, now.queries, strict=True)])
         if not differs.any():
@@ -181,24 +208,34 @@ def _repair(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelle
             text = texts[row]
             own[row] = embedded[place[text]] if text in place else now.query_vectors[old[text]]
         vectors[name], changed[name] = (own, now.document_vectors), differs
-    return _replacing("repair", setting, vectors, started, is_cancelled, changed)
+        by[name] = (now, partial(_asked_repaired, setting, name))
+    own_bytes = setting.known.own_nbytes / max(1, len(now.pairs.documents))
+    return _replacing("repair", setting, vectors, by, started, is_cancelled, changed, own_bytes)
+
+
+def _asked_repaired(setting: Setting, option: str, query: str) -> Any:
+    """The vector of a query after a repair, [dim]."""
+    ways = every_way(setting.abbreviations)[option]
+    return setting.present.asked_alone(repaired(query, setting.known, ways, setting.abbreviations).text)
 
 
 def _layer(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
     now, started = setting.present, time.perf_counter()
-    vectors = {f"layer {cell[0]}, {cell[1]}": both for cell, both in now.vectors.items() if cell != now.cell}
-    return _replacing("layer", setting, vectors, started, is_cancelled)
+    cells = {f"layer {cell[0]}, {cell[1]}": cell for cell in now.vectors if cell != now.cell}
+    vectors = {option: now.vectors[cell] for option, cell in cells.items()}
+    by = {option: (there, there.asked_alone) for option, cell in cells.items() for there in [now.at(cell)]}
+    return _replacing("layer", setting, vectors, by, started, is_cancelled)
 
 
 def _model(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
     now, started = setting.present, time.perf_counter()
-    vectors = {}
+    vectors, by = {}, {}
     for backend in setting.models:
         for_queries = backend.embed_options(precision="float32", role="query")
         for_documents = backend.embed_options(precision="float32", role="document")
         other = present(backend, now.pairs, for_queries, for_documents, progress=progress, is_cancelled=is_cancelled)
-        vectors[backend.spec.key] = other.vectors[other.cell]
-    return _replacing("model", setting, vectors, started, is_cancelled)
+        vectors[backend.spec.key], by[backend.spec.key] = other.present_vectors, (other, other.asked_alone)
+    return _replacing("model", setting, vectors, by, started, is_cancelled)
 
 
 def _hybrid(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
@@ -214,7 +251,18 @@ def _hybrid(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelle
 
     options = ranked(np.arange(len(pairs)))
     seconds = time.perf_counter() - started
-    return Remedy("hybrid", options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds)
+    directions = unit(np.asarray(now.document_vectors, np.float32))
+
+    def cost_of(option: str) -> Cost:
+        def search(query: str) -> Int64:
+            cosines = (directions @ unit(np.asarray(now.asked_alone(query), np.float32)))[None]
+            both = [RunScores(cosines, np.ones(cosines.shape, np.bool_)), ranker_scores(ranker, [query])(slice(1))]
+            return top(FUSIONS[option].of(both).scores[0], HITS)
+
+        own_bytes = ranker.nbytes / max(1, len(pairs.documents))
+        return cost(search, now.queries, now.bytes_per_text + own_bytes, is_cancelled)
+
+    return Remedy("hybrid", options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds, cost_of)
 
 
 def _max_sim(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
@@ -236,20 +284,29 @@ def _max_sim(setting: Setting, progress: ReportProgress, is_cancelled: IsCancell
             scores[number] = trained_scores(now.backend, asked[other], [told[row] for row in rows[number]])
         return scores
 
-    return _reranking("maxsim", setting, rows, score, started)
+    def again(query: str, found: Int64) -> Float32:
+        (own,) = vectors([query], "query", now.query_options)
+        return trained_scores(now.backend, own, [told[row] for row in found])
+
+    return _reranking("maxsim", setting, rows, score, again, started, is_cancelled, more_bytes=bytes_of(told))
 
 
 def _cross_encoder(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
     now, started = setting.present, time.perf_counter()
     rows = candidates(now.query_vectors, now.document_vectors, CANDIDATES, is_cancelled)
-    scorer = setting.cross_encoder
+    scorer, texts = setting.cross_encoder, now.pairs.documents.texts
     assert scorer is not None
 
     def score(taken: Int64) -> Float32:
         asked = [now.queries[other] for other in taken.tolist()]
-        return candidate_scores(scorer, asked, now.pairs.documents.texts, rows, progress, is_cancelled)
+        return candidate_scores(scorer, asked, texts, rows, progress, is_cancelled)
 
-    return _reranking("cross-encoder", setting, rows, score, started, draws=1)  # each draw costs as much as the remedy
+    def again(query: str, found: Int64) -> Float32:
+        own = [texts[row] for row in found]
+        return scorer([query] * len(own), own, progress=lambda done, total: None, is_cancelled=is_cancelled)
+
+    # Each draw costs as much as the remedy.
+    return _reranking("cross-encoder", setting, rows, score, again, started, is_cancelled, 1, TIMED_SECOND)
 
 
 def _reranking(
@@ -257,13 +314,19 @@ def _reranking(
     setting: Setting,
     rows: Int64,
     score: Callable[[Int64], Float32],
+    again: Callable[[str, Int64], Float32],
     started: float,
+    is_cancelled: IsCancelled,
     draws: int = CONTROLS,
+    timed: int = TIMED,
+    more_bytes: float = 0.0,
 ) -> Remedy:
     """A remedy that puts the candidates `rows` [query, candidate] into another order, by its own score mixed with the cosine.
 
     Both are scaled to mean 0 and deviation 1 over a query's candidates; with the share 1 its own score decides alone, as in
-    `evaluate`. `score` takes the number of the query [query] whose scores each query's candidates get.
+    `evaluate`. `score` takes the number of the query [query] whose scores each query's candidates get; `again` gives the
+    scores of one query's candidates, as they are made while a person waits. `more_bytes` are kept for each text beside its
+    vector.
     """
     now, pairs = setting.present, setting.present.pairs
     asked, told = (unit(np.asarray(part, np.float32)) for part in (now.query_vectors, now.document_vectors))
@@ -285,7 +348,15 @@ def _reranking(
 
     options = ranked(np.arange(len(pairs)))
     seconds = time.perf_counter() - started
-    return Remedy(name, options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds, draws)
+    search = first_hits(now.asked_alone, now.document_vectors, CANDIDATES)
+
+    def cost_of(_: str) -> Cost:
+        def in_order(query: str) -> Int64:
+            return top(again(query, search(query)), HITS)
+
+        return cost(in_order, now.queries, now.bytes_per_text + more_bytes, is_cancelled, timed)
+
+    return Remedy(name, options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds, cost_of, draws)
 
 
 def _scaled(scores: Float32) -> Float32:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from components.model.embedding.options import EmbedOptions
 
 Cell = tuple[int, Pooling]  # a layer and a pooling
+FLOAT_BYTES = 4
 Vectors = tuple[Any, Any]  # [query, dim] and [document, dim], compared by the cosine
 
 
@@ -54,6 +56,15 @@ class Present:
         """Those by which the queries are ranked now."""
         return self.vectors[self.cell]
 
+    def dim_of(self, documents: Any) -> int:
+        """The numbers of a text's vector among `documents`, without those that `for_cosines` adds."""
+        return int(documents.shape[1]) - {"cosine": 0, "dot": 1}.get(self.similarity, 2)
+
+    @property
+    def bytes_per_text(self) -> float:
+        """Of a text's present vector, in float32."""
+        return float(FLOAT_BYTES * self.dim_of(self.document_vectors))
+
     @property
     def queries(self) -> tuple[str, ...]:
         return self.pairs.queries.texts
@@ -76,8 +87,21 @@ class Present:
         """The vectors of other queries, or of these behind another prompt, as the present ones are made: [query, dim]."""
         options = self.query_options if prompt is None else replace(self.query_options, prompt=prompt)
         vectors = self.backend.embed(queries, options=options, progress=progress, is_cancelled=is_cancelled)[0, 0]
+        short = (
+            self.dim_of(self.document_vectors) - vectors.shape[1]
+        )  # among several poolings, zeros follow shorter vectors
+        vectors = np.pad(vectors, ((0, 0), (0, short)))
         # What a document gets does not depend on the queries.
         return for_cosines(vectors, np.zeros((1, vectors.shape[1])), self.similarity)[0]
+
+    def asked_alone(self, query: str, prompt: str | None = None) -> Any:
+        """The vector of one query, [dim]."""
+        return self.asked([query], prompt)[0]
+
+    def at(self, cell: Cell) -> Present:
+        """The same with the queries embedded at another layer and pooling; the ranks stay those of the present one."""
+        options = replace(self.query_options, layers=(cell[0],), poolings=(cell[1],))
+        return replace(self, query_options=options, cell=cell)
 
 
 def present(
@@ -131,14 +155,18 @@ def ranks_by(
     return [read_only(np.array(first_ranks(ranks))) for ranks in found]
 
 
-def changed_by_another(now: Vectors, new: Vectors, taken: Int64) -> ScoresOf:
-    """The present cosines and what a remedy changes in those of another query, `taken` [query]: the control of a remedy that
-    replaces all scores."""
-    own = vector_scores(*now)
-    others_now, others_new = vector_scores(now[0][taken], now[1]), vector_scores(new[0][taken], new[1])
+def changed_by_another(now: Vectors, new: Sequence[Vectors], taken: Int64) -> list[ScoresOf]:
+    """For each of the `new` vectors the present cosines and what they change in those of another query, `taken` [query]: the
+    control of a remedy that replaces all scores. What the new vectors share is computed once for a block of queries."""
+    own, others_now = vector_scores(*now), vector_scores(now[0][taken], now[1])
 
-    def scores(block: slice) -> RunScores:
-        run = own(block)
-        return RunScores(run.scores + (others_new(block).scores - others_now(block).scores), run.is_ranked)
+    @lru_cache(maxsize=1)
+    def without_another(start: int, stop: int) -> RunScores:
+        run, other = own(slice(start, stop)), others_now(slice(start, stop))
+        return RunScores(run.scores - other.scores, run.is_ranked)
 
-    return scores
+    def changed(by: ScoresOf, block: slice) -> RunScores:
+        run = without_another(block.start, block.stop)
+        return RunScores(run.scores + by(block).scores, run.is_ranked)
+
+    return [partial(changed, vector_scores(queries[taken], documents)) for queries, documents in new]

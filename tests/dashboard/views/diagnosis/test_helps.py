@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from components.charts.retrieval.diagnosis import RemedyBar, TraitBar, remedy_bars, trait_shares
+from components.model.catalog import EMBEDDED_KEY, spec_of
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.failures import traits
+from components.retrieval.failures.remedies import USUAL, kinds
 from components.retrieval.failures.traits import TraitShare
-from dashboard.views.diagnosis import helps
+from dashboard.views.diagnosis import helps, other_models
+from tests.dashboard import page_states
+from tests.dashboard.code.shown import codes, figure
+from tests.support import saved_models, tiny
+from tests.support.pages import Open, at_rest, plain_table, setting, texts
 
 
 def share(name: str, failed: int, found: int, adjusted: float, of: int = 50) -> TraitShare:
@@ -50,7 +58,7 @@ def test_the_figure_of_traits_has_a_dot_for_each_share() -> None:
 
 def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     bars = [
-        RemedyBar("Query repair", False, 15, 2, (1, 8), 83.6, 6.6, 16.9),
+        RemedyBar("Query repair", False, 15, 2, (1, 8), 83.6, 6.6, 16.9, is_advised=True),
         RemedyBar("A prompt", True, 0, 0, (0, 0), 72.9, -2.7, 2.7),
     ]
     drawn = remedy_bars(bars, 72.9, "What each remedy repairs and harms")
@@ -65,6 +73,55 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
         "left as it is: nothing was better",
     ]
     assert "83.6 %" in said
+    # The advised row, and no other, is tinted and says so.
+    assert [text.startswith("<b>Query repair") for text in said if "advice" in text] == [True]
+    assert [(shape.y0, shape.y1) for shape in drawn.layout.shapes if shape.type == "rect"] == [(-0.47, 0.5)]
+
+
+def test_second_models_on_this_machine_are_remedies(
+    open_page: Open, tiny_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Folders that the operator allows: each is a row with its sham, what it costs, and a search that tries it."""
+    scorer, other = saved_models.save_cross_encoder(tmp_path, "bert"), tiny.save_tiny(tmp_path / "other", seed=4)
+    assert other_models.scores_pairs(str(scorer))
+    assert not other_models.scores_pairs(str(other))
+    address = {"v": "what-helps", "corpus": page_states.small_corpus(), "m": str(tiny_folder("bert"))}
+    app = at_rest(open_page("diagnose", **address, tc=str(scorer), tm=str(other)))
+    assert not app.exception
+    assert app.selectbox(key="w_tried_cross_encoder").value == str(scorer)
+    assert app.selectbox(key="w_tried_model").value == str(other)
+    table = plain_table(app, 0).set_index("remedy")
+    assert list(table.index) == ["as it is now", *(kinds.TITLES[name] for name in (*USUAL, "cross-encoder", "model"))]
+    assert list(table["needs"]) == ["", *(kinds.NEEDS[name] for name in (*USUAL, "cross-encoder", "model"))]
+    tried = table.loc[["as it is now", "re-ranking by a cross-encoder", "another model"]]
+    assert list(tried["bytes per text"]) == ["128"] * 3
+    assert all(float(value) > 0 for value in tried["ms per query"])
+    drawn = figure(app, "remedies")
+    assert (
+        len([note for note in drawn["layout"]["annotations"] if "sham" in note["text"] or "left as" in note["text"]])
+        == 7
+    )
+    (command,) = codes(app)["remedies"].code.commands
+    assert [*command[command.index("--cross-encoder") :][:4]] == [
+        "--cross-encoder",
+        str(scorer),
+        "--other-model",
+        str(other),
+    ]
+    app.button(key="try_cross-encoder").click().run()
+    assert (setting(app, "compare_with"), setting(app, "cross_encoder")) == ("rerank", str(scorer))
+
+
+def test_a_remedy_without_a_model_on_this_machine_is_left_out_with_the_reason(
+    read_page: Open, tiny_folder: Callable[[str], Path]
+) -> None:
+    """The included cross-encoder is no other one, and the included model is there."""
+    address = {"v": "what-helps", "corpus": page_states.small_corpus(), "m": str(tiny_folder("bert"))}
+    app = at_rest(read_page("diagnose", **address))
+    assert "w_tried_cross_encoder" not in [item.key for item in app.selectbox]
+    assert spec_of(EMBEDDED_KEY).title in app.selectbox(key="w_tried_model").options
+    said = "Not measured: re-ranking by a cross-encoder other than the included one, since no such model is on this machine."
+    assert said in texts(app)
 
 
 def test_search_shows_no_other_prompt_where_it_puts_the_models_own_before_the_query() -> None:

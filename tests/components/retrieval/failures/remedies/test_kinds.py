@@ -105,7 +105,7 @@ def test_each_remedy_repairs_its_own_kind_and_is_advised(name: str) -> None:
     assert row.result.helps
     assert all(row.result.chosen)
     found = diagnosis.diagnosed(now, (), rows, setting.present.queries, setting.first)
-    assert found.advice.halves == (name, name)
+    assert (found.advice.halves, found.advice.remedy) == ((name, name), name)
     assert found.advice.sentence.startswith(
         f"{row.title[:1].upper()}{row.title[1:]}: it repaired {row.result.repaired} of "
     )

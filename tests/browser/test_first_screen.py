@@ -37,6 +37,7 @@ SELECTORS: dict[Figure, str] = {
     "lists": ".reranked",
     "cards": ".bi-rows",
     "pairs": ".bi-kinds, .bi-near",
+    "found": ".bi-found",
     "plot or table": f"{PLOT}, {TABLE}",
     "canvas or table": f"canvas, {TABLE}",
     "guess or plot": f".guess .figure svg, {PLOT}",

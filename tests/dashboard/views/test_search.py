@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import threading
 import time
@@ -478,11 +479,15 @@ def test_many_queries_at_once(open_page: Open, demo_vectors: np.ndarray) -> None
     app.text_area(key="w_typed_queries").set_value("volcano erupted\n\nactor wins award\nflurbish quontle\n").run()
     at_rest(app)
     assert not app.dataframe  # which would clip long sentences
-    table = app.table[0].value
-    assert list(table["query"]) == ["volcano erupted", "actor wins award", "flurbish quontle"]
-    assert list(table["closer than chance"]) == ["yes", "yes", "no, nothing close"]
-    for query, text in zip(table["query"], table["best hit"], strict=True):
-        assert text.replace("\\", "") == current.demo().texts[int(expected(demo_vectors, query, 6, "mean").argmax())]
+    found = found_of_queries(app)
+    assert [query for query, *_ in found] == ["volcano erupted", "actor wins award", "flurbish quontle"]
+    assert [said for *_, said in found] == ["", "", "nothing close"]
+    for query, text, score, _ in found:
+        cosines = expected(demo_vectors, query, 6, "mean")
+        assert text == current.demo().texts[int(cosines.argmax())]
+        assert score == pytest.approx(cosines.max(), abs=6e-4)
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-found" in item.proto.body]
+    assert "The <mark>volcano</mark> above" in drawn  # the words that query and hit share
 
 
 def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: np.ndarray) -> None:
@@ -506,6 +511,16 @@ def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: n
     above = int((cosines >= 0.55).sum())
     assert f"**{above} pairs** have a cosine of 0.55 or more" in texts(app)
     assert len(near_pairs(app)) == above > 1
+
+
+def found_of_queries(app: Any) -> list[tuple[str, str, float, str]]:
+    """Each query on screen with its best hit, the score, and why the hit says nothing."""
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-found" in item.proto.body]
+    rows = re.findall(r"<div><b>(.*?)</b><p>(.*?)</p></div>.*?<b>([\d.]+)</b>(?:<em>([^<]*)</em>)?</section>", drawn)
+    return [
+        (html.unescape(query), html.unescape(re.sub("</?mark>", "", text)), float(score), said)
+        for query, text, score, said in rows
+    ]
 
 
 def near_pairs(app: Any) -> list[tuple[int, int, float]]:
@@ -660,15 +675,15 @@ def test_queries_of_a_file_are_read_once_and_a_bad_file_leaves_them(
     for _ in range(2):
         app = open_page("search", v="many-queries")
         app.file_uploader(key="queries_file").upload("mine.txt", b"actor wins award\n\nvolcano erupted\n").run().run()
-        assert list(app.table[0].value["query"]) == ["actor wins award", "volcano erupted"]
+        assert [query for query, *_ in found_of_queries(app)] == ["actor wins award", "volcano erupted"]
     assert len(reads) == 1
     too_many = "\n".join(f"query {number}" for number in range(settings.MOST_QUERIES + 1)).encode()
     app.file_uploader(key="queries_file").set_value(("many.txt", too_many, "text/plain")).run()
     assert "There are 1,001 queries." in texts(app).replace("\\", "")
-    assert list(app.table[0].value["query"]) == ["actor wins award", "volcano erupted"]
+    assert [query for query, *_ in found_of_queries(app)] == ["actor wins award", "volcano erupted"]
     app.file_uploader(key="queries_file").clear().run()
     assert not app.error
-    assert len(app.table[0].value) == 6  # those typed
+    assert len(found_of_queries(app)) == 6  # those typed
 
 
 def test_the_session_is_read_once_in_a_run(
@@ -766,7 +781,7 @@ def test_nearly_equal_scores_of_low_layers_are_in_the_order_of_float64(
     assert rows_of(app) == best.tolist()
     assert "have the same score" not in texts(app)
     many = open_page("search", v="many-queries", l="3", pool="cls")
-    assert many.table[0].value["best hit"].iloc[0].replace("\\", "") == current.demo().texts[int(best[0])]
+    assert found_of_queries(many)[0][1] == current.demo().texts[int(best[0])]
     assert "the same score" not in texts(many)
 
 

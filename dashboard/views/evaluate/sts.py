@@ -212,10 +212,10 @@ def _curves(
     else:
         figure = charts.agreement_curves(
             values.values.T,
-            [f"{POOLING_NAMES[name]} pooling" for name in values.poolings],
+            [POOLING_NAMES[name] for name in values.poolings],
             named,
             f"{title} with people's scores",
-            y_title=f"{title}'s correlation",
+            y_title="",
         )
     figures.figure(
         figure,

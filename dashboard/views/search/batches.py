@@ -15,7 +15,6 @@ from components.charts import theme
 from components.errors import InputError
 from components.numbers import counted
 from components.retrieval.corpora import corpus as reading
-from components.retrieval.search import words
 from components.retrieval.search.exact import ExactSearch
 from components.shown_code.code import Command
 from dashboard import caching, settings
@@ -24,7 +23,6 @@ from dashboard.ui import controls, figures, languages, messages, wording
 from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import SIMILARITY_NAMES
 from dashboard.views.search import chance
-from dashboard.views.search.hit_list import SHOWN_CHARACTERS
 from dashboard.views.search.ranked import COSINES, level_of, up_to
 from dashboard.views.search.request import SearchRequest
 from dashboard.views.search.results import ready_queries
@@ -148,7 +146,7 @@ def _drawn(found: Sequence[Found], bars: Scale, unit: str, level: float | None) 
     chance_named = "" if level is None else f'<small style="{side}">best by chance {theme.number(level, 2)}</small>'
     rows = "".join(
         f'<section class="{"far" if item.warning else ""}"><div><b>{html.escape(item.query)}</b>'
-        f"<p>{_with_marks(item)}</p></div>"
+        f"<p>{wording.with_shared_words(item.query, item.text)}</p></div>"
         f'<div class="track"><i style="width: {100 * item.length:.1f}%"></i>{line}</div>'
         f"<b>{theme.number(item.score)}</b>{f'<em>{item.warning}</em>' if item.warning else ''}</section>"
         for item in found
@@ -158,15 +156,6 @@ def _drawn(found: Sequence[Found], bars: Scale, unit: str, level: float | None) 
         '<div class="bi-found"><header><span>query, and its best hit</span>'
         f"<div>{chance_named}<span>{low}</span><span>{unit}</span><span>{high}</span></div></header>{rows}</div>"
     )
-
-
-def _with_marks(found: Found) -> str:
-    """The text of a hit, cut where it is very long, with the words that it shares with the query marked."""
-    text, parts, done = found.text[:SHOWN_CHARACTERS], [], 0
-    for start, end in words.highlighted(found.query, text):
-        parts += [html.escape(text[done:start]), f"<mark>{html.escape(text[start:end])}</mark>"]
-        done = end
-    return "".join(parts) + html.escape(text[done:]) + (" …" if len(found.text) > SHOWN_CHARACTERS else "")
 
 
 def _code(searched: Searched, lines: Sequence[str], k: int, similarity: Similarity) -> Command:

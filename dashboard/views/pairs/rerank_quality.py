@@ -187,13 +187,16 @@ def of_all(name: str, look: Reordered, depth: int) -> tuple[str, str]:
     repaired, harmed = look.repaired(depth), look.harmed(depth)
     luck = ", may be chance" if is_luck(look, depth) else ""
     shares = " → ".join(number(look.first_place(place), 1) for place in (0, depth))
-    return f"{name.capitalize()}: {repaired} repaired, {harmed} harmed{luck}", f"{shares} %"
+    return f"{name.capitalize()}\n{repaired} repaired, {harmed} harmed{luck}", f"{shares} %"
 
 
 def cost_lines(rows: Sequence[tuple[str, str]], key: str) -> None:
-    """Names with their values at the right, a line each."""
-    lines = "".join(f"<p><span>{name}</span><b>{value}</b></p>" for name, value in rows)
-    figures.markup(f'<div class="bi-costs">{lines}</div>', key)
+    """Names with their values at the right, a line each; what follows a name in a second line stands below both."""
+    lines = []
+    for name, value in rows:
+        first, _, below = name.partition("\n")
+        lines.append(f"<p><span>{first}</span><b>{value}</b>{f'<small>{below}</small>' if below else ''}</p>")
+    figures.markup(f'<div class="bi-costs">{"".join(lines)}</div>', key)
 
 
 def _table(sets: Sequence[Measured]) -> pd.DataFrame:

@@ -21,6 +21,7 @@ from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from components.model.trace import POOLINGS, TraceOptions
 from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.corpora.demo import sentences_that_differ
+from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.engines import graph
 from components.retrieval.search import chance, lexical, score_split
 from components.retrieval.search.lexical import make_ranker
@@ -34,7 +35,7 @@ from dashboard.views.search import batches, shading
 from dashboard.views.search import chance as chance_findings
 from dashboard.views.search.ranked import Ranked, up_to
 from dashboard.views.search.request import SearchRequest
-from dashboard.views.search.whole_corpus import duplicates
+from dashboard.views.search.whole_corpus import contents, duplicates
 from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, backend, choose_view, figures, hit_axis, hits, texts
@@ -523,6 +524,14 @@ def found_of_queries(app: Any) -> list[tuple[str, str, float, str]]:
     ]
 
 
+def test_a_corpus_says_how_many_of_its_sentences_are_cut_off() -> None:
+    own = Corpus("mine", ("a", "b", "c"), {})
+    said = contents.finding("mine", corpus_facts(own, np.array([3, 4, 9]), 5))
+    assert said == (
+        "**mine has 3 sentences**, half of them of 4 tokens or more. **1 (33 %) is cut off** after the 5 that the model reads."
+    )
+
+
 def near_pairs(app: Any) -> list[tuple[int, int, float]]:
     """The numbers and the cosine of each pair on screen."""
     (drawn,) = [item.proto.body for item in app.get("html") if "bi-near" in item.proto.body]
@@ -716,7 +725,7 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
     at_rest(app.text_input(key="corpus_path").set_value(str(path)).run())
     at_rest(app.button(key="use_corpus").click().run())
     assert not app.error, [error.value for error in app.error]
-    assert {metric.label: metric.value for metric in app.metric}["Sentences"] == "300"
+    assert "has 300 sentences**" in texts(app)
     assert "1 of 301 rows could not be used" in [expander.label for expander in app.expander]
     assert "on disk" in texts(app)  # the costs stand there before anything runs
     app.multiselect(key="layers_corpus").set_value([0, 6]).run()
@@ -730,7 +739,7 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
     choose_view(app, "corpus")
     app.segmented_control(key="corpus_way").set_value("demo").run()
     app.button(key="use_demo").click().run()
-    assert {metric.label: metric.value for metric in app.metric}["Sentences"] == "630"
+    assert "**Demo news has 630 sentences**, half of them of 19 tokens or more. None is cut off" in texts(app)
 
 
 def test_a_corpus_that_cannot_be_read_is_said(open_page: Open, tmp_path: Path) -> None:

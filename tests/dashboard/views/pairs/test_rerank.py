@@ -325,10 +325,10 @@ def test_the_finding_names_the_data_for_which_it_holds() -> None:
     assert "chance" not in rerank_quality.finding([headlines, looked("questions", 98, 50)])
     look = looked("headlines", 96, 98).look  # it repairs 2 and harms none
     assert rerank_quality.of_all("headlines", look, 50) == (
-        "Headlines: 2 repaired, 0 harmed, may be chance",
+        "Headlines\n2 repaired, 0 harmed, may be chance",
         "96.0 → 98.0 %",
     )
-    assert rerank_quality.of_all("headlines", looked("", 80, 98).look, 50)[0] == "Headlines: 18 repaired, 0 harmed"
+    assert rerank_quality.of_all("headlines", looked("", 80, 98).look, 50)[0] == "Headlines\n18 repaired, 0 harmed"
 
 
 def test_the_first_order_does_not_wait_for_the_second(

@@ -1,7 +1,7 @@
 // Buttons to the next and the previous picture, which the arrow keys press, and the keys for pages in a lecture, where a
-// presenter's remote control sends them: these lead always. A picture with stops of its own (path.js) takes the arrow keys until
-// its last stop, or its first; the keys for pages leave it at once. Arrow keys stay with what uses them itself, as fields, lists, choices, and what
-// we draw, until Escape gives them back; a hint says so. One more button hides all but the question, the finding and the picture, and brings the rest back: a lecture begins with these alone.
+// presenter's remote control sends them: these lead always. A picture with stops of its own (path.js) takes both until its last
+// stop, or its first. Arrow keys stay with what uses them itself, as fields, lists, choices, and what we draw, until Escape gives
+// them back; a hint says so. One more button hides all but the question, the finding and the picture, and brings the rest back: a lecture begins with these alone.
 // Reports "step": 1, -1, or "end".
 const OWNERS =
   "input, textarea, select, [contenteditable='true'], [role='radio'], [role='slider'], [role='tab'], [role='listbox'], " +
@@ -64,7 +64,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const step = { PageDown: 1, PageUp: -1 }[event.key];
     if (!step || !isPlain(event) || !(isLecture || stops())) return;
     event.stopImmediatePropagation(); // before a slider or a list under the keyboard takes it
-    go(event, step);
+    if (stops()?.step(step)) event.preventDefault();
+    else go(event, step);
   };
   const pressed = (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], owner = ownerOf(event);
@@ -77,7 +78,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   let owning; // what uses the arrow keys now
   const tell = (owner) => {
     owning = owner;
-    const said = owner ? "Esc: arrow keys lead again" : stops() ? "← → stops · Page ↑ ↓ leave" : "";
+    const said = owner ? "Esc: arrow keys lead again" : stops() ? "← → stops" : "";
     if (hint.textContent !== said) hint.textContent = said;
   };
   tell(document.activeElement?.closest(OWNERS));

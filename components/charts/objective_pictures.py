@@ -88,7 +88,8 @@ class _Picture:
 
 
 def _in_batch(picture: _Picture) -> None:
-    picture.point(2.9, 3.0, "query", theme.BLUE)
+    picture.point(2.9, 3.0, "", theme.BLUE)
+    picture.text(1.9, 3.0, "query")  # between the arrows
     picture.point(6.6, 3.0, "its own answer", theme.BLUE)
     picture.arrow((6.2, 3.0), (3.4, 3.0), PULL)
     _others(picture, (2.9, 3.0), "another answer", ((5.3, 4.8), (5.3, 1.3), (1.6, 4.8), (1.6, 1.3)))

@@ -29,6 +29,7 @@ Figure = Literal[
     "architecture",
     "lists",
     "pairs",
+    "found",
     "plot or table",
     "canvas or table",
     "guess or plot",

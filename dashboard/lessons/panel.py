@@ -56,26 +56,20 @@ def _question(lesson: Lesson, number: int, question: Question) -> None:
     if steps.is_answered(lesson, number):
         _without_guess(lesson, number, question)
         return
-    choice = controls.checked(
-        st.radio,
-        question.text,
-        options=range(len(question.choices)),
-        format_func=question.choices.__getitem__,
-        index=None,
-        key=key,
-        label_visibility="collapsed",
-    )
-    is_sent = st.button("Guess", key="lesson_answer", type="primary", disabled=choice is None, width="stretch")
-    if st.button("Show it without a guess", key="lesson_without_guess", type="tertiary"):
+    with st.container(key="lesson_choices", gap="xsmall"):
+        clicked = [
+            st.button(text, key=f"{key}_{place}", width="stretch") for place, text in enumerate(question.choices)
+        ]
+    is_skipped = st.button("Show it without a guess", key="lesson_without_guess", type="tertiary")
+    if not is_skipped and not any(clicked):
+        return
+    if is_skipped:
         steps.skip_guess(lesson, number)
-        if question.scene is not None:
-            steps.show(lesson, number)
-        st.rerun()
-    if is_sent and choice is not None:  # a browser can send a click on a disabled button
-        steps.keep_answer(lesson, number, choice)
-        if question.scene is not None:
-            steps.show(lesson, number)
-        st.rerun()
+    else:
+        steps.keep_answer(lesson, number, clicked.index(True))
+    if question.scene is not None:
+        steps.show(lesson, number)
+    st.rerun()
 
 
 def _without_guess(lesson: Lesson, number: int, question: Question) -> None:
@@ -155,13 +149,15 @@ def _foot(page: str, lesson: Lesson, number: int) -> None:
             "Show this step again",
             key="lesson_again",
             icon=":material/replay:",
-            type="secondary" if is_here else "primary",
+            type="tertiary" if is_here else "primary",
             help="The sentences, the page and the settings of this step",
         ):
             steps.show(lesson, number)
         class_code()
         printed.button(lesson, key="lesson_handout")
-        st.button("Leave the lesson", key="lesson_leave", icon=":material/close:", on_click=steps.leave)
+        st.button(
+            "Leave the lesson", key="lesson_leave", icon=":material/close:", type="tertiary", on_click=steps.leave
+        )
 
 
 def class_code(key: str = "", counted: str = "Answers") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from components.model.catalog import GROUPS
 from components.model.trace import POOLING_NAMES
 from components.numbers import counted, millions
+from components.retrieval.search import words
 from components.sizes import in_words
 
 if TYPE_CHECKING:
@@ -36,7 +38,9 @@ __all__ = [
     "shortened",
     "structure_in_words",
     "window_of",
+    "with_shared_words",
 ]
+SHOWN_CHARACTERS = 600  # of a text whose words are marked
 
 POOLINGS_EXPLAINED = {
     "mean": "Mean of all tokens",
@@ -216,3 +220,12 @@ def isolated(name: str) -> str:
     if any(unicodedata.bidirectional(char) in {"R", "AL"} for char in name):
         return f"\u2068{name}\u2069"
     return name
+
+
+def with_shared_words(query: str, text: str) -> str:
+    """A text as HTML, cut where it is very long, in which the words that it shares with a query are marked."""
+    shown, parts, done = text[:SHOWN_CHARACTERS], [], 0
+    for start, end in words.highlighted(query, shown):
+        parts += [html.escape(shown[done:start]), f"<mark>{html.escape(shown[start:end])}</mark>"]
+        done = end
+    return "".join(parts) + html.escape(shown[done:]) + (" …" if len(text) > SHOWN_CHARACTERS else "")

@@ -179,16 +179,16 @@ def test_page_keys_lead_from_a_control_and_escape_gives_the_arrow_keys_back(visi
     expect(page.get_by_role("heading", name=BLOCK)).to_be_visible()
 
 
-def test_arrow_keys_go_through_the_stops_of_the_whole_path_and_page_keys_leave_it(visit: Visit) -> None:
+def test_arrow_keys_and_a_remote_control_go_through_the_stops_of_the_whole_path(visit: Visit) -> None:
     page = visit("/inside?v=whole-path&proj=1&stop=pool")
     path, hint = page.locator(".path"), page.locator(".walk .hint")
     stop = "(root) => root.bertInternalsPath.state.stop"
-    expect(hint).to_contain_text("Page")
+    expect(hint).to_contain_text("stops")
     page.keyboard.press("ArrowLeft")
     assert path.evaluate(stop) == "blocks"
     path.get_by_label("Stop", exact=True).focus()  # also where the keyboard is on a part of the path
-    for expected in ("pool", "compare"):
-        page.keyboard.press("ArrowRight")
+    for key, expected in (("ArrowRight", "pool"), ("PageUp", "blocks"), ("PageDown", "pool"), ("PageDown", "compare")):
+        page.keyboard.press(key)
         assert path.evaluate(stop) == expected
     page.keyboard.press("ArrowRight")  # there is no further stop
     following = table.views_of("inside")[1]
@@ -199,7 +199,8 @@ def test_arrow_keys_go_through_the_stops_of_the_whole_path_and_page_keys_leave_i
     expect(path).to_be_visible()
     settle(page)
     path.locator(".stage canvas").focus()
-    page.keyboard.press("PageDown")
+    page.keyboard.press("End")
+    page.keyboard.press("PageDown")  # there is no further stop for these keys either
     expect(page.get_by_role("heading", name=following.question)).to_be_visible()
 
 

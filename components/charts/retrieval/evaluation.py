@@ -16,6 +16,7 @@ from components.sizes import in_words
 MARKED = "#D6246E"  # the chosen cell's frame
 _PAD = 0.5
 _AGREEMENT, _LABEL = 428, 19  # pixels: the height of the agreement over the layers, and between two names at its right
+MOST_BESIDE = 9  # letters of a name that its number stands beside
 _ROOM_FOR_VALUE = 0.18  # share of the axis that a bar with its value inside takes on a phone
 
 
@@ -311,6 +312,7 @@ def agreement_curves(
     Each line has its name and last value at its right end.
     """
     figure = layer_curves(values, labels, title, y_title=y_title, mark_extremes=False)
+    figure.layout.yaxis.title = {"text": y_title} if y_title else None
     layers = list(range(values.shape[1]))
     for name, value in flat:
         figure.add_scatter(
@@ -322,26 +324,38 @@ def agreement_curves(
             hovertemplate=f"{theme.plain(name)}: %{{y:.4f}}<extra></extra>",
         )
     theme.finish(figure, title, _AGREEMENT)
-    ends = [
-        (float(trace.y[-1]), str(trace.name), trace.line.color) for trace in figure.data if np.isfinite(trace.y[-1])
-    ]
+    ends = [trace for trace in figure.data if np.isfinite(trace.y[-1])]
     every = np.concatenate([np.asarray(trace.y, float) for trace in figure.data])
     apart = _LABEL * max(1e-6, float(np.nanmax(every) - np.nanmin(every))) / (_AGREEMENT - 120)
-    for (value, name, colour), place in zip(ends, spread([end for end, _, _ in ends], apart), strict=True):
-        is_level = colour == theme.GREY
+    texts = [_end_label(str(trace.name), float(trace.y[-1])) for trace in ends]
+    lines = [number for number, text in enumerate(texts) for _ in text.split("<br>")]  # [line of text], its label
+    places = np.array(spread([float(ends[number].y[-1]) for number in lines], apart))
+    for number, (trace, text) in enumerate(zip(ends, texts, strict=True)):
+        is_level = trace.line.color == theme.GREY
         figure.add_annotation(
             x=layers[-1],
-            y=place,
-            text=f"{name} {theme.number(value)}" if is_level else f"<b>{name} {theme.number(value)}</b>",
-            font={} if is_level else {"color": colour},
+            y=float(places[[of == number for of in lines]].mean()),
+            text=text if is_level else f"<b>{text}</b>",
+            font={} if is_level else {"color": trace.line.color},
+            align="left",
             xanchor="left",
             xshift=12,
             showarrow=False,
         )
     figure.update_xaxes(range=[-0.02 * layers[-1], 1.02 * layers[-1]] if len(layers) > 1 else None)
     figure.layout.showlegend = False
-    figure.layout.margin.r = round(64 + 7.6 * max((len(name) for _, name, _ in ends), default=0))
+    figure.layout.margin.r = round(
+        20 + 7.4 * max((len(line) for text in texts for line in text.split("<br>")), default=0)
+    )
     return figure
+
+
+def _end_label(name: str, value: float) -> str:
+    """A line's name and last value; a long name on two lines, so that a phone has room for the lines."""
+    first, _, last = name.rpartition(" ")
+    if len(name) <= MOST_BESIDE:
+        return f"{name} {theme.number(value)}"
+    return f"{first}<br>{last} {theme.number(value)}" if first else f"{name}<br>{theme.number(value)}"
 
 
 def agreement_bars(values: Sequence[tuple[str, float]], title: str, *, unit: str) -> go.Figure:

@@ -40,3 +40,12 @@ def common(found: Sequence[Span], text: str) -> tuple[str, ...]:
     for start, end in found:
         spelt.setdefault(folded(text[start:end]), text[start:end].lower())
     return tuple(spelt.values())
+
+
+def shared_share(query: str, answers: Sequence[str]) -> float:
+    """The share, 0 to 1, of a query's distinct `content_words` that stand in that of its answers which has most of them.
+
+    Of a query of words such as "the" alone these count; without a word it is 0.
+    """
+    asked = content_words(query) or frozenset(words(query))
+    return max((len(asked & set(words(answer))) / len(asked) for answer in answers if asked), default=0.0)

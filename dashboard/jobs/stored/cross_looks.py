@@ -60,11 +60,8 @@ def finding(look: Reordered | None = None) -> str:
     look = looks()[NAMES[0]] if look is None else look
     count, repaired, harmed = len(look.first), look.repaired(DEPTH), look.harmed(DEPTH)
     before, after = look.first_place(), look.first_place(DEPTH)
-    what = f"Recall@1 on {count:,} demo headlines"
-    if repaired == harmed:
-        said = f"leaves {what} at {number(before, 1)} %"
-    else:
-        said = f"{'raises' if after > before else 'lowers'} {what} from {number(before, 1)} to {number(after, 1)} %"
+    instead = "as without it" if repaired == harmed else f"instead of {number(before, 1)} %"
+    said = f"puts the right text first for {number(after, 1)} % of {count:,} demo headlines {instead}"
     return (
         f"**Re-ranking the first {DEPTH} with the included cross-encoder** {said}: it repairs "
         f"{counted(repaired, 'query', 'queries')} and harms {harmed}."

@@ -8,7 +8,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-import pandas as pd
 import streamlit as st
 
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
@@ -29,9 +28,10 @@ from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.reranking import SecondStage
 from dashboard.jobs.runs.fusion import Part
 from dashboard.jobs.second_stage import Searched, TwoStages
-from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui import controls, messages, model_gate
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import POOLING_NAMES, counted
+from dashboard.views.evaluate.rows import shared
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -316,7 +316,7 @@ def about(pairs: Pairs, advice: str = " Change it at the top of the page.") -> N
 
 
 def data(backend: Backend) -> None:
-    """The choice of the column with the queries, and the first pairs."""
+    """The choice of the column with the queries, and what the queries share with their answers."""
     corpus = current.corpus()
     if not corpus.columns:
         st.warning(
@@ -329,16 +329,8 @@ def data(backend: Backend) -> None:
     if column is not None:
         _column_choice(corpus, column)
     pairs = current_pairs()
-    figures.note("**The first pairs**")
-    shown = [(query, number) for query in range(min(8, len(pairs))) for number in pairs.answers_of(query)][:8]
-    table = pd.DataFrame(
-        {
-            "query": [pairs.queries.texts[query] for query, _ in shown],
-            "correct answer": [pairs.documents.texts[number] for _, number in shown],
-        }
-    )
-    figures.whole_texts(table, key="first_pairs")
-    about(pairs, advice="")
+    with shared.draw(pairs):
+        about(pairs, advice="")
 
 
 def _column_choice(corpus: Corpus, column: str | None) -> None:

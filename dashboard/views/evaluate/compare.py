@@ -76,7 +76,7 @@ def compare(backend: Backend) -> None:
     with reference_slot:
         reference, is_best = _reference(entries, comparable, measure)
     runs = [entry.run for entry in entries]
-    time_note = above
+    time_note, opened = above, [reference]
     measured = request.commands(choices.file_of_pairs(), (entry.code for entry in entries if entry.code is not None))
     with above, frame.figure("comparison"):  # the figure needs no significance, and does not wait for it
         table, compared, differences = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
@@ -84,6 +84,7 @@ def compare(backend: Backend) -> None:
         is_same_data = all(run_table.paired(run, runs[0]) for run in runs)
         with other_slot:
             other = _other(entries, rows, compared, reference)
+        opened = [reference] if other is None else [other, reference]
         _show_rows(entries, rows, measure, reference, other, pairs, compared, measured)
         choices.about(pairs)
         choices.about_second_stage(request)
@@ -99,7 +100,7 @@ def compare(backend: Backend) -> None:
             else:
                 similarities.similarities(request, entries, pairs, indexes)
     else:
-        _figure(kind, entries, measure, measured)
+        _figure(kind, in_colours(entries, opened), measure, measured)
     queries.queries(
         [entry for entry in entries if run_table.paired(entry.run, entries[comparable[0]].run)] if comparable else [],
         pairs,
@@ -109,6 +110,14 @@ def compare(backend: Backend) -> None:
     )
     with time_note, frame.figure("times"):  # candidates may have to be found once more
         _measure_times(request, entries, pairs, indexes)
+
+
+def in_colours(entries: Sequence[Entry], opened: Sequence[int]) -> list[Entry]:
+    """The runs with those `opened` for whom they find more first: curves take their colours in turn, as the squares do."""
+    return [
+        *(entries[number] for number in opened),
+        *(run for number, run in enumerate(entries) if number not in opened),
+    ]
 
 
 def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, PairIndexes]]:

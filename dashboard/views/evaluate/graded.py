@@ -134,7 +134,7 @@ def _compared(
                 charts.RankedBar(str(name), 100 * of.value, 100 * of.low, 100 * of.high)
                 for name, of in zip(table["run"], intervals, strict=True)
             ],
-            "",
+            f"{measure} of {counted(len(ranks), 'run')}",
             measure=measure,
         ),
         key="graded_runs",
@@ -149,11 +149,11 @@ def _compared(
     )
     config = run_table.measure_columns(choices.GRADED_MEANINGS) | {
         "run": run_table.name_column(list(table["run"])),
-        run_table.DIFFERS: st.column_config.TextColumn("significantly different from the best?", help=run_table.HOLM),
+        run_table.DIFFERS: st.column_config.TextColumn("behind the best beyond chance?", help=run_table.HOLM),
         "p to the best (Holm)": st.column_config.TextColumn(help=run_table.HOLM),
     }
     st.dataframe(
-        table,
+        table.sort_values(measure, ascending=False, kind="stable"),
         hide_index=True,
         key="graded_table",
         column_config=config,
@@ -170,7 +170,8 @@ def finding(table: pd.DataFrame, measure: str, unsure: Sequence[str], is_complet
     """Which run is the best, and which others may be as good; `table` has a line for each run."""
     row = table.iloc[int(table[measure].argmax())]
     so_far = "" if is_complete else " so far"
-    said = f"**{messages.escape(str(row['run']))}** has the best {measure}{so_far}: **{row[measure]:.1f} %**"
+    of = " of a perfect order" if measure.startswith("nDCG") else ""
+    said = f"**{messages.escape(str(row['run']))}** has the best {measure}{so_far}: **{row[measure]:.1f} %**{of}"
     if len(table) == 1:
         return f"{said}."
     if not unsure:

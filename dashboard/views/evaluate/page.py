@@ -272,7 +272,7 @@ VIEWS = (
             "query_column",
         ),
         examples=({"corpus": SMALL_CORPUS, "query_column": "topic"},),
-        figure="text",
+        figure="pairs",
     ),
 )
 DECLARED = Declared(VIEWS, SETTINGS)

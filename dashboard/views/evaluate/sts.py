@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, partial
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -212,10 +213,10 @@ def _curves(
     else:
         figure = charts.agreement_curves(
             values.values.T,
-            [f"{POOLING_NAMES[name]} pooling" for name in values.poolings],
+            [POOLING_NAMES[name] for name in values.poolings],
             named,
             f"{title} with people's scores",
-            y_title=f"{title}'s correlation",
+            y_title="",
         )
     figures.figure(
         figure,
@@ -317,10 +318,17 @@ def _one_run(
     figures.note(
         "**The largest errors**: pairs whose rank among all pairs differs most from their rank by people's scores"
     )
-    table = _errors(pairs, predicted, LARGEST, unit)
-    table["people"] = [as_read(value) for value in table["people"]]
-    table[unit] = table[unit].map(theme.number)
-    figures.plain_table(table.drop(columns=["number"]))
+    figures.markup(_drawn(_errors(pairs, predicted, LARGEST, unit), unit), "sts_errors")
+
+
+def _drawn(errors: pd.DataFrame, unit: str) -> str:
+    """The pairs, each with people's score, the run's, and how far it is off."""
+    rows = "".join(
+        f"<section><b>{as_read(row['people'])} <small>people</small>{theme.number(row[unit])} <small>{unit}</small></b>"
+        f"<div><p>{escape(row['first'])}</p><p>{escape(row['second'])}</p></div><i>{row['error of the run']}</i></section>"
+        for row in errors.to_dict("records")
+    )
+    return f'<div class="bi-near bi-errors">{rows}</div>'
 
 
 def _errors(pairs: ScoredPairs, predicted: Float64, count: int, unit: str) -> pd.DataFrame:

@@ -19,7 +19,12 @@ GUESS_VIEW = "mask-token"
 NEW_GUESS = {"masked": None, "mask_word": None, "only_left": False}  # nothing stays of the guess before
 # What a person may be curious about: a question, the view that answers it, its sentences, and what else is set.
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...], Mapping[str, Any]], ...] = (
-    ("What does “it” look at?", "home", examples.TROPHY, {"looked": True}),
+    (
+        "What does “it” look at?",
+        "one-word-attention",
+        examples.TROPHY,
+        {"sentence": None, "tokens": (), "block": None, "head": None, "look_direction": "from"},
+    ),
     ("Can it guess a hidden word?", GUESS_VIEW, ("Paris is the [MASK] of France.",), NEW_GUESS),
     # A ready-made pair stands in place of the sentences with which a session begins, and of no others.
     ("Rome or Paris: where does it keep a fact?", "experiments", examples.BANK, {"experiment_texts": "ready"}),

@@ -88,7 +88,7 @@ def _list(stars: tuple[str, ...]) -> None:
     _undo()
     st.caption(
         "Order: drag a picture by its dots, or press ↑ and ↓ on them; on a phone, tap the arrows. On the projector, ← and → go "
-        "through the pictures, and in the whole path through its stops first; Page ↑ and Page ↓ always lead to another picture."
+        "through the pictures, and in the whole path through its stops first; so do Page ↑ and Page ↓, which a presenter sends."
     )
 
 

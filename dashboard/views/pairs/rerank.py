@@ -340,19 +340,9 @@ def _pieces(orders: _TwoOrders) -> None:
 def _about_cross_encoder(stage: SecondStage) -> None:
     """What is known of the cross-encoder over all queries, and where more of it is shown."""
     if _is_included(stage.kind):
-        figures.note("**Over all queries**")
+        figures.note("**Right text first, over all queries**")
         rerank_quality.cost_lines(
-            [
-                (
-                    f"Recall@1 of {len(look.first):,} {name}",
-                    " → ".join(numbers.number(look.first_place(depth), 1) for depth in (0, cross_looks.DEPTH)) + " %",
-                )
-                for name, look in cross_looks.looks().items()
-            ]
-            + [
-                (f"Repaired, harmed: {name}", f"{look.repaired(cross_looks.DEPTH)}, {look.harmed(cross_looks.DEPTH)}")
-                for name, look in cross_looks.looks().items()
-            ],
+            [rerank_quality.of_all(name, look, cross_looks.DEPTH) for name, look in cross_looks.looks().items()],
             "rerank_cross",
         )
     if note := _included_note(stage.kind, state.get("k")):
@@ -378,7 +368,7 @@ def _table(orders: _TwoOrders) -> pd.DataFrame:
 
 
 def _times(orders: _TwoOrders) -> None:
-    figures.subheader("Time of each stage")
+    figures.subheader("Time of each stage, just now")
     found, scored, count = orders.found, orders.scored, len(orders.reranked.rows)
     columns = st.columns(3)
     columns[0].metric("Embedding the query", _milliseconds(found.embed_seconds))

@@ -13,6 +13,7 @@ from components.charts.retrieval import reranking as charts
 from components.charts.retrieval.reranking import LookPoint
 from components.errors import UserError
 from components.numbers import number
+from components.retrieval.evaluation.chance.paired import mcnemar
 from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
 from components.retrieval.reranking.quality import second_look
 from components.shown_code.code import NoCode
@@ -26,9 +27,10 @@ from dashboard.ui.waiting import frame
 if TYPE_CHECKING:
     from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
-    from components.retrieval.reranking.quality import SecondLook
+    from components.retrieval.reranking.quality import Reordered, SecondLook
     from dashboard.jobs.reranking import SecondStage
 
+LEVEL = 0.05  # the largest p-value that is not called chance
 MOST_TEXTS = 1_000  # of a corpus that is measured without asking
 
 
@@ -38,6 +40,7 @@ class Measured:
 
     name: str  # of its queries: "headlines"
     look: SecondLook
+    is_stored: bool = False  # whether it was measured once, elsewhere
 
     @property
     def depth(self) -> int:
@@ -60,8 +63,10 @@ def measured(stage: SecondStage, layer: int, pooling: Pooling, corpus: Corpus) -
         [(name, second_looks.collection(*columns)) for name, *columns in second_looks.COLLECTIONS] if is_demo else []
     )
     for name, pairs in sets:
+        kept = second_looks.look(stage.backend, pairs, layer, pooling, stage.max_length)
         with frame.figure(f"second_look_{name}"):
-            found.append(Measured(name, _look(stage, layer, pooling, pairs, name)))
+            look = kept or _look(stage, layer, pooling, pairs, name)
+            found.append(Measured(name, look, kept is not None))
     return found
 
 
@@ -78,9 +83,6 @@ def _pairs_of(corpus: Corpus) -> Pairs | None:
 
 
 def _look(stage: SecondStage, layer: int, pooling: Pooling, pairs: Pairs, name: str) -> SecondLook:
-    kept = second_looks.look(stage.backend, pairs, layer, pooling, stage.max_length)
-    if kept is not None:
-        return kept
     gold = second_looks.gold_of(pairs)
     return evaluation.result(
         ("second look", stage.key, layer, pooling, pairs.content_hash),
@@ -105,14 +107,20 @@ def finding(sets: Sequence[Measured]) -> str:
     if not sets:
         return ""
     first, *others = sets
-    said = f"**MaxSim on the first {first.depth}** {_change(first)}"
+    said = f"**A second look, MaxSim on the first {first.depth},** {_change(first)}"
     against = [other for other in others if _sign(other) != _sign(first)]
-    if against:
-        worst = max(against, key=lambda other: abs(other.change))
-        return f"{said}, but {_change(worst, is_first=False)}."
-    if others:
-        return f"{said}, and {_change(others[0], is_first=False)}."
+    other = max(against, key=lambda item: abs(item.change)) if against else others[0] if others else None
+    if other is not None:
+        said += f", {'but' if against else 'and'} {_change(other, is_first=False)}"
+    named = [first] if other is None else [first, other]
+    if all(_sign(item) and is_luck(item.look, item.depth) for item in named):
+        said += ": it may be chance" if other is None else ": both may be chance"
     return f"{said}."
+
+
+def is_luck(look: Reordered, depth: int) -> bool:
+    """Whether chance can explain what re-ranking so many candidates changes (McNemar's exact test)."""
+    return mcnemar(look.repaired(depth), look.harmed(depth)) > LEVEL
 
 
 def _sign(item: Measured) -> int:
@@ -120,12 +128,11 @@ def _sign(item: Measured) -> int:
 
 
 def _change(item: Measured, is_first: bool = True) -> str:
-    count, look = len(item.look.first), item.look
-    what = f"Recall@1 of {count:,} {item.name}" if is_first else f"that of {count:,} {item.name}"
+    look = item.look
+    verb = "puts the right text first " if is_first else ""
     before, after = (number(look.first_place(depth), 1) for depth in (0, item.depth))
-    if not _sign(item):
-        return f"leaves {what} at {before} %"
-    return f"{'raises' if _sign(item) > 0 else 'lowers'} {what} from {before} to {after} %"
+    instead = f"instead of {before} %" if _sign(item) else "as without it"
+    return f"{verb}for {after} % of {len(look.first):,} {item.name} {instead}"
 
 
 def picture(sets: Sequence[Measured]) -> None:
@@ -137,7 +144,7 @@ def picture(sets: Sequence[Measured]) -> None:
     shown = sorted({look.enough(), first.depth})
     points = [
         LookPoint(
-            "vectors" if depth == 0 else f"MaxSim on {depth}",
+            "vectors" if depth == 0 else f"first {depth}",
             0.0 if depth == 0 else look.milliseconds[depth],
             look.first_place(depth),
             *look.interval(depth),
@@ -156,30 +163,40 @@ def picture(sets: Sequence[Measured]) -> None:
         table=lambda: _table(sets),
     )
     rows = [(f"First {look.enough()} do as well as {first.depth}", "")] if look.enough() < first.depth else []
-    rows += [
-        (f"Repaired, harmed: {item.name}", f"{item.look.repaired(item.depth)}, {item.look.harmed(item.depth)}")
-        for item in sets
-    ]
+    rows += [of_all(item.name, item.look, item.depth) for item in sets]
+    more = look.milliseconds[first.depth]
     rows += [
         (
-            f"Recall@1 of {item.name}",
-            " → ".join(number(item.look.first_place(depth), 1) for depth in (0, item.depth)) + " %",
-        )
-        for item in sets[1:]
-    ]
-    rows += [
-        ("Encoding and searching a query", f"{number(look.query_milliseconds, 1)} ms"),
-        (f"Comparing {first.depth} more", f"{number(look.milliseconds[first.depth], 1)} ms"),
-        ("Kept a text: vector, tokens", f"{look.vector_bytes / 1000:.1f}, {look.token_bytes / 1000:.1f} kB"),
+            f"Time: {number(more, 1)} ms more on {number(look.query_milliseconds, 1)} ms",
+            f"× {number(1 + more / look.query_milliseconds, 2)}",
+        ),
+        (
+            "Kept for a text: one vector, all tokens",
+            f"{look.vector_bytes / 1000:.1f}, {look.token_bytes / 1000:.1f} kB",
+        ),
     ]
     cost_lines(rows, "rerank_costs")
-    st.caption("A cross-encoder that was trained for search needs a download: choose it in the sidebar.")
+    where = "stored: measured once, on two cores" if first.is_stored else "measured on this computer"
+    st.caption(
+        f"Both times are {where}. A cross-encoder that was trained for search needs a download: the sidebar has it."
+    )
+
+
+def of_all(name: str, look: Reordered, depth: int) -> tuple[str, str]:
+    """What re-ranking so many candidates does to all queries of a collection, and whether that may be chance."""
+    repaired, harmed = look.repaired(depth), look.harmed(depth)
+    luck = ", may be chance" if is_luck(look, depth) else ""
+    shares = " → ".join(number(look.first_place(place), 1) for place in (0, depth))
+    return f"{name.capitalize()}\n{repaired} repaired, {harmed} harmed{luck}", f"{shares} %"
 
 
 def cost_lines(rows: Sequence[tuple[str, str]], key: str) -> None:
-    """Names with their values at the right, a line each."""
-    lines = "".join(f"<p><span>{name}</span><b>{value}</b></p>" for name, value in rows)
-    figures.markup(f'<div class="bi-costs">{lines}</div>', key)
+    """Names with their values at the right, a line each; what follows a name in a second line stands below both."""
+    lines = []
+    for name, value in rows:
+        first, _, below = name.partition("\n")
+        lines.append(f"<p><span>{first}</span><b>{value}</b>{f'<small>{below}</small>' if below else ''}</p>")
+    figures.markup(f'<div class="bi-costs">{"".join(lines)}</div>', key)
 
 
 def _table(sets: Sequence[Measured]) -> pd.DataFrame:

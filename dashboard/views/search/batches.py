@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +23,7 @@ from dashboard.ui import controls, figures, languages, messages, wording
 from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import SIMILARITY_NAMES
 from dashboard.views.search import chance
-from dashboard.views.search.ranked import level_of
+from dashboard.views.search.ranked import COSINES, level_of, up_to
 from dashboard.views.search.request import SearchRequest
 from dashboard.views.search.results import ready_queries
 
@@ -34,24 +36,24 @@ if TYPE_CHECKING:
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
     from components.shown_code.search import Searched
+    from dashboard.views.search.ranked import Scale
 
 MOST_COMMANDS = 10  # of the code of the figure
 UNKNOWN = "not known: unknown language"
+FAR = "nothing close"  # no closer than chance
 
 
 def many_queries(backend: Backend) -> None:
     """The best hits of each of many queries."""
     messages.cross_encoder_note([backend])
     request = SearchRequest.of_vectors(backend, current.corpus(), is_search=True)
-    left, right = st.columns([1, 2], gap="medium")
-    with left:
-        lines = _queries()
-    with right, frame.figure("queries"):
+    lines = _queries()
+    with frame.figure("queries"):
         index = request.index("queries")
         if lines:
             _best_hits(request, index, lines)
         else:
-            st.info("**No query yet.** Type some on the left, one per line, or upload a file.", icon=":material/edit:")
+            st.info("**No query yet.** Type some above, one per line, or upload a file.", icon=":material/edit:")
 
 
 def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...]) -> None:
@@ -82,19 +84,10 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
     job = chance.of_vectors(request, index, layer, pooling, similarity)
     level = level_of(job)
     unknown = {line for line in lines if languages.is_unknown(request.backend, line)}
-    columns: dict[str, object] = {
-        "query": first["query"],
-        "best hit": first["text"],
-        similarity: first[similarity].map(theme.number),
-    }
-    if level is not None:
-        columns["closer than chance"] = [
-            UNKNOWN if line in unknown else "yes" if chance.is_above(score, level.level) else "no, nothing close"
-            for line, score in zip(first["query"], first[similarity], strict=True)
-        ]
-    elif job is not None and not job.finished.is_set():
-        columns["closer than chance"] = ["being measured …"] * len(first)
+    if level is None and job is not None and not job.finished.is_set():
         progress.until(job.finished.is_set, lambda: None, 1.0)
+    best = first[similarity].max()
+    bars = COSINES if similarity == "cosine" else up_to(float(best), None if level is None else level.level)
     measured = "" if level is None else f" {chance.WHAT_IS_CHANCE} Here it is {theme.number(level.level)}."
     figures.above(
         finding_of_queries(
@@ -110,12 +103,59 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
         table=lambda: table,
         code=_code(request.code(index, layer, pooling), lines, request.k, similarity),
         title="Hits of many queries",
-        read=f"The best hit of each query; all {request.k} hits of each are under “Share”. "
+        place=".st-key-queries_found",
+        read=f"The best hit of each query, with the words that it shares with the query marked. {bars.note} The dashed line is "
+        f"the level of chance; bars that do not reach it are grey. All {request.k} hits of each query are under “Share”. "
         + _settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}")
         + measured,
         not_shown="Whether a hit answers its query: “closer than chance” says that random words find nothing as close.",
     )
-    figures.whole_texts(pd.DataFrame(columns), key="queries_table")
+    found = [
+        Found(
+            str(line),
+            str(text),
+            float(score),
+            bars.length(float(score)),
+            UNKNOWN if line in unknown else "" if level is None or chance.is_above(score, level.level) else FAR,
+        )
+        for line, text, score in zip(first["query"], first["text"], first[similarity], strict=True)
+    ]
+    with st.container(height=620 if len(found) > 9 else "content", border=False, key="queries_found"):
+        figures.markup(
+            _drawn(found, bars, SIMILARITY_NAMES[similarity].lower(), None if level is None else level.level),
+            "queries_drawn",
+        )
+
+
+@dataclass(frozen=True)
+class Found:
+    """A query with its best hit."""
+
+    query: str
+    text: str
+    score: float
+    length: float  # of its bar, 0 to 1
+    warning: str  # why the hit says nothing; empty where it is closer than chance, or where that is not known
+
+
+def _drawn(found: Sequence[Found], bars: Scale, unit: str, level: float | None) -> str:
+    """Each query with its best hit, whose shared words are marked, and a bar; the line through all bars is chance."""
+    place = 0.0 if level is None else 100 * bars.length(level)
+    side = f"padding-left: {place:.1f}%" if place < 60 else f"padding-right: {100 - place:.1f}%; text-align: right"
+    line = "" if level is None else f'<u style="left: {place:.1f}%"></u>'
+    chance_named = "" if level is None else f'<small style="{side}">best by chance {theme.number(level, 2)}</small>'
+    rows = "".join(
+        f'<section class="{"far" if item.warning else ""}"><div><b>{html.escape(item.query)}</b>'
+        f"<p>{wording.with_shared_words(item.query, item.text)}</p></div>"
+        f'<div class="track"><i style="width: {100 * item.length:.1f}%"></i>{line}</div>'
+        f"<b>{theme.number(item.score)}</b>{f'<em>{item.warning}</em>' if item.warning else ''}</section>"
+        for item in found
+    )
+    low, high = bars.names
+    return (
+        '<div class="bi-found"><header><span>query, and its best hit</span>'
+        f"<div>{chance_named}<span>{low}</span><span>{unit}</span><span>{high}</span></div></header>{rows}</div>"
+    )
 
 
 def _code(searched: Searched, lines: Sequence[str], k: int, similarity: Similarity) -> Command:
@@ -146,16 +186,18 @@ def finding_of_queries(best: Sequence[float], level: float | None, unknown: int 
 
 def _queries() -> tuple[str, ...]:
     """The queries of the uploaded file, or else those typed; none if there is a file that cannot be read."""
-    typed = controls.bind(
-        "typed_queries",
-        st.text_area,
-        "Queries, one per line",
-        default="\n".join(ready_queries()),
-        to_widget="\n".join,
-        from_widget=settings.clean_queries,
-        height=120,
-    )
-    with st.popover("Upload queries", icon=":material/upload_file:", width="content"):
+    with controls.row():
+        typed = controls.bind(
+            "typed_queries",
+            st.text_area,
+            "Queries, one per line",
+            default="\n".join(ready_queries()),
+            to_widget="\n".join,
+            from_widget=settings.clean_queries,
+            height=108,
+        )
+        panel = st.popover("Upload queries", icon=":material/upload_file:", width="content")
+    with panel:
         file = uploads.uploader("queries", "A file with one query per line", key="queries_file", type=["txt"])
     of_file = uploads.kept("queries", caching.query_files(), file, _read_queries)
     if of_file is not None or file is not None:

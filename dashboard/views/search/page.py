@@ -122,7 +122,7 @@ VIEWS = (
         label="Many queries",
         question="What does each of many queries find?",
         asks=("What is found for a list of queries?",),
-        intro="The best hits of each query in a list; the settings are those of “Hits”.",
+        intro="The best hit of each query, with the settings of “Hits”.",
         draw="dashboard.views.search.batches:many_queries",
         settings=(
             *OF_MODELS,
@@ -135,7 +135,7 @@ VIEWS = (
             "typed_queries",
         ),
         examples=({"corpus": SMALL_CORPUS, "layer": 3, "k": 5, "typed_queries": ("storm & <b>sea</b>", "who won?")},),
-        figure="table",
+        figure="found",
     ),
     View(
         key="similar-pairs",

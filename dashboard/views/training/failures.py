@@ -79,21 +79,20 @@ def finding(found: Failures, kind: str) -> str:
     """What training changed about one kind of difference, and how many others it made better and worse beyond chance."""
     place = found.kinds.index(kind)
     before, after = found.base[place], found.tuned[place]
-    moved = after.value - before.value
-    verb = "rose" if moved > 0 else "fell" if moved < 0 else "stayed"
+    same = _percent(before.value) == _percent(after.value)
     said = (
-        f"Beside “{messages.escape(kind)}”, finding the pair that means the same {verb} "
+        f"**{messages.escape(kind.capitalize())}:** the same meaning in other words comes nearer in "
         + (
-            f"from {_percent(before.value)} to **{_percent(after.value)}**"
-            if moved
-            else f"at **{_percent(after.value)}**"
+            f"**{_percent(after.value)}** of cases before and after training"
+            if same
+            else f"{_percent(before.value)} of cases before training and in **{_percent(after.value)}** after it"
         )
         + (
-            " of cases (guessing: 50 %)."
+            " (guessing: 50 %)."
             if after.low > GUESSING
-            else " of cases, fewer than by guessing (50 %)."
+            else ", less than by guessing (50 %)."
             if after.high < GUESSING
-            else " of cases: no more than guessing (50 %) within its interval."
+            else ": no more than guessing (50 %) within its interval."
         )
     )
     others = [number for number in range(len(found.kinds)) if number != place]

@@ -50,23 +50,22 @@ def objective(backend: Backend) -> None:
 
 def _asked(plan: Plan) -> None:
     """The first objective, and what the preset says of it."""
-    left, right = st.columns(2, gap="large")
-    with left:
-        first = OBJECTIVES[plan.settings.objectives[0]]
-        _picture(first)
+    first = OBJECTIVES[plan.settings.objectives[0]]
+    _picture(first)
+    st.markdown(f"**{messages.escape(plan.preset.name)}.** {messages.escape(plan.preset.idea)}")
+    with st.expander("The formula", icon=":material/function:"):
         _words(first)
-    with right:
+    with st.expander("How large each step is", icon=":material/show_chart:"):
         _schedule(plan)
-        st.markdown(f"**{messages.escape(plan.preset.name)}.** {messages.escape(plan.preset.idea)}")
-        if plan.preset.settings.model not in {plan.settings.model, "embedded"}:
-            st.caption(
-                f"This recipe was published with {messages.escape(plan.preset.settings.model)}. The run starts from the "
-                "model of the sidebar."
-            )
-        if plan.preset.published_rows:
-            st.caption(
-                f"The published run had {plan.preset.published_rows:,} rows; this one has {len(plan.split.train):,}."
-            )
+    if plan.preset.settings.model not in {plan.settings.model, "embedded"}:
+        st.caption(
+            f"This recipe was published with {messages.escape(plan.preset.settings.model)}. The run starts from the model of "
+            "the sidebar."
+        )
+    if plan.preset.published_rows:
+        st.caption(
+            f"The published run had {plan.preset.published_rows:,} rows; this one has {len(plan.split.train):,}."
+        )
 
 
 @cache
@@ -117,7 +116,6 @@ def _picture(item: Objective) -> None:
     figures.figure(
         objective_pictures.objective_picture(item.key, item.name),
         key=f"objective_{item.key}",
-        most_above=figures.MOST_ABOVE_HALF,
         code=NoCode("There is no code for it: it is a drawing of an idea, and shows no measured numbers."),
         alt=f"{item.name}. {item.drawing}",
         message=item.idea,

@@ -128,7 +128,7 @@ def test_all_views_of_heads_open_with_the_most_telling_head(open_page: Open) -> 
 
 def test_while_a_lesson_asks_no_chip_gives_the_answer(open_page: Open) -> None:
     app = open_page("attention", v="all-heads", lesson="ten-minutes.3")
-    assert app.button(key="lesson_answer")
+    assert app.button(key="lesson_choice_ten-minutes_3_0")
     assert overview(app)[0]["telling"] == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import threading
 import time
@@ -20,6 +21,7 @@ from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from components.model.trace import POOLINGS, TraceOptions
 from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.corpora.demo import sentences_that_differ
+from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.engines import graph
 from components.retrieval.search import chance, lexical, score_split
 from components.retrieval.search.lexical import make_ranker
@@ -33,7 +35,7 @@ from dashboard.views.search import batches, shading
 from dashboard.views.search import chance as chance_findings
 from dashboard.views.search.ranked import Ranked, up_to
 from dashboard.views.search.request import SearchRequest
-from dashboard.views.search.whole_corpus import duplicates
+from dashboard.views.search.whole_corpus import contents, duplicates
 from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, backend, choose_view, figures, hit_axis, hits, texts
@@ -478,11 +480,15 @@ def test_many_queries_at_once(open_page: Open, demo_vectors: np.ndarray) -> None
     app.text_area(key="w_typed_queries").set_value("volcano erupted\n\nactor wins award\nflurbish quontle\n").run()
     at_rest(app)
     assert not app.dataframe  # which would clip long sentences
-    table = app.table[0].value
-    assert list(table["query"]) == ["volcano erupted", "actor wins award", "flurbish quontle"]
-    assert list(table["closer than chance"]) == ["yes", "yes", "no, nothing close"]
-    for query, text in zip(table["query"], table["best hit"], strict=True):
-        assert text.replace("\\", "") == current.demo().texts[int(expected(demo_vectors, query, 6, "mean").argmax())]
+    found = found_of_queries(app)
+    assert [query for query, *_ in found] == ["volcano erupted", "actor wins award", "flurbish quontle"]
+    assert [said for *_, said in found] == ["", "", "nothing close"]
+    for query, text, score, _ in found:
+        cosines = expected(demo_vectors, query, 6, "mean")
+        assert text == current.demo().texts[int(cosines.argmax())]
+        assert score == pytest.approx(cosines.max(), abs=6e-4)
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-found" in item.proto.body]
+    assert "The <mark>volcano</mark> above" in drawn  # the words that query and hit share
 
 
 def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: np.ndarray) -> None:
@@ -506,6 +512,24 @@ def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: n
     above = int((cosines >= 0.55).sum())
     assert f"**{above} pairs** have a cosine of 0.55 or more" in texts(app)
     assert len(near_pairs(app)) == above > 1
+
+
+def found_of_queries(app: Any) -> list[tuple[str, str, float, str]]:
+    """Each query on screen with its best hit, the score, and why the hit says nothing."""
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-found" in item.proto.body]
+    rows = re.findall(r"<div><b>(.*?)</b><p>(.*?)</p></div>.*?<b>([\d.]+)</b>(?:<em>([^<]*)</em>)?</section>", drawn)
+    return [
+        (html.unescape(query), html.unescape(re.sub("</?mark>", "", text)), float(score), said)
+        for query, text, score, said in rows
+    ]
+
+
+def test_a_corpus_says_how_many_of_its_sentences_are_cut_off() -> None:
+    own = Corpus("mine", ("a", "b", "c"), {})
+    said = contents.finding("mine", corpus_facts(own, np.array([3, 4, 9]), 5))
+    assert said == (
+        "**mine has 3 sentences**, half of them of 4 tokens or more. **1 (33 %) is cut off** after the 5 that the model reads."
+    )
 
 
 def near_pairs(app: Any) -> list[tuple[int, int, float]]:
@@ -660,15 +684,15 @@ def test_queries_of_a_file_are_read_once_and_a_bad_file_leaves_them(
     for _ in range(2):
         app = open_page("search", v="many-queries")
         app.file_uploader(key="queries_file").upload("mine.txt", b"actor wins award\n\nvolcano erupted\n").run().run()
-        assert list(app.table[0].value["query"]) == ["actor wins award", "volcano erupted"]
+        assert [query for query, *_ in found_of_queries(app)] == ["actor wins award", "volcano erupted"]
     assert len(reads) == 1
     too_many = "\n".join(f"query {number}" for number in range(settings.MOST_QUERIES + 1)).encode()
     app.file_uploader(key="queries_file").set_value(("many.txt", too_many, "text/plain")).run()
     assert "There are 1,001 queries." in texts(app).replace("\\", "")
-    assert list(app.table[0].value["query"]) == ["actor wins award", "volcano erupted"]
+    assert [query for query, *_ in found_of_queries(app)] == ["actor wins award", "volcano erupted"]
     app.file_uploader(key="queries_file").clear().run()
     assert not app.error
-    assert len(app.table[0].value) == 6  # those typed
+    assert len(found_of_queries(app)) == 6  # those typed
 
 
 def test_the_session_is_read_once_in_a_run(
@@ -701,7 +725,7 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
     at_rest(app.text_input(key="corpus_path").set_value(str(path)).run())
     at_rest(app.button(key="use_corpus").click().run())
     assert not app.error, [error.value for error in app.error]
-    assert {metric.label: metric.value for metric in app.metric}["Sentences"] == "300"
+    assert "has 300 sentences**" in texts(app)
     assert "1 of 301 rows could not be used" in [expander.label for expander in app.expander]
     assert "on disk" in texts(app)  # the costs stand there before anything runs
     app.multiselect(key="layers_corpus").set_value([0, 6]).run()
@@ -715,7 +739,7 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
     choose_view(app, "corpus")
     app.segmented_control(key="corpus_way").set_value("demo").run()
     app.button(key="use_demo").click().run()
-    assert {metric.label: metric.value for metric in app.metric}["Sentences"] == "630"
+    assert "**Demo news has 630 sentences**, half of them of 19 tokens or more. None is cut off" in texts(app)
 
 
 def test_a_corpus_that_cannot_be_read_is_said(open_page: Open, tmp_path: Path) -> None:
@@ -766,7 +790,7 @@ def test_nearly_equal_scores_of_low_layers_are_in_the_order_of_float64(
     assert rows_of(app) == best.tolist()
     assert "have the same score" not in texts(app)
     many = open_page("search", v="many-queries", l="3", pool="cls")
-    assert many.table[0].value["best hit"].iloc[0].replace("\\", "") == current.demo().texts[int(best[0])]
+    assert found_of_queries(many)[0][1] == current.demo().texts[int(best[0])]
     assert "the same score" not in texts(many)
 
 

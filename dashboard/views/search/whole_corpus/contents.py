@@ -10,7 +10,7 @@ import streamlit as st
 
 from components.charts import bars
 from components.model.tokenization import Tokenization
-from components.numbers import counted
+from components.numbers import counted, percent
 from components.retrieval.corpora.columns import called
 from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.search.static_vectors import read_static_vectors
@@ -26,6 +26,7 @@ from dashboard.ui.waiting import before_work, frame
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.corpora.facts import CorpusFacts
 
 
 def corpus(backend: Backend) -> None:
@@ -36,26 +37,20 @@ def corpus(backend: Backend) -> None:
     lengths = embedding.token_counts(backend, searched, "corpus")
     limit = backend.own_max_length
     facts = corpus_facts(searched, lengths, limit)
-    left, right = st.columns([3, 1])
-    with right:
-        st.metric("Sentences", f"{len(searched):,}")
-        st.metric("Tokens per sentence (median)", f"{np.median(lengths):.0f}")
-        st.metric(f"Longer than {limit} tokens", f"{facts.truncated:,} ({100 * facts.truncated_share:.1f} %)")
     counts, edges = facts.histogram()
-    with left:
-        figures.figure(
-            bars.count_bars(edges, counts, f"Length of the sentences of {searched.name[:40]}"),
-            key="corpus_lengths",
-            code=Command(Tokenization.lengths),
-            alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
-            table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
-        )
-    _report(searched)
-    figures.reading(
-        f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. Sentences longer than {limit} tokens "
+    figures.figure(
+        bars.count_bars(edges, counts, "Length of the sentences"),
+        key="corpus_lengths",
+        code=Command(Tokenization.lengths),
+        message=finding(searched.name, facts),
+        read=f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. Sentences longer than {limit} tokens "
         "are truncated when the corpus is embedded.",
-        "Which words are lost when a sentence is truncated.",
+        not_shown="Which words are lost when a sentence is truncated.",
+        alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
+        table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
     )
+    if state.get("corpus"):  # of a file one wants to know how it was read
+        _report(searched)
     figures.note("**The first sentences**")
     texts = {"text": list(searched.texts[:8])}
     columns = figures.corpus_columns(texts, searched.columns, range(len(texts["text"])))
@@ -65,6 +60,19 @@ def corpus(backend: Backend) -> None:
         embedding.index_of(request, searched, "corpus")
         before_work.other_layers(request, searched, "corpus")
     _storage()
+
+
+def finding(name: str, facts: CorpusFacts) -> str:
+    """How many sentences a corpus has, how long they are, and how many of them are cut off."""
+    limit, cut, median = facts.max_length, facts.truncated, float(np.median(facts.token_lengths))
+    sentences = counted(facts.sentences, "sentence")
+    said = f"**{messages.escape(name[:40])} has {sentences}**, half of them of {median:.0f} tokens or more"
+    if not cut:
+        return f"{said}. None is cut off: the model reads {limit}."
+    verb = "is" if cut == 1 else "are"
+    return (
+        f"{said}. **{cut:,} ({percent(facts.truncated_share)}) {verb} cut off** after the {limit} that the model reads."
+    )
 
 
 def _report(corpus: Corpus) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -231,6 +233,17 @@ def test_methods_without_layers_are_level_lines_that_can_be_told_apart():
     places = sorted(item.y for item in ends)
     assert min(np.diff(places)) > 0  # no name lies on another
     assert not figure.layout.showlegend
+    long = agreement_curves(
+        np.array([[0.1, 0.2]]), ["Mean"], [("Static word vectors", 0.2), *flat[:2]], "T", y_title=""
+    )
+    _, two_lines, *_ = ends = [item for item in long.layout.annotations if item.xanchor == "left"]
+    assert two_lines.text == "Static word<br>vectors 0.200"
+    step = (0.2 - 0.0) * 19 / 308  # of one line
+    places = sorted((item.y, item.text.count("<br>") + 1) for item in ends)
+    gaps = [
+        above - below - step * (first + second) / 2 for (below, first), (above, second) in itertools.pairwise(places)
+    ]
+    assert min(gaps) > -1e-9  # neither does a name of two lines
 
 
 # Names

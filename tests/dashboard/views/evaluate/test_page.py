@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import threading
@@ -33,11 +34,13 @@ from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.evaluation.run_record import Run, RunData, write_runs
 from components.retrieval.evaluation.sts import ScoredPairs
 from components.retrieval.search.lexical import TITLES, make_ranker
+from components.retrieval.search.words import shared_share
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import evaluation
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, sts
+from dashboard.views.evaluate.rows import shared
 from tests.support import plain_vectors as plain
 from tests.support.evaluate_page import kept_corpus, ready, timed
 from tests.support.pages import (
@@ -704,8 +707,8 @@ def test_graded_relevance_equals_ir_measures(
     assert table.loc["Layer 6, Mean", "p to the best (Holm)"] == "reference"
     best = 100 * theirs[wanted["nDCG@10"]]
     assert (
-        f"**Layer 6, Mean** has the best nDCG@10: **{best:.1f} %**, and its lead over every other run is more than chance."
-        in texts(app)
+        f"**Layer 6, Mean** has the best nDCG@10: **{best:.1f} %** of a perfect order, and its lead over every other run is "
+        "more than chance." in texts(app)
     )
     (bars,) = figures(app)[0]["data"]
     assert list(bars["y"]) == ["BM25", "Layer 6, Mean"]
@@ -815,13 +818,13 @@ def test_correlations_are_scipys_on_plain_cosines(open_page: Open, pair_cosines:
     assert not app.error
     gold = sts.demo_pairs().scores
     curves = traces(app)
-    for place, name in ((0, "Mean pooling"), (2, "Max pooling")):
+    for place, name in ((0, "Mean"), (2, "Max")):
         expected = [stats.spearmanr(pair_cosines[layer, place], gold).statistic for layer in LAYERS]
         np.testing.assert_allclose(curves[name], expected, atol=5e-4)
-    assert np.isnan(curves["[CLS] pooling"][0])  # all the same at layer 0
+    assert np.isnan(curves["[CLS]"][0])  # all the same at layer 0
     assert "The [CLS] curve begins at layer 1: at layer 0 the [CLS] vector is the same for every sentence" in texts(app)
     last = stats.spearmanr(pair_cosines[6, 1], gold).statistic
-    assert curves["[CLS] pooling"][6] == pytest.approx(last, abs=5e-4)
+    assert curves["[CLS]"][6] == pytest.approx(last, abs=5e-4)
     assert set(TITLES.values()) < set(curves)
     for title in TITLES.values():  # a baseline has no layers
         assert len(set(curves[title])) == 1
@@ -832,7 +835,7 @@ def test_correlations_are_scipys_on_plain_cosines(open_page: Open, pair_cosines:
     spearman = stats.spearmanr(pair_cosines[4, 2], gold).statistic
     assert f"Layer 4, Max: Spearman {spearman:.3f}, Pearson {pearson:.3f}" in texts(app)
     app.segmented_control(key="w_correlation").set_value("pearson").run()
-    assert traces(app)["Max pooling"][4] == pytest.approx(pearson, abs=5e-4)
+    assert traces(app)["Max"][4] == pytest.approx(pearson, abs=5e-4)
 
 
 def test_the_largest_errors_are_those_of_the_ranks(read_page: Open, pair_cosines: np.ndarray) -> None:
@@ -840,12 +843,13 @@ def test_the_largest_errors_are_those_of_the_ranks(read_page: Open, pair_cosines
     app = read_page("evaluate", v="sentence-similarity")
     off = stats.rankdata(pair_cosines[6, 0]) - stats.rankdata(pairs.scores)
     worst = int(np.abs(off).argmax())
-    row = app.table[0].value.iloc[0]
-    assert row["first"].replace("\\", "") == pairs.first[worst]
-    assert row["second"].replace("\\", "") == pairs.second[worst]
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-errors" in item.proto.body]
     share = f"{100 * abs(off[worst]) / SCORED:.0f} % " + ("too similar" if off[worst] > 0 else "not similar enough")
-    assert row["error of the run"] == share
-    assert len(app.table[0].value) == 12
+    first, *others = drawn.split("<section>")[1:]
+    assert f"<p>{html.escape(pairs.first[worst])}</p><p>{html.escape(pairs.second[worst])}</p>" in first
+    assert f"<i>{share}</i>" in first
+    assert f"{pair_cosines[6, 0][worst]:.3f} <small>cosine" in first
+    assert len(others) == 11
 
 
 def test_one_score_for_all_pairs_is_a_message(open_page: Open) -> None:
@@ -895,7 +899,7 @@ def test_pairs_of_ones_own(open_page: Open) -> None:
     assert app.expander[0].label.startswith("**3 rows read, 2 used, 1 left out")
     said = "".join(item.value for item in app.markdown).replace("\\", "")
     assert "1 of 3 rows cannot be used and are left out: the score is not a number: 1 row. The first: row 4" in said
-    np.testing.assert_allclose(traces(app)["Mean pooling"], 1)
+    np.testing.assert_allclose(traces(app)["Mean"], 1)
     app = open_page("evaluate", v="sentence-similarity", src="file")
     app.file_uploader(key="sts_file").set_value(("mine.csv", b"sentence1,score\na,1\nb,2\n", "text/csv"))
     ready(app.run())
@@ -996,6 +1000,28 @@ def test_dimensions_seed_and_pooling_of_the_lab(open_page: Open, of_lab: str) ->
 # --- Data
 
 
+def shown_pairs(app: Any) -> list[tuple[str, str]]:
+    """The queries on screen, each with its answer."""
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-asked" in item.proto.body]
+    found = re.findall(r"<strong>(.*?)</strong></p><p>(.*?)</p>", drawn)
+    return [(html.unescape(query), html.unescape(re.sub("</?mark[^>]*>", "", answer))) for query, answer in found]
+
+
+def test_what_queries_share_with_their_answers_is_counted_and_said() -> None:
+    assert shared_share("The planes of Rome", ["A plane over Rome."]) == 0.5  # "plane" is another word
+    assert shared_share("storm", ["Nothing.", "A Storm."]) == 1  # the best of the answers
+    assert shared_share("the", ["The end."]) == 1
+    assert shared_share("?", ["A?"]) == 0
+    some = shared.finding({"no word": 2, "some words": 5, "every word": 1}, 8)
+    assert some.startswith("**2 of 8 queries share no word with the correct answer**")
+    assert some.endswith("1 shares all of its words.")
+    assert shared.finding({"some words": 8}, 8).startswith(
+        "**Each of 8 queries shares a word with its correct answer**"
+    )
+    assert "1 of the first 8 of 9 queries shares no word" in shared.finding({"no word": 1, "some words": 7}, 9)
+    assert shared.shown_rows(["some words"] * 9 + ["no word"]) == [9, *range(8)]
+
+
 def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:
     titles = [f"{query} again" for query in small.columns["compressed"]]
     keys = ("sentence", "compressed", "title", "topic")
@@ -1007,14 +1033,14 @@ def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:
     assert not app.error
     assert app.selectbox(key="w_query_column").value == "compressed"
     assert "100 queries" in captions(app)
-    assert app.table[0].value["correct answer"][0].replace("\\", "") == small.texts[0]
+    assert small.texts[0] in {answer for _, answer in shown_pairs(app)}
     app.selectbox(key="w_query_column").set_value("topic").run()
     said = read_texts(app)
     assert "10 queries with 100 correct answers among 100 sentences" in said
     assert "The column topic has 10 different values for 100 texts, so that it looks like a category" in said
     app.selectbox(key="w_query_column").set_value("title").run()  # it can still be chosen
     assert app.query_params["col"] == "title"
-    assert app.table[0].value["query"][0].replace("\\", "") == titles[0]
+    assert titles[0] in {query for query, _ in shown_pairs(app)}
     choose_view(app, "compare-runs")
     app.multiselect(key="w_runs").set_value(["bm25"])
     ready(app.run())
@@ -1077,8 +1103,9 @@ def test_a_category_is_warned_about_and_rows_with_one_query_hold_its_correct_ans
     said = read_texts(app)
     assert "3 queries with 4 correct answers among 4 sentences. Recall@k is the share of queries with a correct" in said
     assert "looks like a category" not in said
-    assert app.table[0].value["query"].tolist() == ["login", "login", "billing", "returns"]
-    assert [text.split()[2] for text in app.table[0].value["correct answer"]] == ["0", "2", "1", "3"]
+    assert [query for query, _ in shown_pairs(app)] == ["login", "login", "billing", "returns"]
+    assert [text.split()[2] for _, text in shown_pairs(app)] == ["0", "2", "1", "3"]
+    assert "3 of 3 queries share no word with the correct answer" in read_texts(app).replace("*", "")
 
 
 def test_several_correct_answers_by_vectors_and_by_words(open_page: Open, embedded: Backend) -> None:

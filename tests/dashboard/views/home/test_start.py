@@ -330,10 +330,13 @@ def test_the_cards_lead_on(open_page: Open) -> None:
     app = open_page("home")
     app.button(key="start_lessons").click().run()
     assert [title.value for title in app.title] == [table.VIEWS["lessons"].question]
-    app = at_rest(open_page("home").button(key="ask_home").click().run())
+    # Also where Start shows that very sentence already.
+    app = at_rest(
+        open_page("home", s=list(examples.TROPHY), look="1").button(key="ask_one-word-attention").click().run()
+    )
+    assert [title.value for title in app.title] == [table.VIEWS["one-word-attention"].question]
     assert app.session_state["sentences"] == examples.TROPHY
-    data = sentence(app)  # the figures of "it" answer the question
-    assert "“big”" in str(data["words"][data["chosen"]]["looks"])
+    assert "The most decisive look goes to “big”" in texts(app)
     app = at_rest(open_page("home").button(key="ask_mask-token").click().run())
     assert [title.value for title in app.title] == [table.VIEWS["mask-token"].question]
     assert app.session_state["sentences"] == ("Paris is the [MASK] of France.",)

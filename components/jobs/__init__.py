@@ -19,7 +19,7 @@ locks of files are asked for under them without waiting. tests/test_locks.py hol
     components/retrieval/index/cache.py         IndexCache._lock            folders of indexes that are opened or removed
     components/model/loaded.py                  LoadedModel._building_head  a head that is read
     components/model/loading.py                 BUILDING                    transformers, while it imports or builds a model
-    components/model/loaded.py                  LoadedModel.lock            a pass: from placing its hooks to removing them
+    components/model/device.py                  turns                       a pass: from placing its hooks to removing them
     components/model/embedding/packing.py       _measuring                  the trial of how fast this processor multiplies
     components/jobs/kinds.py                    Jobs._lock                  the jobs of a kind, and who waits for them
     components/jobs/job.py                      Job.changed                 the state of a job

@@ -30,7 +30,7 @@ class Turns:
     """Turns at a lock, which a thread may take again while it has it."""
 
     def __init__(self, lock: threading.RLock) -> None:
-        self._lock = lock
+        self.lock = lock
         self._waiting: deque[None] = deque()  # one for each thread that waits for its turn
 
     def take(self) -> None:
@@ -43,17 +43,17 @@ class Turns:
 
     def _wait(self, tell: Tell | None) -> None:
         if tell is None:
-            self._lock.acquire()
+            self.lock.acquire()
             return
         is_told = False
-        while not self._lock.acquire(timeout=TELL_SECONDS):
+        while not self.lock.acquire(timeout=TELL_SECONDS):
             tell(len(self._waiting))  # the one that has the lock, and the others that wait
             is_told = True
         try:
             if is_told:
                 tell(0)
         except BaseException:  # whoever has no turn after all leaves it to the next one
-            self._lock.release()
+            self.lock.release()
             raise
 
     @property

@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import torch
 
-from components.arrays import Float32, Float64, read_only
+from components.arrays import Float32, Float64, Int64, read_only
 from components.errors import InputError, UserError
 from components.jobs import IsCancelled, ReportProgress
 from components.model import device, inside, loading
@@ -187,7 +187,9 @@ class Backend:
         folder = files.adapter or files.folder  # of the files that say how the model is used
         try:
             make_room(chosen_device, loading.bytes_of(encoder, chosen_device))
-            backend = cls(spec, files.revision, encoder.to(chosen_device), tokenizer, store, folder, prompt)
+            with device.turns_at(chosen_device).lock:
+                encoder.to(chosen_device)
+            backend = cls(spec, files.revision, encoder, tokenizer, store, folder, prompt)
             backend.loaded.check_pass()
         except UserError:
             raise
@@ -451,7 +453,7 @@ class Backend:
         rotations = self.loaded.modules.rotations
         if rotations is None:
             raise ValueError(f"{self.structure.title} does not rotate queries and keys")
-        with torch.inference_mode():
+        with self.loaded.turn():
             cosines, sines = (numpy_of(part)[1].astype(np.float64) for part in rotations(2)[block])
         return read_only(np.arctan2(sines, cosines)[: len(cosines) // 2])
 
@@ -528,9 +530,9 @@ class Backend:
         """
         head = self.loaded.next_sentence_head()
         arrays = self.tokenization.arrays(self.tokenize(texts, followers))
+        tensors = self.loaded.tensors(*arrays)
         with self.loaded.forward_pass():
-            logits = head(self.encoder(**self.loaded.tensors(*arrays)).pooler_output)
-            return read_only(numpy_of(logits.softmax(dim=-1)[:, 0]))
+            return read_only(numpy_of(head(self.encoder(**tensors).pooler_output).softmax(dim=-1)[:, 0]))
 
     def embed(
         self,
@@ -601,18 +603,7 @@ class Backend:
         tensors = self.loaded.tensors(ids, mask, segments)
         module = self._module(options)
         with self.loaded.forward_pass():
-            output = module(**tensors, output_hidden_states=True, output_attentions=options.attentions)
-            hidden = stacked(output.hidden_states)
-            # A state that is not finite stays so up to the last layer: each block adds to what it gets.
-            if not np.isfinite(hidden[-1]).all():
-                raise loading.not_finite(self.spec.title)
-            parts = embedding_parts(
-                self.loaded.modules, self.encoder.config, tensors["input_ids"], tensors.get("token_type_ids")
-            )
-            pooled = self._pool(output)
-            attentions = stacked(output.attentions) if options.attentions else None
-            logits = self._mask_logits(output, ids) if options.mask_logits else None
-            embeddings = EmbeddingParts(**{part: numpy_of(vectors) for part, vectors in parts.items()})
+            arrays = self._arrays(module, tensors, options, ids)
         return Trace(
             model=self.spec.key,
             revision=self.revision,
@@ -620,13 +611,29 @@ class Backend:
             input_ids=ids,
             attention_mask=mask,
             token_type_ids=segments,
-            hidden_states=hidden,
-            attentions=attentions,
-            embedding_parts=embeddings,
-            pooler_output=pooled,
-            mask_logits=logits,
             head=self.loaded.head,
+            **arrays,
         )
+
+    def _arrays(
+        self, module: Any, tensors: dict[str, torch.Tensor], options: TraceOptions, ids: Int64
+    ) -> dict[str, Any]:
+        """What a trace holds of one pass, by name. Raises ModelError for vectors that are not finite."""
+        output = module(**tensors, output_hidden_states=True, output_attentions=options.attentions)
+        hidden = stacked(output.hidden_states)
+        # A state that is not finite stays so up to the last layer: each block adds to what it gets.
+        if not np.isfinite(hidden[-1]).all():
+            raise loading.not_finite(self.spec.title)
+        parts = embedding_parts(
+            self.loaded.modules, self.encoder.config, tensors["input_ids"], tensors.get("token_type_ids")
+        )
+        return {
+            "hidden_states": hidden,
+            "attentions": stacked(output.attentions) if options.attentions else None,
+            "embedding_parts": EmbeddingParts(**{part: numpy_of(vectors) for part, vectors in parts.items()}),
+            "pooler_output": self._pool(output),
+            "mask_logits": self._mask_logits(output, ids) if options.mask_logits else None,
+        }
 
     def _run_inside(
         self, text: str, pair: str | None, max_length: int | None, attentions: bool, terms: bool, only_left: bool
@@ -692,9 +699,9 @@ class Backend:
             pooled = self.loaded.modules.pool(output.hidden_states[-1])
         return numpy_of(pooled)
 
-    def _mask_logits(self, output: Any, ids: np.ndarray) -> MaskLogits:
+    def _mask_logits(self, output: Any, ids: Int64) -> MaskLogits:
         positions = np.argwhere(ids == self.tokenization.mask_id)  # [mask, (sentence, token)]
-        rows, columns = torch.from_numpy(positions.T).to(self.device)
+        rows, columns = device.on_device([torch.from_numpy(positions.T)], self.device)[0]
         return MaskLogits(
             tuple((int(sentence), int(token)) for sentence, token in positions), numpy_of(output.logits[rows, columns])
         )

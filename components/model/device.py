@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ import psutil
 
 from components import operator_settings
 from components.errors import ModelError, first_line
+from components.jobs.turns import Turns
 from components.sizes import in_words
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memo
 _TOO_LITTLE = ("out of memory", "ALLOC_FAILED", "can't allocate memory")
 _FAILED = ("CUDA error", "CUDA driver", "HIP error", "MPS backend", "cuDNN error", "CUDNN_STATUS", "CUBLAS_STATUS")
 _lost: set[str] = set()  # accelerators on which this process cannot compute any more
+_turns: dict[str, Turns] = {}  # by accelerator, those of all models on it
 
 
 def on_device(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
@@ -36,7 +39,7 @@ def on_device(tensors: Sequence[torch.Tensor], device: torch.device) -> list[tor
     memory, the device may read what has been released and written again since, with no error and wrong vectors.
     """
     with failures_in_words(device):
-        if rules_of(device) == "cuda":
+        if rules_of(device).pins_inputs:
             return [tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors]
         return [tensor.to(device) for tensor in tensors]
 
@@ -45,14 +48,53 @@ def with_whole_sums(device: torch.device) -> torch.device:
     """The device, on which sums of bfloat16 products are float32 from now on, as on a CPU: CUDA may round them in between."""
     import torch
 
-    if rules_of(device) == "cuda":
+    if device.type == "cuda":
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     return device
 
 
-def rules_of(device: torch.device) -> str:
-    """The kind of device whose rules hold: "cpu", "cuda" or "mps"."""
-    return device.type
+@dataclass(frozen=True)
+class Rules:
+    """All in which computing differs between kinds of devices, besides precision: nothing else here asks for the kind.
+
+    Embedding, tracing and scoring are one path each, whose parameters are precision and the size of a batch.
+    """
+
+    measures_batches: bool = True  # how many tokens a batch of bulk work has is measured; else it is a fixed number
+    arranges_weights: bool = False  # bulk work takes weights arranged for the chip, and plain attention for short texts
+    pins_inputs: bool = False  # they are copied there from pinned memory, while the program goes on
+    has_float64: bool = True
+    has_own_memory: bool = False  # which weights, and what bulk work adds to them, have to fit into
+
+
+RULES = {
+    "cpu": Rules(measures_batches=False, arranges_weights=True),
+    "cuda": Rules(pins_inputs=True, has_own_memory=True),
+    "mps": Rules(has_float64=False),
+}
+
+
+def rules_of(device: torch.device) -> Rules:
+    """The rules that hold on a device."""
+    return RULES.get(device.type, Rules())
+
+
+def has_fast_half(device: torch.device) -> bool | None:
+    """Whether a device computes in bfloat16 faster than in float32; None on a CPU, where a trial has to tell."""
+    import torch
+
+    if device.type == "cuda":
+        with torch.cuda.device(device):  # the question concerns the current device
+            return torch.cuda.is_bf16_supported(including_emulation=False)
+    return None if device.type == "cpu" else False
+
+
+def empty_cache() -> None:
+    """Give memory that the allocator of an accelerator keeps for later back to it."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def name_of(device: torch.device) -> str:
@@ -66,7 +108,17 @@ def widest(device: torch.device) -> torch.dtype:
     """The most exact numbers of a device: float64, but float32 of mps."""
     import torch
 
-    return torch.float32 if rules_of(device) == "mps" else torch.float64
+    return torch.float64 if rules_of(device).has_float64 else torch.float32
+
+
+def turns_at(device: torch.device) -> Turns:
+    """Whose turn it is to compute: on the CPU a model's own, on an accelerator those of all models there.
+
+    An accelerator computes one thing after another anyway. Two passes at once would need the memory of both, and each would
+    end the other by its shortage.
+    """
+    turns = Turns(threading.RLock())
+    return turns if device.type == "cpu" else _turns.setdefault(_one_name(device), turns)
 
 
 @dataclass(frozen=True)
@@ -141,8 +193,7 @@ def failure(problem: BaseException, device: torch.device | None = None, doing: s
     name = "The accelerator" if device is None else f"The device {device}"
     if is_short:
         traceback.clear_frames(problem.__traceback__)
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        empty_cache()
         return ModelError(
             "memory",
             f"{name} has too little memory {doing}{_free(device)}.",
@@ -204,7 +255,7 @@ def is_lost(device: torch.device) -> bool:
     """Whether an accelerator computes nothing any more, not even one number; found out by trying, after it failed."""
     import torch
 
-    name = _in_lost(device)
+    name = _one_name(device)
     if name not in _lost and device.type != "cpu":
         try:
             if float(torch.ones(1, device=device).add(1).sum()) != 2:
@@ -215,8 +266,8 @@ def is_lost(device: torch.device) -> bool:
     return name in _lost
 
 
-def _in_lost(device: torch.device) -> str:
-    """A device's name among the lost ones: "cuda" alone is the first one."""
+def _one_name(device: torch.device) -> str:
+    """The one name of a device that has two: "cuda" alone is the first one."""
     return f"cuda:{device.index or 0}" if device.type == "cuda" else device.type
 
 
@@ -233,7 +284,7 @@ def lost() -> tuple[str, ...]:
 def memory(device: torch.device) -> Memory:
     """The memory in use now, and the total."""
     used = total = own = None
-    if device.type == "cuda" and _in_lost(device) not in _lost:
+    if device.type == "cuda" and _one_name(device) not in _lost:
         import torch
 
         with suppress(RuntimeError):  # of a device that has just failed the question fails too

@@ -205,8 +205,6 @@ class PublishedHead:
 
     def _on(self, device: torch.device) -> tuple[torch.nn.Module, torch.nn.Module]:
         """The layers after pooling and before it on a device, in float64 if the device supports it."""
-        if device.type == "cpu":
-            return self.layers, self.token_layers
         if device not in self._copies:
             with torch.inference_mode(False):  # a copy that is made in it could not be differentiated later
                 self._copies[device] = tuple(
@@ -216,7 +214,7 @@ class PublishedHead:
 
     @cached_property
     def _copies(self) -> dict[torch.device, Any]:
-        return {}
+        return {torch.device("cpu"): (self.layers, self.token_layers)}
 
 
 def _counted(keep: torch.Tensor, first: torch.Tensor) -> torch.Tensor:

@@ -44,6 +44,7 @@ from components.model.architecture.modules import EncoderModules, Place, Project
 from components.model.architecture.record import modules_of
 from components.model.architecture.structure import Structure
 from components.model.catalog import ModelFacts
+from components.model.device import on_device
 from components.model.interventions.only_left import looking_left
 from components.model.loaded import numpy_of, stacked
 from components.model.trace import TokenizedSentence
@@ -226,7 +227,7 @@ def _terms(score_terms: ScoreTerms, queries: Float32, keys: Float32, device: tor
     """The terms that are added to the scores, each [block, head, query, key]."""
     found: dict[str, list[torch.Tensor]] = {}
     for block in range(len(queries)):
-        both = (torch.from_numpy(array[block]).to(device) for array in (queries, keys))
+        both = on_device([torch.from_numpy(array[block]) for array in (queries, keys)], device)
         for name, values in score_terms(block, *both).items():
             found.setdefault(name, []).append(values)
     return {name: stacked(values) for name, values in found.items()}

@@ -22,13 +22,12 @@ import torch
 from components import counters
 from components.arrays import Float32, Int64
 from components.errors import ModelError
-from components.jobs.turns import Turns
 from components.model import loading
 from components.model.architecture.modules import EncoderModules
 from components.model.architecture.record import facts_of, modules_of
 from components.model.architecture.structure import Offer, Structure
 from components.model.catalog import ModelFacts, ModelSpec
-from components.model.device import failures_in_words
+from components.model.device import failures_in_words, on_device, turns_at
 from components.model.files import hub
 from components.model.files.checked_copy import TOKENIZER, left_out, read_tokenizer
 from components.model.files.decisions import CONFIG, MODULES
@@ -95,8 +94,8 @@ class LoadedModel:
         self.spec = replace(spec, facts=self.facts, masked_lm=loading.publishes_masked_lm(encoder.config))
         self.revision = revision
         self.device: torch.device = next(encoder.parameters()).device
-        self.lock = threading.RLock()  # hooks placed on a shared model fire for everybody's passes
-        self._turns = Turns(self.lock)
+        self._turns = turns_at(self.device)
+        self.lock = self._turns.lock  # hooks placed on a shared model fire for everybody's passes
         # Held while a head is built, which waits for other models that are being built: passes need not wait with it.
         self._building_head = threading.Lock()
         rows = int(encoder.get_input_embeddings().num_embeddings)
@@ -262,7 +261,17 @@ class LoadedModel:
 
     @contextmanager
     def forward_pass(self) -> Iterator[None]:
-        """The lock and inference mode around one pass, which is counted.
+        """A turn in which one pass is computed, which is counted."""
+        with self.turn():
+            self.forward_passes += 1
+            counters.forward_passes.add()
+            yield
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """The lock and inference mode around all that is computed on the device: a pass, or what a head makes of one.
+
+        What is computed in it is best read to the CPU in a function of its own: then the next pass finds its memory free.
 
         Long work is many passes, and other threads' passes go in between: a thread that takes a lock again as soon as it has
         released it would leave all others waiting until its work is done.
@@ -273,8 +282,6 @@ class LoadedModel:
         try:
             # inference_mode is thread-local, so it is entered here and not once at start.
             with failures_in_words(self.device), torch.inference_mode():
-                self.forward_passes += 1
-                counters.forward_passes.add()
                 yield
         finally:
             self.lock.release()
@@ -293,10 +300,8 @@ class LoadedModel:
     def tensors(self, ids: Int64, mask: Int64 | None, segments: Int64 | None) -> dict[str, torch.Tensor]:
         """The encoder's arguments on its device, each int64 [sentence, token]; None is left out."""
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
-        with failures_in_words(self.device):
-            return {
-                name: torch.from_numpy(array).to(self.device) for name, array in inputs.items() if array is not None
-            }
+        given = {name: torch.from_numpy(array) for name, array in inputs.items() if array is not None}
+        return dict(zip(given, on_device(tuple(given.values()), self.device), strict=True))
 
     def eager(self) -> Any:
         """The encoder with eager attention, on the same tensors; created when first needed."""
@@ -315,7 +320,7 @@ class LoadedModel:
                     raise loading.no_masked_lm(self.spec.title)
                 with self.lock:  # no hooks of a pass are copied
                     twin = loading.eager_twin(self.encoder)
-                self._masked_lm = (
+                self._masked_lm = self._with_head(
                     loading.masked_lm(self.folder, twin, self.spec.title)
                     if self.spec.masked_lm
                     else included.masked_lm(twin)
@@ -326,15 +331,24 @@ class LoadedModel:
         """The encoder with its scoring head. Raises ModelError if none was published."""
         with self._building_head:
             if self._pair_scorer is None:
-                self._pair_scorer = loading.pair_scorer(self.folder, self.encoder, self.structure, self.spec.title)
+                self._pair_scorer = self._with_head(
+                    loading.pair_scorer(self.folder, self.encoder, self.structure, self.spec.title)
+                )
             return self._pair_scorer
 
     def next_sentence_head(self) -> torch.nn.Linear:
         """The head for next-sentence prediction. Raises ModelError if none was published."""
         with self._building_head:
             if self._next_sentence is None:
-                self._next_sentence = loading.next_sentence_head(self.folder, self.encoder, self.spec.title)
+                head = loading.next_sentence_head(self.folder, self.encoder, self.spec.title)
+                self._next_sentence = self._with_head(head)
             return self._next_sentence
+
+    def _with_head(self, module: Any) -> Any:
+        """A head, or the encoder with one, all of it on the device. Raises ModelError for weights that are not finite."""
+        with self.lock, failures_in_words(self.device):
+            loading.check_finite(module, self.spec.title)
+            return module.to(self.device).eval()
 
 
 def _told_of_files(folder: Path | None, name: str, tokenizer: Any) -> tuple[str, ...]:

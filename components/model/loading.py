@@ -16,7 +16,7 @@ from components.model.architecture.families import decoder
 from components.model.architecture.families.static import StaticEncoder
 from components.model.architecture.structure import Structure
 from components.model.architecture.support import check_supported, check_supported_file
-from components.model.device import machine_memory
+from components.model.device import machine_memory, rules_of
 from components.model.files import hub, static_files
 from components.model.files.allowed import MOST_LABELS
 from components.model.files.checked_copy import (
@@ -235,9 +235,9 @@ def half_copy(model: Any) -> Any:
 
 
 def bytes_of(model: torch.nn.Module, device: torch.device) -> int:
-    """Bytes that a model takes on a device: on CUDA bulk work adds a copy in bfloat16."""
+    """Bytes that a model takes on a device: where that has its own memory, bulk work adds a copy in bfloat16."""
     nbytes = weight_bytes(model)
-    return nbytes + nbytes // 2 if device.type == "cuda" else nbytes
+    return nbytes + nbytes // 2 if rules_of(device).has_own_memory else nbytes
 
 
 def weight_bytes(model: torch.nn.Module) -> int:
@@ -268,11 +268,10 @@ def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
         raise no_masked_lm(name)
     if adapter.has_adapter(folder):
         adapter.read_adapter(folder, name).merge(model, name, is_head=True)
-    check_finite(model, name)
     setattr(model, model.base_model_prefix, encoder)
     with BUILDING:
         model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy of them
-    return model.to(next(encoder.parameters()).device).eval()
+    return model
 
 
 def pair_scorer(folder: Path | None, encoder: Any, structure: Structure, name: str) -> Any:
@@ -307,8 +306,7 @@ def pair_scorer(folder: Path | None, encoder: Any, structure: Structure, name: s
         raise unusable(name, problem) from problem
     if unknown or any(parameter.is_meta for parameter in model.parameters()):
         raise _no_score(name, "has an incomplete head")
-    check_finite(model, name)
-    return model.to(next(encoder.parameters()).device).eval()
+    return model
 
 
 CLASSIFIER = ("classifier.", "pre_classifier.")  # how the names of a classification head's weights begin
@@ -352,8 +350,7 @@ def next_sentence_head(folder: Path | None, encoder: Any, name: str) -> torch.nn
         head.load_state_dict({key.removeprefix(NEXT_SENTENCE): value for key, value in weights.items()})
     except RuntimeError as problem:
         raise unusable(name, problem) from problem
-    check_finite(head, name)
-    return head.to(next(encoder.parameters()).device).eval().requires_grad_(False)
+    return head.requires_grad_(False)
 
 
 def _no_score(name: str, reason: str) -> ModelError:

@@ -405,16 +405,16 @@ class Tokenization:
         self, ids_of: Sequence[Sequence[int]], segments_of: Sequence[Sequence[int]] | None = None
     ) -> tuple[Int64, Int64, Int64 | None]:
         """The same from the ids and segments of each row; without segments, of single texts."""
-        if segments_of is None:
+        if segments_of is None and self.has_other_segments:
             segments_of = [self.single_segments(len(ids)) for ids in ids_of]
-        width = max(map(len, ids_of))
+        width = max(1, *map(len, ids_of))
         ids = np.full((len(ids_of), width), self.pad_id, dtype=np.int64)
         mask = np.zeros_like(ids)
         segments = np.full_like(ids, self.pad_segment)
-        for row, (numbers, types) in enumerate(zip(ids_of, segments_of, strict=True)):
+        for row, numbers in enumerate(ids_of):
             ids[row, : len(numbers)] = numbers
             mask[row, : len(numbers)] = 1
-            segments[row, : len(numbers)] = types
+            segments[row, : len(numbers)] = 0 if segments_of is None else segments_of[row]
         return ids, mask, segments if self.has_segments else None
 
     def decode(self, ids: Sequence[int], skip_special: bool = False) -> str:

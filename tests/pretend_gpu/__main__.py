@@ -2,7 +2,7 @@
 
 A name is one of a check (tests/pretend_gpu/checks.py), of a model (tests/gpu/models.py), or "comparisons", all models. The last
 three lines count the paths whose numbers are equal on the CPU and on the device, those that both refuse in the same words, and
-those whose difference is explained. Exit status 1: something differs, or all together are fewer than LEAST.
+those whose difference is explained. Exit status 1: something differs, a check failed, or the paths are fewer than LEAST.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 
-from tests.pretend_gpu.checks import CHECKS, DEVICE  # first: before torch
+from tests.pretend_gpu.checks import CHECKS, DEVICE, run  # first: before torch
 
 import torch  # isort: skip
 
@@ -43,10 +44,16 @@ def _run(names: list[str], models: list[Model]) -> int:
     for line in wrong:
         sys.stdout.write(f"different: {line}\n")
     for check in CHECKS:
-        if not names or check.__name__ in names:
-            check()
-            sys.stdout.write(f"passed: {check.__name__.replace('_', ' ')}\n")
-            sys.stdout.flush()
+        if names and check.__name__ not in names:
+            continue
+        said = check.__name__.replace("_", " ")
+        try:
+            run(check)
+        except Exception as problem:  # noqa: BLE001 - all are told, and the others run
+            wrong.append(said)
+            sys.stdout.write("".join(traceback.format_exception(problem)))
+        sys.stdout.write(f"{'failed' if said in wrong else 'passed'}: {said}\n")
+        sys.stdout.flush()
     for kind in (EQUAL, REFUSED, EXPLAINED):
         sys.stdout.write(f"{kind}: {counts[kind]}\n")
     return int(bool(wrong) or (has_all and counts.total() < LEAST))

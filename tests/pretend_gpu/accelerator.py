@@ -7,7 +7,9 @@ autograd, torch.func, autocast, pinned memory, streams and events all run as the
 What it finds, as a real GPU would:
 - tensors of two devices in one operator, cuda:0 and cuda:1 included (a CPU tensor of no dimension, and index tensors, may mix);
 - `.numpy()` of a tensor on the device; products of integers, which CUDA does not have;
-- memory that ends (`set_capacity`): torch.OutOfMemoryError; memory that is not given back (`used`);
+- memory that ends (`set_capacity`): torch.OutOfMemoryError; memory that is not given back (`used`); how much was needed
+  (`peak_of`), as the sum of tensors: a real allocator rounds each up, and kernels and libraries take their own besides;
+- operators that run while no thread has the device's turn (`outside_of_turns`);
 - a number out of range in a look-up: "device-side assert", and from then on every operator fails, until `heal()`;
 - with `late_copies(True)`: a non-blocking copy to the CPU that is read before anybody synchronised (it arrives only then);
 - with `as_mps(True)`: float64, and a non-blocking copy to the device whose source is released before it is read;
@@ -28,11 +30,15 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 SOURCE = Path(__file__).with_name("device.cpp")
 DEVICES = 2
 CONTEXT = 500 << 20  # bytes that a real CUDA context takes at once
+PLENTY = 1 << 40  # bytes of each device
 
 
 def _library() -> ctypes.CDLL:
@@ -64,7 +70,8 @@ def _library() -> ctypes.CDLL:
         part.replace(built)
     library = ctypes.CDLL(str(built))
     library.pretend_set_capacity.argtypes = [ctypes.c_int64]
-    for name in ("used", "capacity", "waits"):
+    library.pretend_outside.restype = ctypes.c_char_p
+    for name in ("used", "peak", "capacity", "waits"):
         getattr(library, f"pretend_{name}").restype = ctypes.c_int64
     return library
 
@@ -76,6 +83,64 @@ import torch  # noqa: E402 - after the library
 def used(device: int = 0) -> int:
     """Bytes of tensors on a device."""
     return int(_lib.pretend_used(device))
+
+
+@contextmanager
+def peak_of(device: int) -> Iterator[list[int]]:
+    """Within it, the most bytes that tensors on a device take; they are the only item of the list at its end."""
+    most: list[int] = []
+    _lib.pretend_reset_peak(device)
+    yield most
+    most.append(int(_lib.pretend_peak(device)))
+
+
+class WatchedLock:
+    """A lock that threads may take again while they have it: whoever has it has the device's turn.
+
+    `left` are the bytes of tensors on the device each time that a turn ended.
+    """
+
+    def __init__(self, device: int) -> None:
+        self.left: list[int] = []
+        self._device, self._lock, self._depth = device, threading.RLock(), 0
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        is_taken = self._lock.acquire(blocking, timeout)
+        if is_taken:
+            self._depth += 1
+            _lib.pretend_turn(self._device, 1)
+        return is_taken
+
+    def release(self) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self.left.append(used(self._device))
+        _lib.pretend_turn(self._device, 0)
+        self._lock.release()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+@contextmanager
+def outside_of_turns() -> Iterator[list[str]]:
+    """Within it, the operators that ran on a device whose turn nobody had; they are in the list at its end."""
+    found: list[str] = []
+    _lib.pretend_watch(1)
+    yield found
+    found += _lib.pretend_outside().decode().split()
+    _lib.pretend_watch(0)
+
+
+def as_new() -> None:
+    """The machine as it was at first: PLENTY of memory, no failure, no rule that a check has set."""
+    set_capacity(PLENTY)
+    _lib.pretend_options(0, 0)
+    _lib.pretend_watch(0)
+    heal()
 
 
 def set_capacity(nbytes: int) -> None:

@@ -1,12 +1,17 @@
-"""What must hold on the pretend machine besides equal numbers: memory that ends, a device that fails, copies, waits."""
+"""What must hold on the pretend machine besides equal numbers: memory that ends, a device that fails, copies, waits, turns.
+
+A check may leave the machine as it likes: whoever runs one, by `run`, makes it new again.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 from tests.pretend_gpu import accelerator  # first: before torch
 
@@ -14,7 +19,7 @@ import numpy as np  # isort: skip
 import torch  # isort: skip
 
 from components.errors import ModelError
-from components.jobs import Lane, Queue
+from components.jobs import Lane, Queue, turns
 from components.model import device
 from components.model.backend import Backend
 from components.model.catalog import parse_model
@@ -33,7 +38,6 @@ from tests.gpu.paths import Path as Computation
 from tests.support.tiny import save_tiny
 
 DEVICE = "cuda:1"  # while cuda:0 is the current one
-PLENTY = 1 << 40
 # One model of each kind of path; where a copy, a wait or a shortage happens does not depend on the family.
 OF_EACH_KIND = (
     *("bert", "deberta-v2", "qwen3", "bert, mean, Dense", "bert with next sentences", "guesses of bert"),
@@ -67,7 +71,7 @@ def a_pass_without_memory_says_so_and_the_next_one_works() -> None:
     problem = refusal(lambda: model.trace([*TEXTS, "one more"]))
     assert problem.kind == "memory"
     assert "too little memory" in str(problem)
-    accelerator.set_capacity(PLENTY)
+    accelerator.set_capacity(accelerator.PLENTY)
     model.store.clear()
     assert difference(model.trace(TEXTS), expected) == 0
     assert device.lost() == ()
@@ -77,7 +81,6 @@ def a_model_that_does_not_fit_is_not_called_damaged() -> None:
     where = folder()
     accelerator.set_capacity(1_000)  # less than its embeddings take, wherever other tensors are
     problem = refusal(lambda: on(DEVICE, where))
-    accelerator.set_capacity(PLENTY)
     assert problem.kind == "memory"
     assert "KiB" in problem.problem
     assert "Download" not in str(problem)
@@ -96,7 +99,6 @@ def room_is_made_before_a_model_goes_to_the_device() -> None:
         assert job.error is None, job.error
         del job
     kept = len(loader.jobs.finished())
-    accelerator.set_capacity(PLENTY)
     queue.close(5)
     assert kept == 2
 
@@ -104,7 +106,6 @@ def room_is_made_before_a_model_goes_to_the_device() -> None:
 def the_default_room_is_a_part_of_the_devices_memory() -> None:
     capacity = accelerator.CONTEXT + (1 << 30)
     accelerator.set_capacity(capacity)
-    device.free_at_start.cache_clear()
     free = capacity - accelerator.CONTEXT - accelerator.used(0)
     queue = Queue({LANE: Lane()})
     loader = ModelLoader(queue, TraceStore(64 << 20))
@@ -112,7 +113,6 @@ def the_default_room_is_a_part_of_the_devices_memory() -> None:
     assert job.finished.wait(60)
     assert job.error is None, job.error
     queue.close(5)
-    accelerator.set_capacity(PLENTY)
     assert abs(loader.max_bytes - DEVICE_PART * free) < 1 << 20
 
 
@@ -122,7 +122,6 @@ def a_copy_in_half_precision_takes_half_as_much_and_no_more_while_it_is_made() -
     before = accelerator.used(1)
     accelerator.set_capacity(before + weights * 6 // 10)
     half = embedder.loading.half_copy(model.encoder)
-    accelerator.set_capacity(PLENTY)
     assert next(half.parameters()).dtype == torch.bfloat16
     assert accelerator.used(1) - before < weights * 6 // 10
     assert next(model.encoder.parameters()).dtype == torch.float32
@@ -172,8 +171,6 @@ def a_lost_device_is_not_ready_and_says_so() -> None:
     assert device.lost() == (DEVICE,)
     assert device.memory(model.device).device_used is None  # and no error
     assert readiness.state() == "lost"
-    accelerator.heal()
-    device._lost.clear()
 
 
 def models_of_each_kind() -> Iterator[tuple[str, Backend, Backend, list[Computation]]]:
@@ -186,25 +183,22 @@ def models_of_each_kind() -> Iterator[tuple[str, Backend, Backend, list[Computat
         yield model.name, cpu, on(DEVICE, saved), list(model.paths(cpu))
 
 
-def copies_that_arrive_late_change_nothing() -> None:
-    accelerator.late_copies(True)
+def every_kind_computes_the_cpus_numbers() -> None:
     for name, cpu, other, paths in models_of_each_kind():
         for path in paths:
             with said(name, path):
                 compared(path, cpu, other)
-    accelerator.late_copies(False)
+
+
+def copies_that_arrive_late_change_nothing() -> None:
+    accelerator.late_copies(True)
+    every_kind_computes_the_cpus_numbers()
 
 
 def by_the_rules_of_mps_nothing_is_read_too_late_and_nothing_is_float64() -> None:
-    plain = device.rules_of
-    device.rules_of = lambda chosen: "mps" if chosen.type == "cuda" else chosen.type
     accelerator.as_mps(True)
-    for name, cpu, other, paths in models_of_each_kind():
-        for path in paths:
-            with said(name, path):
-                compared(path, cpu, other)
-    accelerator.as_mps(False)
-    device.rules_of = plain
+    with mock.patch.dict(device.RULES, cuda=device.RULES["mps"]):
+        every_kind_computes_the_cpus_numbers()
 
 
 def every_path_says_that_memory_ended_and_works_afterwards() -> None:
@@ -216,7 +210,7 @@ def every_path_says_that_memory_ended_and_works_afterwards() -> None:
                 for free in SHORTAGES:
                     accelerator.set_capacity(accelerator.used(1) + free)
                     found = outcome(path, model)
-                    accelerator.set_capacity(PLENTY)
+                    accelerator.set_capacity(accelerator.PLENTY)
                     if isinstance(found, ModelError) and found.kind == "memory":
                         refused += 1
                         assert "too little memory" in str(found)
@@ -250,17 +244,91 @@ def after_a_failure_the_server_goes_on_with_the_cpu_where_that_is_allowed() -> N
         model.encoder.get_input_embeddings().weight.data = model.encoder.get_input_embeddings().weight.data[:3]
     assert refusal(lambda: model.trace(["the cat sat on the bank"])).kind == "device"
     assert loader.request(spec) is job
-    os.environ[CPU_AFTER_FAILURE.variable] = "1"
-    again = loader.request(spec)
-    assert again.finished.wait(60)
-    assert again.error is None, again.error
-    assert again.result.device.type == "cpu"
-    found = again.result.trace(TEXTS).hidden_states
-    del os.environ[CPU_AFTER_FAILURE.variable]
+    with mock.patch.dict(os.environ, {CPU_AFTER_FAILURE.variable: "1"}):
+        again = loader.request(spec)
+        assert again.finished.wait(60)
+        assert again.error is None, again.error
+        assert again.result.device.type == "cpu"
+        found = again.result.trace(TEXTS).hidden_states
     queue.close(5)
-    accelerator.heal()
-    device._lost.clear()
     assert difference(expected, found) < 1e-5
+
+
+def passes_of_two_models_never_meet_on_a_device_and_do_on_the_cpu() -> None:
+    for name, most_seconds in (("cpu", 60.0), (DEVICE, 1.0)):
+        models = [on(name, folder()) for _ in range(2)]
+        meeting = threading.Barrier(2)
+        met = []
+
+        def meet(*_: object, meeting: threading.Barrier = meeting, seconds: float = most_seconds) -> None:
+            try:
+                meeting.wait(seconds)
+                met.append(True)  # noqa: B023
+            except threading.BrokenBarrierError:
+                met.append(False)  # noqa: B023
+
+        for model in models:
+            model.encoder.register_forward_pre_hook(meet)
+        threads = [threading.Thread(target=model.trace, args=(TEXTS,)) for model in models]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        assert met == [name == "cpu"] * 2, (name, met)
+
+
+def who_waits_for_a_device_is_told_of_the_passes_of_all_its_models() -> None:
+    first, second = (on(DEVICE, folder()) for _ in range(2))
+    heard: list[int] = []
+    two_come_first = threading.Event()
+
+    def tell(count: int) -> None:
+        heard.append(count)
+        if count == 2:
+            two_come_first.set()
+
+    def visit() -> None:
+        with turns.told(tell):
+            second.trace(TEXTS)
+
+    threads = [threading.Thread(target=first.trace, args=(TEXTS,)), threading.Thread(target=visit)]
+    with mock.patch.object(turns, "TELL_SECONDS", 0.02):
+        with first.loaded.forward_pass():
+            for thread in threads:
+                thread.start()
+            assert two_come_first.wait(60), heard
+        for thread in threads:
+            thread.join(60)
+    assert heard[-1] == 0
+
+
+def whoever_computes_has_the_devices_turn_and_leaves_nothing_behind() -> None:
+    lock = accelerator.WatchedLock(1)
+    with mock.patch.dict(device._turns, {DEVICE: turns.Turns(lock)}), accelerator.outside_of_turns() as outside:
+        for name, _, model, paths in models_of_each_kind():
+            for path in paths:
+                with said(name, path):
+                    outcome(path, model)
+    assert lock.left
+    assert outside == [], outside
+    many = [" ".join(["the cat sat on the bank"] * 10)] * 200
+    with mock.patch.dict(device._turns, {DEVICE: turns.Turns(lock)}):
+        model = on(DEVICE, folder())
+    options = model.embed_options(range(4), ("mean",), precision="float32")
+    computations: dict[str, Callable[[], object]] = {
+        "trace": lambda: model.trace(many[:50], attentions=True),
+        "vectors": lambda: model.embed(many, options=options, token_budget=50_000),
+        "pairs": lambda: model.embed_pairs(many, many, token_budget=50_000),
+        "tokens": lambda: model.own_token_vectors(many),
+        "inside": lambda: model.inside(many[0]),
+    }
+    for name, compute in computations.items():
+        lock.left.clear()
+        before = accelerator.used(1)
+        with accelerator.peak_of(1) as peak:
+            compute()
+        inputs, needed = max(lock.left) - before, peak[0] - before
+        assert inputs < needed / 20, (name, inputs, needed)
 
 
 @contextmanager
@@ -271,6 +339,16 @@ def said(name: str, path: Computation) -> Iterator[None]:
     except Exception as problem:
         problem.add_note(f"{name}: {path.name}")
         raise
+
+
+def run(check: Callable[[], None]) -> None:
+    """A check, after which the machine is as new, whatever came of it."""
+    try:
+        check()
+    finally:
+        accelerator.as_new()
+        device._lost.clear()
+        device.free_at_start.cache_clear()
 
 
 CHECKS = (
@@ -287,4 +365,7 @@ CHECKS = (
     every_path_says_that_memory_ended_and_works_afterwards,
     a_lost_device_is_not_ready_and_says_so,
     after_a_failure_the_server_goes_on_with_the_cpu_where_that_is_allowed,
+    passes_of_two_models_never_meet_on_a_device_and_do_on_the_cpu,
+    who_waits_for_a_device_is_told_of_the_passes_of_all_its_models,
+    whoever_computes_has_the_devices_turn_and_leaves_nothing_behind,
 )

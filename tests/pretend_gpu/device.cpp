@@ -23,7 +23,8 @@ using Index = DeviceIndex; using Sizes = c10::SymIntArrayRef; using std::optiona
 namespace {
 constexpr auto GPU = c10::DeviceType::CUDA; constexpr int MOST = 8;
 thread_local Index current = 0; thread_local bool inside = false;  // a fallback, whose own copies do not count
-std::atomic<int64_t> used[MOST], capacity{int64_t(1) << 40}, waits{0};
+std::atomic<int64_t> used[MOST], peak[MOST], capacity{int64_t(1) << 40}, waits{0};
+std::atomic<int> turns[MOST]; std::atomic<bool> watched{false}; std::set<std::string> outside;  // operators while nobody has the turn
 std::atomic<bool> mps{false}, late{false}; std::string poison; std::mutex lock;
 std::set<const void*> pinned; std::vector<std::pair<Tensor, Tensor>> pending;  // copies to the CPU that have not arrived: to, from
 struct Unread { Tensor to; const void* from; c10::weak_intrusive_ptr<c10::StorageImpl> source; }; std::vector<Unread> unread;  // as on mps
@@ -47,7 +48,9 @@ struct Memory final : Allocator {
     if (is_pinned) { void* at = room(bytes); std::lock_guard hold(lock); pinned.insert(at); return {at, at, &unpin, Device(kCPU)}; }
     TORCH_CHECK_WITH(OutOfMemoryError, used[current] + int64_t(bytes) <= capacity, "CUDA out of memory. Tried to allocate ", bytes / 1048576.,
                      " MiB. GPU ", int(current), " has ", (capacity - used[current]) / 1048576., " MiB free. (pretend device)");
-    auto* block = new Block{room(bytes), int64_t(bytes), current}; used[current] += int64_t(bytes);
+    auto* block = new Block{room(bytes), int64_t(bytes), current};
+    const int64_t now = used[current] += int64_t(bytes); int64_t most = peak[current];
+    while (most < now && !peak[current].compare_exchange_weak(most, now)) {}
     return {block->at, block, &drop, Device(GPU, current)};
   }
   DeleterFnPtr raw_deleter() const override { return is_pinned ? &unpin : nullptr; }
@@ -175,6 +178,7 @@ void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     else if (value.isOptionalTensorList()) for (const optional<Tensor>& each : value.toOptionalTensorVector()) if (each) look(*each, as_index);
   }
   if (!inside) read_sources();
+  if (watched && !inside && found && !turns[index_of(*found)]) { std::lock_guard hold(lock); outside.insert(name); }
   if (waits_here && !inside) { waits++; arrive(); }
   struct Inside { bool before = inside; Inside() { inside = true; } ~Inside() { inside = before; } } now;
   try { native::cpu_fallback(op, stack); }
@@ -195,6 +199,11 @@ TORCH_LIBRARY_IMPL(aten, CUDA, m) {
 }
 extern "C" {
 int64_t pretend_used(int device) { return used[device]; }
+int64_t pretend_peak(int device) { return peak[device]; }
+void pretend_reset_peak(int device) { peak[device] = int64_t(used[device]); }
+void pretend_turn(int device, int begins) { turns[device] += begins ? 1 : -1; }
+void pretend_watch(int on) { std::lock_guard hold(lock); watched = on; outside.clear(); }
+const char* pretend_outside() { static std::string all; std::lock_guard hold(lock); all.clear(); for (const auto& each : outside) all += each + " "; return all.c_str(); }
 int64_t pretend_capacity() { return capacity; }
 void pretend_set_capacity(int64_t bytes) { capacity = bytes; }
 int64_t pretend_waits() { return waits; }

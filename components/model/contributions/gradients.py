@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from components.arrays import Float32
+from components.model.device import on_device
 from components.model.loaded import LoadedModel, numpy_of
 from components.model.trace import Pooling, TokenizedSentence
 
@@ -47,19 +48,23 @@ def gradient_times_input(
         looked_up.append(output.detach().requires_grad_())
         return looked_up[-1]
 
-    # `forward_pass` enters inference mode, in which nothing can be differentiated; both switches are thread-local.
-    with model.forward_pass(), torch.inference_mode(False), torch.enable_grad():
-        tensors = model.tensors(*model.tokenization.arrays([sentence]))
+    def compute() -> Float32:
         hook = model.encoder.get_input_embeddings().register_forward_hook(start_here)
         try:
             states = model.encoder(**tensors, output_hidden_states=True).hidden_states
         finally:
             hook.remove()
         pooled = _pooled(model, states, layer, pooling, sentence.prompt_tokens)  # [dim]
-        fixed = torch.tensor(np.asarray(other[: len(pooled)]), dtype=pooled.dtype, device=pooled.device)
+        (fixed,) = on_device([torch.tensor(np.asarray(other[: len(pooled)]), dtype=pooled.dtype)], model.device)
         cosine = torch.nn.functional.cosine_similarity(pooled, fixed, dim=0)
-        (gradient,) = torch.autograd.grad(cosine, looked_up[0])
-        return numpy_of((gradient * looked_up[0]).sum(dim=-1)[0])
+        word_vectors = looked_up.pop()
+        (gradient,) = torch.autograd.grad(cosine, word_vectors)
+        return numpy_of((gradient * word_vectors).sum(dim=-1)[0])
+
+    tensors = model.tensors(*model.tokenization.arrays([sentence]))
+    # `forward_pass` enters inference mode, in which nothing can be differentiated; both switches are thread-local.
+    with model.forward_pass(), torch.inference_mode(False), torch.enable_grad():
+        return compute()
 
 
 def _pooled(
@@ -69,7 +74,7 @@ def _pooled(
     state = states[layer]
     if pooling == "own" and model.head is not None:
         keep = torch.ones(state.shape[:2], dtype=torch.bool, device=state.device)
-        first = torch.tensor([prompt_tokens], device=state.device)
+        first = torch.full((1,), prompt_tokens, device=state.device)
         return model.head.vectors(state, keep, first, states if layer == model.facts.layers else None)[0]
     if pooling == "cls":
         return state[0, 0]

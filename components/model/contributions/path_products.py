@@ -38,6 +38,7 @@ from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model.architecture.record import first_blocks, position_ids
 from components.model.contributions.forward_mode import directional_derivatives
+from components.model.device import on_device
 from components.model.loaded import LoadedModel
 from components.model.trace import Pooling, TokenizedSentence
 
@@ -118,17 +119,18 @@ def path_products(
     own = _word_vectors(loaded, sentence, None)  # [1, token, dim of a word vector]
     start = _word_vectors(loaded, sentence, reference)
     moving = torch.tensor([token.position for token in sentence.tokens if not token.special], dtype=torch.long)
-    difference = own - start
+    with loaded.lock:
+        difference = own - start
     vector, reference_vector = encode(own), encode(start)
     contributions = np.zeros((len(sentence), len(vector)))
     size = max(1, _BATCH_TOKENS // len(sentence))
     places, weights = steps_of_path(encode.along(start, difference, np.linspace(0, 1, SIGHTINGS + 1)), steps)
     for step in range(steps):
-        place = start + float(places[step]) * difference
         for positions in moving.split(size) if len(moving) else ():
             if is_cancelled():
                 raise Cancelled
-            contributions[positions.numpy()] += weights[step] * encode.derivatives(place, difference, positions)
+            found = encode.derivatives(start, difference, float(places[step]), positions)
+            contributions[positions.numpy()] += weights[step] * found
         progress(step + 1, steps)
     return PathProducts(sentence, reference, layer, pooling, steps, vector, reference_vector, contributions)
 
@@ -147,30 +149,33 @@ class _Encode:
 
     def along(self, start: torch.Tensor, difference: torch.Tensor, shares: Float64) -> Float64:
         """The vectors at these shares of the path from `start`, float64 [share, dim]."""
-        path = (
-            start + torch.from_numpy(shares).to(start)[:, None, None] * difference
-        )  # [share, token, dim of a word vector]
+        (all_shares,) = on_device([torch.tensor(shares, dtype=start.dtype)], start.device)
         vectors = []
-        for places in path.split(max(1, _BATCH_TOKENS // path.shape[1])):
+        for some in all_shares.split(max(1, _BATCH_TOKENS // start.shape[1])):
             with self._loaded.forward_pass():
-                vectors.append(_numpy(self._run(places)))
+                # [share, token, dim of a word vector]
+                vectors.append(_numpy(self._run(start + some[:, None, None] * difference)))
         return np.concatenate(vectors)
 
-    def derivatives(self, place: torch.Tensor, difference: torch.Tensor, positions: torch.Tensor) -> Float64:
-        """At a place of the path, the derivative in each of these tokens' own directions, float64 [position, dim]."""
+    def derivatives(
+        self, start: torch.Tensor, difference: torch.Tensor, share: float, positions: torch.Tensor
+    ) -> Float64:
+        """At a share of the path, the derivative in each of these tokens' own directions, float64 [position, dim]."""
+        # What has no rule of its own in forward mode needs what inference mode leaves out; no graph is needed.
+        with self._loaded.forward_pass(), torch.inference_mode(False), torch.no_grad():
+            return self._derivatives(start + share * difference, difference, positions)
+
+    def _derivatives(self, place: torch.Tensor, difference: torch.Tensor, positions: torch.Tensor) -> Float64:
         rows = torch.arange(len(positions))
         directions = place.new_zeros(len(positions), *place.shape)  # [position, 1, token, dim of a word vector]
         directions[rows, 0, positions] = difference[0, positions]
-
-        # What has no rule of its own in forward mode needs what inference mode leaves out; no graph is needed.
-        with self._loaded.forward_pass(), torch.inference_mode(False), torch.no_grad():
-            if self._has_rules:
-                try:
-                    return _numpy(directional_derivatives(self._run, place, directions)[:, 0])
-                except NotImplementedError:  # DeBERTa adds in place
-                    self._has_rules = False
-            along = torch.func.vmap(lambda direction: torch.func.jvp(self._run, (place,), (direction,))[1])
-            return _numpy(along(directions)[:, 0])
+        if self._has_rules:
+            try:
+                return _numpy(directional_derivatives(self._run, place, directions)[:, 0])
+            except NotImplementedError:  # DeBERTa adds in place
+                self._has_rules = False
+        along = torch.func.vmap(lambda direction: torch.func.jvp(self._run, (place,), (direction,))[1])
+        return _numpy(along(directions)[:, 0])
 
 
 def steps_of_path(vectors: Float64, steps: int) -> tuple[Float64, Float64]:
@@ -218,8 +223,8 @@ def _encoder(loaded: LoadedModel, sentence: TokenizedSentence, layer: int, pooli
     ids, _, segments = loaded.tokenization.arrays([sentence])
     tensors = loaded.tensors(ids, None, segments)
     ids_on_device = tensors.pop("input_ids")
-    positions = position_ids(loaded.encoder.config, ids_on_device)  # of the text, also where the reference is padding
     with loaded.lock:
+        positions = position_ids(loaded.encoder.config, ids_on_device)  # of the text, also where the reference is padding
         blocks = first_blocks(loaded.eager(), layer)
     head = loaded.head if pooling == "own" else None
     every = head is not None and head.layer_shares is not None and layer == loaded.facts.layers
@@ -241,13 +246,15 @@ def _encoder(loaded: LoadedModel, sentence: TokenizedSentence, layer: int, pooli
 
 def _word_vectors(loaded: LoadedModel, sentence: TokenizedSentence, reference: Reference | None) -> torch.Tensor:
     """The word vectors of a text, or of its reference: the same special tokens, the rest replaced; [1, token, dim]."""
-    ids = torch.tensor([[token.id for token in sentence.tokens]], device=loaded.device)
+    ids = torch.tensor([[token.id for token in sentence.tokens]])
+    replaced = torch.tensor([not token.special for token in sentence.tokens])
+    ids, replaced = on_device([ids, replaced], loaded.device)
     table: torch.Tensor = loaded.encoder.get_input_embeddings().weight.detach()
-    vectors = table[ids]
-    if reference is not None:
-        replaced = torch.tensor([not token.special for token in sentence.tokens], device=loaded.device)
-        number = _reference_ids(loaded)[reference]
-        vectors[0, replaced] = table.mean(dim=0) if number is None else table[number]
+    with loaded.lock:
+        vectors = table[ids]
+        if reference is not None:
+            number = _reference_ids(loaded)[reference]
+            vectors[0, replaced] = table.mean(dim=0) if number is None else table[number]
     return vectors
 
 

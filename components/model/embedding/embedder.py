@@ -31,7 +31,7 @@ from components.arrays import Float32, Int64
 from components.errors import InputError, ModelError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.model import loading
-from components.model.device import failures_in_words, name_of, on_device, rules_of
+from components.model.device import empty_cache, failures_in_words, has_fast_half, name_of, on_device, rules_of
 from components.model.elsewhere import Elsewhere
 from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
@@ -134,7 +134,7 @@ class Embedder:
         """
         if weights.shape != (self.model.facts.vocabulary_size,) or not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(f"{self.model.facts.vocabulary_size} weights, none negative, were expected")
-        shares = torch.tensor(weights, dtype=torch.float32, device=self.model.device)
+        (shares,) = on_device([torch.tensor(weights, dtype=torch.float32)], self.model.device)
         result = np.empty((len(options.layers), len(texts), self.model.facts.hidden_size), np.float32)
 
         def keep(rows: Int64, vectors: Float32) -> None:
@@ -244,7 +244,7 @@ class Embedder:
         `precision` is that of `forward`, on which the size of a batch depends without a `token_budget`. Raises Cancelled if
         `is_cancelled()` is true before a batch, ModelError for a result that is not finite.
         """
-        if token_budget is None and rules_of(self.model.device) != "cpu" and sum(lengths) > CPU_TOKENS:
+        if token_budget is None and rules_of(self.model.device).measures_batches and sum(lengths) > CPU_TOKENS:
             self._measure_batches(precision)
         for rows in self._batches(lengths, token_budget):
             for part, result in self._run(rows, items, is_cancelled, forward):
@@ -300,8 +300,7 @@ class Embedder:
         log.warning(
             "out of memory with %d sentences: continuing with %d tokens per batch", len(rows), self._token_budget
         )
-        if self.model.device.type == "cuda":
-            torch.cuda.empty_cache()
+        empty_cache()
         half = len(rows) // 2
         for part in (rows[:half], rows[half:]):
             yield from self._run(part, items, is_cancelled, forward)
@@ -345,34 +344,36 @@ class Embedder:
     ) -> Float32:
         """Pooled vectors of one batch, float32 [layer, pooling, sentence, dim]; `weights` [vocabulary] for its means."""
         model = self.model
-        width = max(1, *map(len, ids))
-        padded = np.full((len(ids), width), model.tokenization.pad_id, np.int64)
-        for row, sentence in enumerate(ids):
-            padded[row, : len(sentence)] = sentence
-        tokens, lengths = torch.from_numpy(padded), torch.tensor([len(sentence) for sentence in ids])
-        keep = torch.arange(width)[None] < lengths[:, None]  # [sentence, token]
-        tokens, keep, lengths = on_device((tokens, keep, lengths), model.device)
-        inputs = {"input_ids": tokens}
-        if int(lengths.min()) < width:  # without padding there is nothing to mask
-            inputs["attention_mask"] = keep.long()
-        if model.tokenization.has_segments:
-            segments = model.tokenization.padded(ids)[2] if model.tokenization.has_other_segments else None
-            inputs["token_type_ids"] = (
-                torch.zeros_like(tokens) if segments is None else torch.from_numpy(segments).to(model.device)
-            )
+        tokens, mask, segments = model.tokenization.padded(ids)
+        inputs = model.tensors(tokens, mask, segments)
+        with model.forward_pass():
+            module = self.module(options.precision, tokens.shape[1], tokens.size)
+            return self._pooled(module, inputs, bool(mask.all()), options, weights).cpu().numpy()
+
+    def _pooled(
+        self,
+        module: Any,
+        inputs: dict[str, torch.Tensor],
+        is_full: bool,
+        options: EmbedOptions,
+        weights: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """The pooled vectors of one batch, without padding if it `is_full`."""
+        model = self.model
+        keep = inputs["attention_mask"] > 0  # [sentence, token]
+        lengths = keep.sum(dim=1)
+        if is_full:  # there is nothing to mask
+            del inputs["attention_mask"]
         head = model.head if "own" in options.poolings else None
         only_last = options.layers == (model.facts.layers,) and (head is None or head.layer_shares is None)
-        with model.forward_pass():
-            output = self.module(options.precision, width, tokens.numel())(**inputs, output_hidden_states=not only_last)
-            layers = (
-                [output.last_hidden_state] if only_last else [output.hidden_states[layer] for layer in options.layers]
-            )
-            share = keep.float() / lengths.clamp(min=1)[:, None]  # [sentence, token]; no token: the mean is 0
-            if weights is not None:
-                share = weighted_shares(share, weights[tokens])
-            if head is None:
-                return pooled_states(layers, options.poolings, keep, lengths, share).cpu().numpy()
-            return self._with_own(head, options, layers, output.hidden_states, keep, lengths, share).cpu().numpy()
+        output = module(**inputs, output_hidden_states=not only_last)
+        layers = [output.last_hidden_state] if only_last else [output.hidden_states[layer] for layer in options.layers]
+        share = keep.float() / lengths.clamp(min=1)[:, None]  # [sentence, token]; no token: the mean is 0
+        if weights is not None:
+            share = weighted_shares(share, weights[inputs["input_ids"]])
+        if head is None:
+            return pooled_states(layers, options.poolings, keep, lengths, share)
+        return self._with_own(head, options, layers, output.hidden_states, keep, lengths, share)
 
     def _with_own(
         self,
@@ -411,13 +412,14 @@ class Embedder:
         """
         if not self.model.structure.has_blocks:  # a table: nothing to multiply
             return self.model.encoder
-        on_cpu = self.model.device.type == "cpu"
+        if not rules_of(self.model.device).arranges_weights:
+            return self._twin(precision, False, False)
         # A query uses the model's own weights in float32, so that it needs no second copy of them.
-        packed = on_cpu and (precision == "bfloat16" or tokens >= BULK_TOKENS) and self._trial(precision)[1]
+        packed = (precision == "bfloat16" or tokens >= BULK_TOKENS) and self._trial(precision)[1]
         # With AMX a product of a new shape takes longest to prepare, and the fused attention needs none: a tenth faster. By
         # the chip and not by a trial: close calls would differ between processes, whose vectors must be equal.
-        is_fused = on_cpu and precision == "bfloat16" and torch.cpu._is_amx_tile_supported()
-        return self._twin(precision, packed, on_cpu and width <= SHORT_WIDTH and not is_fused)
+        is_fused = precision == "bfloat16" and torch.cpu._is_amx_tile_supported()
+        return self._twin(precision, packed, width <= SHORT_WIDTH and not is_fused)
 
     def _twin(self, precision: Resolved, packed: bool, short: bool) -> Any:
         """A twin of the encoder, created when first needed; twins share weights where possible."""
@@ -445,12 +447,9 @@ class Embedder:
         """bfloat16 if it is clearly faster in a short trial of products of this size, else float32; measured once."""
         if not self.model.structure.has_blocks or self.model.facts.hidden_size < MIN_WIDTH:
             return "float32"
-        device = self.model.device
-        if device.type == "cuda":
-            with torch.cuda.device(device):  # the question concerns the current device
-                return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
-        if device.type != "cpu":
-            return "float32"
+        known = has_fast_half(self.model.device)
+        if known is not None:
+            return "bfloat16" if known else "float32"
         with self.model.lock:
             seconds, plain_seconds = self._trial("bfloat16")[0], self._trial("float32")[0]
         return "bfloat16" if seconds * MIN_SPEEDUP < plain_seconds else "float32"

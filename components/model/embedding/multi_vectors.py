@@ -27,7 +27,7 @@ from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK
 from components.model.files.other_vectors import LateInteraction, Reading
 from components.model.files.sentence_config import Role
-from components.model.loaded import LoadedModel
+from components.model.loaded import LoadedModel, numpy_of
 
 _Row = tuple[list[int], int]  # the ids of a text, and how many of them the attention sees
 
@@ -137,7 +137,7 @@ def _vectors(model: LoadedModel, trained: LateInteraction, batch: Sequence[_Row]
     ids, mask, segments = model.tokenization.padded(rows_ids)
     for row, (_, seen) in enumerate(batch):
         mask[row, seen:] = 0
+    tensors = model.tensors(ids, mask, segments)
     with model.forward_pass():
-        last = model.encoder(**model.tensors(ids, mask, segments)).last_hidden_state
-        result: Float32 = trained.layers.to(last.device)(last.float()).cpu().numpy()
-    return result
+        layers = trained.layers.to(model.device)
+        return numpy_of(layers(model.encoder(**tensors).last_hidden_state.float()))

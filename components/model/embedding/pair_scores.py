@@ -26,6 +26,7 @@ from components.model.architecture.modules import Pool
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK, Precision, Resolved
 from components.model.files.sentence_config import prompt_for
+from components.model.loaded import numpy_of
 from components.model.tokenization import Truncation
 
 
@@ -123,12 +124,10 @@ def _logits(embedder: Embedder, precision: Resolved, pairs: Sequence[tuple[list[
     model = embedder.model
     ids, mask, segments = model.tokenization.padded([ids for ids, _ in pairs], [segments for _, segments in pairs])
     head = model.pair_scorer()
+    inputs = model.tensors(ids, None if mask.all() else mask, segments)  # without padding there is nothing to mask
     with model.forward_pass():
         scorer = _with_encoder(head, embedder.module(precision, ids.shape[1], ids.size), model.modules.pool)
-        # Without padding there is nothing to mask.
-        inputs = model.tensors(ids, None if mask.all() else mask, segments)
-        logits: Float32 = scorer(**inputs).logits.float().cpu().numpy()
-    return logits
+        return numpy_of(scorer(**inputs).logits)
 
 
 def _with_encoder(scorer: Any, encoder: torch.nn.Module, pool: Pool | None) -> Any:

@@ -10,6 +10,7 @@ What it does not give: the model's own Dense layers, which were trained on singl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -80,10 +81,13 @@ def _vectors(embedder: Embedder, pairs: Sequence[tuple[list[int], list[int]]], o
     ids, mask, segments = model.tokenization.padded([ids for ids, _ in pairs], [segments for _, segments in pairs])
     tensors = model.tensors(ids, mask, segments)
     with model.forward_pass():
-        module = embedder.module(options.precision, ids.shape[1], ids.size)
-        states = module(**tensors, output_hidden_states=True).hidden_states
-        keep = torch.from_numpy(mask).to(model.device) > 0  # [pair, token]
-        lengths = keep.sum(dim=1)
-        share = keep.float() / lengths[:, None]
-        pooled = pooled_states([states[layer] for layer in options.layers], options.poolings, keep, lengths, share)
-        return pooled.cpu().numpy()
+        return _pooled(embedder.module(options.precision, ids.shape[1], ids.size), tensors, options)
+
+
+def _pooled(module: Any, tensors: dict[str, torch.Tensor], options: EmbedOptions) -> Float32:
+    states = module(**tensors, output_hidden_states=True).hidden_states
+    keep = tensors["attention_mask"] > 0  # [pair, token]
+    lengths = keep.sum(dim=1)
+    share = keep.float() / lengths[:, None]
+    pooled = pooled_states([states[layer] for layer in options.layers], options.poolings, keep, lengths, share)
+    return pooled.cpu().numpy()

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -175,16 +176,18 @@ def _splade(model: LoadedModel) -> Splade:
 def _weights(model: LoadedModel, rows_ids: Sequence[Sequence[int]], splade: Splade) -> Float32:
     """The weights of one batch, float32 [text, vocabulary]."""
     module = model.masked_lm()
-    ids, mask, segments = model.tokenization.padded(rows_ids)
+    inputs = model.tensors(*model.tokenization.padded(rows_ids))
     with model.forward_pass():
-        inputs = model.tensors(ids, mask, segments)
-        logits = module(**inputs).logits.float()  # [text, token, vocabulary]
-        weights = torch.log1p(torch.relu(logits * inputs["attention_mask"].unsqueeze(-1)))
-        if splade.activation == "log1p_relu":  # arXiv:2504.14839
-            weights = torch.log1p(weights)
-        pooled = weights.amax(dim=1) if splade.pooling == "max" else weights.sum(dim=1)
-        if splade.most_weights is not None and splade.most_weights < pooled.shape[1]:
-            kept = torch.topk(pooled, splade.most_weights, dim=1)
-            pooled = torch.zeros_like(pooled).scatter_(1, kept.indices, kept.values)
-        result: Float32 = pooled.cpu().numpy()
-    return result
+        return _pooled(module, inputs, splade)
+
+
+def _pooled(module: Any, inputs: dict[str, torch.Tensor], splade: Splade) -> Float32:
+    logits = module(**inputs).logits.float()  # [text, token, vocabulary]
+    weights = torch.log1p(torch.relu(logits * inputs["attention_mask"].unsqueeze(-1)))
+    if splade.activation == "log1p_relu":  # arXiv:2504.14839
+        weights = torch.log1p(weights)
+    pooled = weights.amax(dim=1) if splade.pooling == "max" else weights.sum(dim=1)
+    if splade.most_weights is not None and splade.most_weights < pooled.shape[1]:
+        kept = torch.topk(pooled, splade.most_weights, dim=1)
+        pooled = torch.zeros_like(pooled).scatter_(1, kept.indices, kept.values)
+    return pooled.cpu().numpy()

@@ -30,7 +30,7 @@ from components.model.embedding.disk import unnamed_array
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import MAX_TOKEN_VECTORS, SENTENCES_PER_BLOCK
 from components.model.files.sentence_config import Role
-from components.model.loaded import LoadedModel
+from components.model.loaded import LoadedModel, stacked
 from components.model.trace import TokenizedSentence
 from components.sizes import in_words
 
@@ -294,6 +294,9 @@ def _states(embedder: Embedder, ids: Sequence[Sequence[int]], layers: Sequence[i
     tokens, mask, segments = model.tokenization.padded(ids)
     tensors = model.tensors(tokens, mask, segments)
     with model.forward_pass():
-        module = embedder.module("float32", tokens.shape[1], tokens.size)
-        states = module(**tensors, output_hidden_states=True).hidden_states
-        return np.stack([states[layer].to("cpu", torch.float32).numpy() for layer in layers])
+        return _stacked(embedder.module("float32", tokens.shape[1], tokens.size), tensors, layers)
+
+
+def _stacked(module: Any, tensors: dict[str, torch.Tensor], layers: Sequence[int]) -> Float32:
+    states = module(**tensors, output_hidden_states=True).hidden_states
+    return stacked([states[layer] for layer in layers])

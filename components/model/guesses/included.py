@@ -75,7 +75,7 @@ def masked_lm(encoder: Any) -> Any:
     for name in [name.removesuffix(".lora_A") for name in weights if name.endswith(".lora_A")]:
         module = encoder.get_submodule(name)
         change = weights[f"{name}.lora_B"] @ weights[f"{name}.lora_A"]
-        module.weight = torch.nn.Parameter(module.weight + change.to(module.weight.device), requires_grad=False)
+        module.weight = torch.nn.Parameter(module.weight.cpu() + change, requires_grad=False)
     with BUILDING, torch.device("meta"):
         model = BertForMaskedLM(encoder.config)
     model.bert = encoder
@@ -85,7 +85,7 @@ def masked_lm(encoder: Any) -> Any:
     left = [name for name, values in (*model.named_parameters(), *model.named_buffers()) if values.is_meta]
     if left:
         raise _damaged(f"{left[0]} is missing in it")
-    return model.to(next(encoder.parameters()).device).eval()
+    return model
 
 
 def _weights() -> dict[str, torch.Tensor]:

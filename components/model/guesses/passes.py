@@ -23,7 +23,7 @@ from components.arrays import Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import loading
 from components.model.architecture.record import modules_of, replaced
-from components.model.device import failures_in_words
+from components.model.device import on_device
 from components.model.guesses.masks import check_hidden, typed_masks
 from components.model.guesses.record import LayerGuesses, Surprises
 from components.model.guesses.vocabulary import Kept, kept
@@ -210,13 +210,13 @@ def _read(
             [[true, *wanted.asked] for reading in chosen for true in _true_ids(model, reading)], np.int64
         ).reshape(len(places), 1 + len(wanted.asked))
         # All layers in one go: each call of the head reads the whole table of pieces.
-        vectors = torch.cat(_states(model, module, chosen, wanted))  # [layer * row, dim]
+        vectors = _states(model, module, chosen, wanted)  # [layer * row, dim]
         layers, rows_of = np.divmod(np.arange(len(vectors)), max(1, len(places)))
         for first in range(0, len(vectors), head.rows_at_once):
             if is_cancelled():
                 raise Cancelled
             part = slice(first, first + head.rows_at_once)
-            with torch.inference_mode():
+            with model.turn():
                 best = kept(head.scores(vectors[part]), k, asked[rows_of[part]])
             for layer in np.unique(layers[part]).tolist():
                 own = layers[part] == layer
@@ -237,8 +237,8 @@ def _batches(readings: Sequence[Reading]) -> Iterator[list[int]]:
             yield numbers[first : first + count]
 
 
-def _states(model: LoadedModel, module: Any, readings: Sequence[Reading], wanted: Wanted) -> list[torch.Tensor]:
-    """One pass: for each layer, what the head reads at the readings' positions, [row, dim], on the model's device.
+def _states(model: LoadedModel, module: Any, readings: Sequence[Reading], wanted: Wanted) -> torch.Tensor:
+    """One pass: for each layer, what the head reads at the readings' positions, [layer * row, dim], on the model's device.
 
     The encoder is the one that belongs to the head. All readings have one length.
     """
@@ -247,18 +247,14 @@ def _states(model: LoadedModel, module: Any, readings: Sequence[Reading], wanted
     for row, reading in enumerate(readings):
         ids[row, list(reading.hidden)] = model.tokenization.mask_id or 0
     tensors = model.tensors(ids, None, segments)
-    rows, columns = (
-        torch.tensor(
-            [(row, position) for row, reading in enumerate(readings) for position in reading.positions],
-            dtype=torch.int64,
-        )
-        .reshape(-1, 2)
-        .T.to(model.device)
-    )
+    cells = [(row, position) for row, reading in enumerate(readings) for position in reading.positions]
+    (places,) = on_device([torch.tensor(cells, dtype=torch.int64).reshape(-1, 2)], model.device)
+    rows, columns = places.T
     final_norm = modules_of(encoder).final_norm
     last = model.facts.layers
     below = any(layer < last for layer in wanted.layers)
-    with model.forward_pass():
+
+    def compute() -> torch.Tensor:
         masked = looking_left(encoder, tensors) if wanted.only_left else nullcontext(tensors)
         with masked as arguments:
             output = encoder(**arguments, output_hidden_states=below)
@@ -270,7 +266,10 @@ def _states(model: LoadedModel, module: Any, readings: Sequence[Reading], wanted
         # A state that is not finite stays so up to the last layer: each block adds to what it gets.
         if not bool(torch.isfinite(output.last_hidden_state).all()):
             raise loading.not_finite(model.spec.title)
-    return states
+        return torch.cat(states)
+
+    with model.forward_pass():
+        return compute()
 
 
 class _Head:
@@ -283,7 +282,7 @@ class _Head:
         self._model, self._module = model, module
         self._encoder = getattr(module, module.base_model_prefix)
         dim = model.facts.hidden_size
-        with failures_in_words(model.device), torch.inference_mode():
+        with model.turn():
             self.pieces = int(self.scores(torch.zeros((1, dim), device=model.device)).shape[1])
         self.rows_at_once = max(1, SCORES // self.pieces)
 

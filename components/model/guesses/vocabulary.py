@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from components.arrays import Float64, Int64
-from components.model.device import widest
+from components.model.device import on_device, widest
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ def kept(logits: torch.Tensor, k: int, asked: Int64) -> Kept:
     def log_probability(scores: torch.Tensor) -> Float64:
         return _numpy(scores) - highest - np.log(total)
 
-    wanted = torch.from_numpy(np.maximum(asked, 0)).to(logits.device)
+    (wanted,) = on_device([torch.from_numpy(np.maximum(asked, 0))], logits.device)
     scores = logits.gather(1, wanted)  # [row, asked]
     ranks = np.zeros(asked.shape, np.int64)
     for column in range(

@@ -31,6 +31,7 @@ from components.arrays import Float32
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import loading
 from components.model.architecture.modules import EncoderModules, Place, numbers_of_uses
+from components.model.device import on_device
 from components.model.embedding.batch_pooling import pooled_states
 from components.model.interventions.activations import Site, unpadded_inputs
 from components.model.loaded import LoadedModel, numpy_of
@@ -169,8 +170,9 @@ def _changes(model: LoadedModel, experiments: Sequence[Experiment]) -> dict[tupl
             for row, item in items
             for position, value in zip(item.positions, item.values, strict=True)
         }
-        indices = torch.tensor(list(cells), dtype=torch.int64, device=model.device)  # [change, (row, position, head)]
-        values = torch.from_numpy(np.stack(list(cells.values()))).to(model.device, torch.float32)
+        indices = torch.tensor(list(cells), dtype=torch.int64)  # [change, (row, position, head)]
+        values = torch.from_numpy(np.stack(list(cells.values()))).float()
+        indices, values = on_device([indices, values], model.device)
         of_heads = model.facts.heads if place[0] == "head" else 1
         changes[place] = _Change(indices[:, 0], indices[:, 1], indices[:, 2], values, of_heads)
     return changes

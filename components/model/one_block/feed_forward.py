@@ -28,6 +28,7 @@ from components.arrays import ArrayRecord, Float32, Float64
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import inside
 from components.model.architecture.modules import Place
+from components.model.device import on_device
 from components.model.interventions.only_left import looking_left
 from components.model.loaded import LoadedModel, numpy_of
 from components.model.one_block.nearly_closed import closed_share
@@ -135,7 +136,7 @@ def feed_forward(
         block, written, done = done, 0, done + 1
         given = projected
         if gates:
-            given = numpy_of(gates[block].activation(torch.from_numpy(projected).to(model.device)))
+            given = numpy_of(gates[block].activation(*on_device([torch.from_numpy(projected)], model.device)))
         shares[block] = closed_share(given)
         if block in kept:
             activations[kept.index(block)] = given

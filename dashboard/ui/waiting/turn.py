@@ -1,4 +1,4 @@
-"""What a page says while it waits for its turn at a model that computes for others: how many computations come first."""
+"""What a page says while it waits for its turn at a model, or at a GPU, that computes for others: how many come first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shown() -> Iterator[None]:
         try:
             thread.start()
         except RuntimeError:  # a full server has no thread to say it with: the computation goes on without the line
-            log.warning("no thread to say that the model is busy")
+            log.warning("no thread to say that a page waits for its turn")
             return
         thread.join()
 
@@ -48,5 +48,5 @@ def shown() -> Iterator[None]:
 def in_words(first: int) -> str:
     """What is said while so many computations come first."""
     if first == 1:
-        return ":material/hourglass_empty: The model is busy: another computation comes first."
-    return f":material/hourglass_empty: The model is busy: {first} other computations come first."
+        return ":material/hourglass_empty: Waiting: another computation comes first."
+    return f":material/hourglass_empty: Waiting: {first} other computations come first."

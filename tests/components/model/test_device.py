@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 
 import psutil
@@ -242,3 +243,24 @@ def test_sums_of_bfloat16_products_are_whole_on_cuda(monkeypatch):
         assert flags.allow_bf16_reduced_precision_reduction is False
     finally:
         flags.allow_bf16_reduced_precision_reduction = before
+
+
+def test_models_on_one_accelerator_share_its_turns_and_those_on_the_cpu_have_their_own(monkeypatch):
+    monkeypatch.setattr(device, "_turns", {})
+    first, second = (device.turns_at(torch.device(name)) for name in ("cuda", "cuda:1"))
+    assert device.turns_at(torch.device("cuda:0")) is first  # "cuda" alone is the first one
+    assert device.turns_at(torch.device("cuda:1")) is second is not first
+    assert device.turns_at(torch.device("cpu")) is not device.turns_at(torch.device("cpu"))
+
+
+def test_only_the_rules_of_a_device_ask_for_its_kind():
+    """Embedding, tracing and scoring are one path on every device, and all inputs go there by one function."""
+    asks = re.compile(r"\.type [=!]= |\.type in |is_cuda|is_available\(|non_blocking|pin_memory")
+    copies = re.compile(r"from_numpy\(.*\)\.to\(|torch\.tensor\(.*device=|as_tensor\(.*device=")
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "components" / "model").rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if asks.search(line) or copies.search(line)
+    }
+    assert found == {"components/model/device.py"}

@@ -52,5 +52,6 @@ def test_a_page_says_how_many_computations_come_first(monkeypatch: pytest.Monkey
 
 
 def test_the_words() -> None:
-    assert turn.in_words(1).endswith("another computation comes first.")
-    assert turn.in_words(3).endswith("3 other computations come first.")
+    # Of any model where several share a GPU: it is not said that this page's model is busy.
+    assert turn.in_words(1).endswith(": Waiting: another computation comes first.")
+    assert turn.in_words(3).endswith(": Waiting: 3 other computations come first.")

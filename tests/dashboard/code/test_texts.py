@@ -227,6 +227,15 @@ def test_kinds_and_patterns_of_heads(open_page: Open, elsewhere: Elsewhere, embe
     same(elsewhere.run(code.text, names=("broad",))["broad"], scored.scores["broad"], EQUAL)
 
 
+def test_senses_apart(open_page: Open, elsewhere: Elsewhere) -> None:
+    """Vectors are kept in float16 on the page."""
+    app = at_rest(open_page("map", v="word-senses"))
+    same_sense, silhouette = found_by(elsewhere, app, "senses_curve")
+    shown = y(app, "senses_curve")
+    same(same_sense, shown[0], EQUAL)
+    same(silhouette, shown[2], 1e-3)
+
+
 def test_the_pieces_of_two_models(elsewhere: Elsewhere, embedded: Any, tiny_folder: Callable[[str], Path]) -> None:
     other = Backend.load(str(tiny_folder("roberta")), device_name="cpu")
     reads = {"first": Input(embedded, ["a", "An unputdownable bank"], 5), "second": Input(other, ["a", "unread"])}

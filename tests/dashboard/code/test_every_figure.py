@@ -59,7 +59,6 @@ FIGURES_WITHOUT_COMMAND = {
     "dashboard/views/attention/long_texts.py: long_row",
     "dashboard/views/attention/scores.py: f\"score_part_{name.replace(' ', '_')}",
     "dashboard/views/attention/summaries.py: _code()",
-    "dashboard/views/diagnosis/debugger_table.py: failed_queries_all",
     "dashboard/views/diagnosis/debugger_table.py: failure_causes",
     "dashboard/views/diagnosis/rivals.py: hubness",
     "dashboard/views/evaluate/approximation.py: approximation",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from components.analysis.attention.flow import summed_norms, weighted_norms
+from components.analysis.attention.rotation import score_by_distance
 from components.analysis.attention.scores import head_scores
 from components.analysis.inner_dimensions import strongest
 from components.analysis.layer_zero import part_norms
@@ -113,6 +114,33 @@ class Inside:
             "shares = np.exp(values - values.max())",
             "print(values, shares / shares.sum())  # [key]: scores, and the attention that they become",
             modules=self.names(*(each.linear for each in projections)),
+        )
+
+    def by_distance(
+        self, number: int, head: int, pair: tuple[int, int], speeds: str, ends: tuple[int, int], scale: float
+    ) -> AnyCode:
+        """The scores of a query and a key (`pair`) if the key stood elsewhere, from its first to its last place.
+
+        Places are counted from the query; `speeds` is the statement that gives those of the rotation.
+        """
+        block = self.block(number)
+        if not self.has_names:
+            return Command(score_by_distance)
+        size = block.query.size // self.read.backend.facts.heads
+        of_key = head * block.key.size // block.query.size  # heads may share their keys
+        query, key = (
+            f"{self._rows(each, at * size, size)}[{place}]"
+            for each, at, place in ((block.query, head, pair[0]), (block.key, of_key, pair[1]))
+        )
+        return self.read.states(
+            (score_by_distance,),
+            speeds,
+            f"query = {query}  # before the rotation, [dimension of the head]",
+            f"key = {key}",
+            f"places = np.arange({ends[0]}, {ends[1] + 1})  # of the key, seen from the query",
+            f"values = score_by_distance(query, key, 0, speeds, -places, {scale!r})",
+            "print(values)  # [place]",
+            modules=self.names(block.query.linear, block.key.linear),
         )
 
     def _rows(self, projection: Projection, first: int, size: int) -> str:

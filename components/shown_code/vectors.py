@@ -11,13 +11,17 @@ from components.analysis.pooling import max_of, mean_of, pool
 from components.analysis.similarity.baseline import measure
 from components.analysis.similarity.calibration import Calibration
 from components.analysis.similarity.cosines import cosine_matrix
-from components.arrays import cosine
+from components.analysis.word_senses import nearest_neighbour_accuracy, sense_curve
+from components.arrays import cosine, unit
 from components.shown_code.code import AnyCode, Command
 from components.shown_code.written import literal
 
 if TYPE_CHECKING:
     from components.model.trace import Pooling
     from components.shown_code.arrays import Functions, Input
+
+
+MOST_TEXTS = 64  # in the text of a code, and in one pass
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,21 @@ def of_words(read: Input, words: Sequence[tuple[int, Sequence[int]]]) -> Vectors
             f"words = {literal(places)}  # of each its sentence, and its tokens",
             "vectors = np.stack([hidden_states[:, row, tokens].mean(axis=1) for row, tokens in words], axis=1)",
         ),
+    )
+
+
+def of_senses(read: Input, words: Sequence[tuple[int, Sequence[int]]], senses: Sequence[str]) -> AnyCode:
+    """How often the nearest other occurrence of a word has the same sense, and how well the senses are apart, by layer."""
+    if len(read.texts) > MOST_TEXTS:
+        return Command(sense_curve)
+    return of_words(read, words).code(
+        (unit, nearest_neighbour_accuracy, sense_curve),
+        "from sklearn.metrics import silhouette_score\n",
+        f"_, labels = np.unique({literal(list(senses))}, return_inverse=True)",
+        "layers = [unit(layer) for layer in vectors]",
+        "shares = [nearest_neighbour_accuracy(layer, labels) for layer in layers]",
+        'values = np.array([shares, [silhouette_score(layer, labels, metric="cosine") for layer in layers]])',
+        "print(values)  # [measure, layer]: nearest one of the same sense, silhouette",
     )
 
 

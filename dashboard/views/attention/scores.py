@@ -253,26 +253,38 @@ def _rotation(model_input: AttentionInput, record: InsideBlocks, block: int, hea
                 window,
             ),
             key="rotation_distance",
-            code=Command(rotation.score_by_distance),
+            code=Inside(model_input.pair.input(model_input.backend)).by_distance(
+                block,
+                head,
+                (query, key),
+                _speeds_written(speeds),
+                (int(offsets[0]), int(offsets[-1])),
+                record.score_scale,
+            ),
             alt="Curve: the score of one query and one key if the key stood at other distances from the query",
             table=lambda: pd.DataFrame({"key minus query": offsets, "score": found.round(5)}),
         )
 
 
 def _angles_code(speeds: np.ndarray, positions: int) -> Code:
-    """The code of the angles: by the base, where the speeds are its powers."""
-    pairs, base = len(speeds), rotation.base_of(speeds)
-    powers = f"{base!r} ** (-np.arange({pairs}) / {pairs})"
-    is_of_base = np.allclose(speeds, base ** (-np.arange(pairs) / pairs), rtol=1e-6, atol=0)
+    """The code of the angles."""
     return Code(
         "# No model is needed: the angles depend on the positions and on the model's base alone.\nimport numpy as np",
         (rotation.angles,),
         (
-            f"speeds = {powers if is_of_base else f'np.array({literal(speeds.tolist())})'}  # radians a token, [pair]",
+            _speeds_written(speeds),
             f"values = np.cos(angles(speeds, {positions}))",
             "print(values)  # [position, pair]",
         ),
     )
+
+
+def _speeds_written(speeds: np.ndarray) -> str:
+    """The statement that gives the speeds: by the base, where they are its powers."""
+    pairs, base = len(speeds), rotation.base_of(speeds)
+    powers = f"{base!r} ** (-np.arange({pairs}) / {pairs})"
+    is_of_base = np.allclose(speeds, base ** (-np.arange(pairs) / pairs), rtol=1e-6, atol=0)
+    return f"speeds = {powers if is_of_base else f'np.array({literal(speeds.tolist())})'}  # radians a token, [pair]"
 
 
 def _turn(speed: float) -> str:

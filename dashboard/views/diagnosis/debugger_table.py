@@ -18,6 +18,7 @@ from components.retrieval.failures.causes import CAUSES, causes_of, telling
 from components.retrieval.failures.failed_queries import find_failures
 from components.retrieval.failures.traits import LEAST, TRAITS, Traits, compared
 from components.shown_code.code import Command
+from components.shown_code.commands import measured
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.ui import browser, controls, figures
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dashboard.jobs.failures import Searched
 
 ON_PAGE = 100  # queries of the list
+RECORD = "ranks.json"  # what a command writes the ranks into
 MOST_CHARACTERS = 300  # of a query there; it is whole beside the list
 FIRST_TRAITS = 8  # rows before a person asks for all
 MOST_VALUES, MOST_PARTS = 20, 60  # different values of a column by which queries can be chosen, and of all such columns
@@ -267,7 +269,10 @@ def all_of_them(chosen: Chosen, placings: Sequence[Placing]) -> None:
             }
         )
 
-    figures.data("failed_queries_all", table, Command(find_failures), "All failed queries")
+    of = chosen.searched
+    file = current.file_of_pairs(current.in_use())
+    record = measured("evaluate", file, of.backend, [of.layer], [of.pooling], of.request.max_length, "--record", RECORD)
+    figures.data("failed_queries_all", table, Command(find_failures, record, file=RECORD), "All failed queries")
 
 
 def of_rivals(searched: Searched, found: Failures, both: tuple[Causes, Causes]) -> None:

@@ -22,7 +22,9 @@ from components.charts import curves, scatter, theme
 from components.errors import InputError
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.retrieval.corpora import senses as reading
+from components.shown_code.arrays import Input
 from components.shown_code.code import Command
+from components.shown_code.vectors import of_senses
 from components.words.unicode_words import words
 from dashboard import caching, state
 from dashboard.corpora import current, uploads
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
+    from components.shown_code.code import AnyCode
 
 SOURCES = {"demo": "Ready-made", "corpus": "A corpus", "file": "Your file"}
 MOST_OCCURRENCES = 2_000
@@ -120,7 +123,9 @@ def senses(backend: Backend) -> None:
                 is_wide=False,
             )
         with right:
-            _curve_figure(curve, word, labels, backend.structure.has_position_vectors, shown)
+            _curve_figure(
+                curve, word, labels, _code(backend, occurrences), backend.structure.has_position_vectors, shown
+            )
             _nearest_in_words(occurrences, labels, shown)
     selection.selection(occurrences, selection.selected(occurrences), [shown])
     if source == "demo":
@@ -249,7 +254,16 @@ def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet:
     return token_set.choose(occurrences, chosen, {"sense": labels})
 
 
-def _curve_figure(curve: SenseCurve, word: str, labels: list[str], has_position_vectors: bool, shown: int) -> None:
+def _code(backend: Backend, occurrences: TokenSet) -> AnyCode:
+    """Of the curve."""
+    sentences = backend.tokenize(occurrences.texts)
+    words = [(token.sentence, sentences[token.sentence].word_positions(token.position)) for token in occurrences.tokens]
+    return of_senses(Input(backend, occurrences.texts), words, occurrences.labels["sense"])
+
+
+def _curve_figure(
+    curve: SenseCurve, word: str, labels: list[str], code: AnyCode, has_position_vectors: bool, shown: int
+) -> None:
     layers = len(curve.accuracy)
     chance = np.full(layers, word_senses.by_chance(labels), np.float32)
     counts = ", ".join(f"{name} {count}" for name, count in Counter(labels).most_common())
@@ -267,7 +281,7 @@ def _curve_figure(curve: SenseCurve, word: str, labels: list[str], has_position_
     figures.figure(
         _beside_the_map(chart, curve, float(chance[0]), shown),
         key="senses_curve",
-        code=Command(word_senses.sense_curve),
+        code=code,
         alt=f"Curves over the layers of how well the senses of {word} separate",
         read=f"Each occurrence of “{messages.escape(word)}” is one vector ({messages.escape(counts)}). The first curve is the "
         "share of occurrences whose nearest other one, by cosine, has the same sense. The separation (silhouette) is "

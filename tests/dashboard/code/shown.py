@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
+from components.shown_code.code import Code, sources
 from components.shown_code.notebook import TitledCode
+from tests.support.elsewhere import Elsewhere
 from tests.support.pages import figures
 
 SENTENCES = ["A dog runs in the park.", "The puppy is running.", "Prices fell again."]
+EQUAL = 1e-4
+MOST_OF_FUNCTIONS, MOST_LINES = 20, 30
 PRECISION = 2e-6  # of figures in float32; the model's results move by some 1e-7 with the padding
 
 
@@ -60,3 +65,27 @@ def same_points(found: np.ndarray, shown: np.ndarray, precision: float) -> None:
     """Each point of either set lies on one of the other; the figure has labelled points once more."""
     distances = np.abs(found[:, None] - shown[None]).max(axis=2)
     assert max(distances.min(axis=0).max(), distances.min(axis=1).max()) < precision
+
+
+def lines_of(program: str) -> int:
+    """The lines of a program without imports and empty lines; a list of texts is one."""
+    statements = [node for node in ast.parse(program).body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    return sum(
+        1
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List | ast.Constant)
+        else len(ast.unparse(node).splitlines())
+        for node in statements
+    )
+
+
+def short(elsewhere: Elsewhere, code: object) -> np.ndarray:
+    """The numbers that a figure's code gives, which is short."""
+    assert isinstance(code, Code)
+    assert sum(len(source.splitlines()) for source in sources(*code.functions)) <= MOST_OF_FUNCTIONS
+    assert lines_of(code.text) <= MOST_LINES
+    return elsewhere.values(code)
+
+
+def found_by(elsewhere: Elsewhere, app: AppTest, key: str) -> np.ndarray:
+    """The same of a figure on screen."""
+    return short(elsewhere, codes(app)[key].code)

@@ -91,6 +91,17 @@ def test_the_score_of_a_hit_and_the_words_of_a_failed_query(open_page: Open, cor
         same([*parts[1:-1], parts[0] + parts[-1]], drawn[name], 1e-5)
 
 
+def test_ranks_of_failed_queries(open_page: Open, corpus: str, tmp_path: Path) -> None:
+    app = at_rest(open_page("why", v="failed-search", corpus=corpus, l="1", pool="cls"))
+    app.session_state["data_failed_queries_all"] = True
+    app = at_rest(app.run())
+    (shown,) = (item.value for item in app.dataframe if "lead of the rival" in item.value)
+    assert len(shown)
+    printed(*commands(app, "failed_queries_all"))
+    (of_run,) = json.loads((tmp_path / "ranks.json").read_text())["runs"]
+    assert sorted(rank for rank in of_run["ranks"] if rank > 1) == sorted(shown["rank"])
+
+
 def test_guesses_in_two_contexts(open_page: Open) -> None:
     """At a typed mask, and for a word that is hidden."""
     texts = ["The dog [MASK] at the moon.", "The dog sang a song."]

@@ -11,23 +11,15 @@ import pytest
 from components.analysis.layer_zero import part_cosines, part_norms
 from components.model.backend import Backend
 from components.shown_code.arrays import Input
-from components.shown_code.code import AnyCode, Code, Command, sources
+from components.shown_code.code import Command
 from components.shown_code.inside import Inside
 from dashboard.views.heatmaps import blocks
-from tests.dashboard.code.shown import SENTENCES, same, x, z
-from tests.dashboard.code.test_texts import EQUAL, MOST_LINES, MOST_OF_FUNCTIONS, found_by, lines_of
+from tests.dashboard.code.shown import EQUAL, SENTENCES, found_by, same, short, x, z
 from tests.support.elsewhere import Elsewhere
 from tests.support.pages import Open, at_rest
 
 TEXTS = ["the cat sat on the bank .", "a red hat ran"]
 Folder = Callable[[str], Path]
-
-
-def short(elsewhere: Elsewhere, code: AnyCode) -> np.ndarray:
-    assert isinstance(code, Code)
-    assert lines_of(code.text) <= MOST_LINES
-    assert sum(len(source.splitlines()) for source in sources(*code.functions)) <= MOST_OF_FUNCTIONS
-    return elsewhere.values(code)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "modernbert"])

@@ -107,6 +107,7 @@ def test_rotation_by_position_and_by_distance(open_page: Open, tiny_folder: Fold
     both = products_before_rotation(backend, 1)
     query, key = (vectors[2, at, :4] + 1j * vectors[2, at, 4:] for vectors, at in zip(both, (4, 2), strict=True))
     distances = np.asarray(figure(app, "rotation_distance")["data"][0]["x"])  # key minus query
+    same(elsewhere.values(codes(app)["rotation_distance"].code), curve, 1e-4)
     turned = np.exp(-1j * distances[:, None] * speeds)
     np.testing.assert_allclose(curve, (query * key.conj() * turned).real.sum(axis=1) / np.sqrt(8), atol=1e-5)
     place = list(figure(app, "rotation_distance")["data"][0]["x"]).index(-2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import nbformat
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from components.analysis.attention.head_kinds import head_kinds
 from components.analysis.attention.head_patterns import score_heads
@@ -20,39 +18,29 @@ from components.model.backend import Backend
 from components.model.embedding.embedder import Embedder
 from components.shown_code.arrays import Input, pieces
 from components.shown_code.attention import one_word
-from components.shown_code.code import Code, Command, sources
+from components.shown_code.code import Code, Command
 from components.shown_code.notebook import WITHOUT_CELL, TitledCode, notebook
 from components.shown_code.search import reranked
-from tests.dashboard.code.shown import SENTENCES, codes, figure, numbers, points, same, same_points, y, z
+from tests.dashboard.code.shown import (
+    EQUAL,
+    SENTENCES,
+    codes,
+    figure,
+    found_by,
+    numbers,
+    points,
+    same,
+    same_points,
+    y,
+    z,
+)
 from tests.support.elsewhere import Elsewhere
 from tests.support.pages import Open, at_rest
 from tests.support.places import ROOT
 from tests.support.saved_models import save_cross_encoder
 
 NINE = [f"{text} {number}" for number in range(3) for text in SENTENCES]
-EQUAL = 1e-4
-MOST_OF_FUNCTIONS, MOST_LINES = 20, 30
 TEXT = "The cat sat on the bank, we put money in."
-
-
-def lines_of(program: str) -> int:
-    """The lines of a program without imports and empty lines; a list of texts is one."""
-    statements = [node for node in ast.parse(program).body if not isinstance(node, ast.Import | ast.ImportFrom)]
-    return sum(
-        1
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List | ast.Constant)
-        else len(ast.unparse(node).splitlines())
-        for node in statements
-    )
-
-
-def found_by(elsewhere: Elsewhere, app: AppTest, key: str) -> np.ndarray:
-    """The numbers of a figure by its code, which is short."""
-    code = codes(app)[key].code
-    assert isinstance(code, Code)
-    assert sum(len(source.splitlines()) for source in sources(*code.functions)) <= MOST_OF_FUNCTIONS
-    assert lines_of(code.text) <= MOST_LINES
-    return elsewhere.values(code)
 
 
 @pytest.mark.parametrize(
@@ -225,6 +213,15 @@ def test_kinds_and_patterns_of_heads(open_page: Open, elsewhere: Elsewhere, embe
     code = codes(app)["patterns"].code
     assert isinstance(code, Code)
     same(elsewhere.run(code.text, names=("broad",))["broad"], scored.scores["broad"], EQUAL)
+
+
+def test_senses_apart(open_page: Open, elsewhere: Elsewhere) -> None:
+    """Vectors are kept in float16 on the page."""
+    app = at_rest(open_page("map", v="word-senses"))
+    same_sense, silhouette = found_by(elsewhere, app, "senses_curve")
+    shown = y(app, "senses_curve")
+    same(same_sense, shown[0], EQUAL)
+    same(silhouette, shown[2], 1e-3)
 
 
 def test_the_pieces_of_two_models(elsewhere: Elsewhere, embedded: Any, tiny_folder: Callable[[str], Path]) -> None:

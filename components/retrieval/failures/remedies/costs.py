@@ -23,8 +23,8 @@ from components.retrieval.failures.remedies.present import FLOAT_BYTES, Present
 from components.retrieval.search.exact import ExactSearch
 
 HITS = 10
-TIMED, TIMED_SECOND = 8, 3  # queries that are timed; of a cross-encoder
-REPEATS = 4  # searches of each
+TIMED, TIMED_SECOND = 5, 2  # queries that are timed; of a cross-encoder
+REPEATS = 3  # searches of each
 COSTS = (
     "Ms per query: measured on this machine, one query at a time, from its text to the first ten hits; other work may have "
     "lengthened it. Bytes per text: "

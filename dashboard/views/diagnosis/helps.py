@@ -46,7 +46,7 @@ READ = (
     "bar the 95 % interval of its change (Tango); a remedy helps if the whole bar lies right of the dashed line."
 )
 NOT_SHOWN = (
-    "What other kinds of queries would give, and what shorter texts, training or another model would do. To beat the sham is "
+    "What other kinds of queries would give, and what shorter texts or training would do. To beat the sham is "
     "not to help: only the interval decides."
 )
 

@@ -137,7 +137,7 @@ def _remedies(
     now = found.now
     told = diagnosis.diagnosed(now, shares, rows, found.pairs.queries.texts, found.first, found.seed, cost)
     failed, all_queries = told.failed, len(now)
-    count = f"{failed:,} of {counted(all_queries, 'query', 'queries')} fail."
+    count = f"{failed:,} of {counted(all_queries, 'query', 'queries')} {'fails' if failed == 1 else 'fail'}."
     message = told.advice.sentence if is_whole else f"{count} {len(rows)} of {len(found.names)} remedies are measured."
     figures.figure(
         charts.remedy_bars(

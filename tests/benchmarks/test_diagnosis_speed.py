@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from components.retrieval.evaluation.pair_runs import first_pairs, pairs_of_corpus
 from components.retrieval.failures.remedies import USUAL, diagnosis, folds, kinds
 from components.retrieval.failures.remedies.present import present
@@ -17,6 +19,7 @@ from tests.support.measurements import report
 COUNT, MOST = 300, 4.0
 
 
+@pytest.mark.timeout(3600)
 def test_all_remedies_against_embedding_for_each_layer_and_prompt(embedded: Any) -> None:
     """300 pairs over 300 texts, and every remedy without a second model."""
     pairs = first_pairs(pairs_of_corpus(current.demo()), COUNT)

@@ -225,7 +225,7 @@ def _write(options: argparse.Namespace, found: Diagnosis) -> None:
         if found.remark:
             shared.note(found.remark)
         return
-    shared.say(f"{found.failed:,} of {len(found.now):,} queries fail.")
+    shared.say(f"{found.failed:,} of {len(found.now):,} queries {'fails' if found.failed == 1 else 'fail'}.")
     if found.remark:
         shared.say(found.remark)
     shared.say(f"{'trait':<34}{'failed':>9}{'found':>9}  95 % of the difference")

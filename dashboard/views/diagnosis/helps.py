@@ -46,7 +46,7 @@ READ = (
     "bar the 95 % interval of its change (Tango); a remedy helps if the whole bar lies right of the dashed line."
 )
 NOT_SHOWN = (
-    "What other kinds of queries would give, and what shorter texts, training or another model would do. To beat the sham is "
+    "What other kinds of queries would give, and what shorter texts or training would do. To beat the sham is "
     "not to help: only the interval decides."
 )
 
@@ -137,7 +137,7 @@ def _remedies(
     now = found.now
     told = diagnosis.diagnosed(now, shares, rows, found.pairs.queries.texts, found.first, found.seed, cost)
     failed, all_queries = told.failed, len(now)
-    count = f"{failed:,} of {counted(all_queries, 'query', 'queries')} fail."
+    count = f"{failed:,} of {counted(all_queries, 'query', 'queries')} {'fails' if failed == 1 else 'fail'}."
     message = told.advice.sentence if is_whole else f"{count} {len(rows)} of {len(found.names)} remedies are measured."
     figures.figure(
         charts.remedy_bars(

@@ -48,6 +48,7 @@ SETTINGS = {
     "model": ("tried_model", "Another model", "another model"),
 }
 NONE = "not measured"
+HELP = "A model on this machine, as one more remedy; nothing is downloaded."
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ def choose(own: Backend) -> Chosen:
     for name, (setting, label, _) in SETTINGS.items():
         if offered[name]:
             options = {"": NONE, **{key: spec_of(key).title for key in offered[name]}}
-            keys[name] = controls.pick(setting, label, options, width=220)
+            keys[name] = controls.pick(setting, label, options, HELP)
     nowhere = [named for name, (_, _, named) in SETTINGS.items() if not offered[name]]
     return Chosen({name: key for name, key in keys.items() if key}, tuple(nowhere))
 

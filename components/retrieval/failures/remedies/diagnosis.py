@@ -181,8 +181,9 @@ def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
         "",
         f"**{diagnosis.advice.sentence}**",
         "",
-        f"{failed:,} of {counted(len(now), 'query', 'queries')} fail with {_cell(model)}: their right text is not first "
-        f"(Recall@1 {100 * found / max(1, len(now)):.1f} %, MRR {float(inverse(now).mean()):.3f}).",
+        f"{failed:,} of {counted(len(now), 'query', 'queries')} {'fails' if failed == 1 else 'fail'} with {_cell(model)}: a "
+        f"query fails if none of its right texts is first. Recall@1 is {100 * found / max(1, len(now)):.1f} %, MRR "
+        f"{float(inverse(now).mean()):.3f}.",
         "",
         "## What failed queries share",
         "",

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64, read_only, unit
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.second_stage import CandidateScores, candidate_scores, candidates, either_ranks
 from components.retrieval.failures.remedies.costs import (
@@ -269,12 +269,12 @@ def _max_sim(setting: Setting, progress: ReportProgress, is_cancelled: IsCancell
     now, pairs, started = setting.present, setting.present.pairs, time.perf_counter()
     rows = candidates(now.query_vectors, now.document_vectors, CANDIDATES, is_cancelled)
 
-    def vectors(texts: Sequence[str], role: Role, options: EmbedOptions) -> Sequence[Float32]:
-        length = options.max_length
-        return late_interaction_vectors(now.backend, texts, role, now.cell[0], length, progress, is_cancelled)
+    def vectors(texts: Sequence[str], role: Role, done: int, options: EmbedOptions) -> Sequence[Float32]:
+        report, length = part_of(progress, done, len(pairs) + len(pairs.documents)), options.max_length
+        return late_interaction_vectors(now.backend, texts, role, now.cell[0], length, report, is_cancelled)
 
-    asked = vectors(now.queries, "query", now.query_options)
-    told = vectors(pairs.documents.texts, "document", now.document_options)
+    asked = vectors(now.queries, "query", 0, now.query_options)
+    told = vectors(pairs.documents.texts, "document", len(pairs), now.document_options)
 
     def score(taken: Int64) -> Float32:
         scores = np.empty(rows.shape, np.float32)
@@ -285,7 +285,7 @@ def _max_sim(setting: Setting, progress: ReportProgress, is_cancelled: IsCancell
         return scores
 
     def again(query: str, found: Int64) -> Float32:
-        (own,) = vectors([query], "query", now.query_options)
+        (own,) = vectors([query], "query", len(pairs) + len(told) - 1, now.query_options)
         return trained_scores(now.backend, own, [told[row] for row in found])
 
     return _reranking("maxsim", setting, rows, score, again, started, is_cancelled, more_bytes=bytes_of(told))

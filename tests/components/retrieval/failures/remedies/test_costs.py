@@ -1,0 +1,45 @@
+"""What a search costs: the fastest of some searches counts, and a remedy's arrays add to those of the vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.jobs import Cancelled
+from components.retrieval.failures.remedies import costs, kinds
+from components.retrieval.failures.remedies.costs import REPEATS, TIMED, Cost, cost, cost_now, first_hits
+from tests.components.retrieval.failures import planted
+from tests.components.retrieval.failures.remedies.planted_remedies import COUNT, setting_of, word_vectors
+from tests.support.closeness import assert_close
+
+
+def test_the_fastest_search_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search of query n takes n + 1 ms, and 50 ms more in the first round, while other work goes on."""
+    clock, searched = [0.0], []
+    monkeypatch.setattr(costs.time, "perf_counter", lambda: clock[0])
+
+    def search(query: str) -> None:
+        searched.append(query)
+        clock[0] += (int(query) + 1) / 1000 + (0.05 if len(searched) <= TIMED else 0)
+
+    queries = [str(number) for number in range(9)]
+    assert cost(search, queries, 128.0) == Cost(pytest.approx(1.0), 128.0)
+    assert searched == queries[::2] * REPEATS  # from the first to the last
+    assert len(searched) == TIMED * REPEATS
+    with pytest.raises(Cancelled):
+        cost(search, queries, 4.0, is_cancelled=lambda: True)
+
+
+def test_a_search_of_one_query_finds_what_the_ranks_say_and_remedies_add_their_arrays() -> None:
+    texts = planted.demo_texts(COUNT)
+    setting = setting_of(texts, [planted.own_words(text) for text in texts])
+    now = setting.present
+    search = first_hits(now.asked_alone, now.document_vectors)
+    found = int(np.flatnonzero(now.now == 1)[0])
+    hits = search(now.queries[found]).tolist()
+    assert (len(hits), hits[0]) == (costs.HITS, found)
+    own = cost_now(now).bytes_per_text
+    assert_close(own, 4 * planted.DIM)
+    tokens = np.mean([word_vectors(text).size for text in texts])
+    assert_close(kinds.measure("maxsim", setting).cost("share 1").bytes_per_text, own + 4 * float(tokens))
+    assert_close(kinds.measure("prompt", setting).cost("“query: ”").bytes_per_text, own)

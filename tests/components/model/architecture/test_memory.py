@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 from components.model.architecture import memory
 from components.model.catalog import CATALOG, EMBEDDED_KEY, catalog_spec
 from components.model.embedding.batch_size import MOST_TOKENS
-from tests.components.model.test_catalog import model_of
+from tests.support.models_of_sizes import model_of
 from tests.support.places import ROOT
 
 BLOCKS = 2

@@ -31,6 +31,7 @@ def test_one_family_on_a_pretend_cuda_machine() -> None:
         "bert",
         "a_pass_without_memory_says_so_and_the_next_one_works",
         "a_lost_device_is_not_ready_and_says_so",
+        "passes_of_two_models_never_meet_on_a_device_and_do_on_the_cpu",
     )
     assert counts["equal"] > 60
     assert counts["refused"] > 0

@@ -1,52 +1,92 @@
 """How much memory an encoder takes on a device, from its sizes alone: its weights, a trace, a batch of bulk work.
 
-Counted is what tensors take at the moment when they take most, in one of two places of a block: the inner vectors of its
-feed-forward part stand beside what the activation function makes of them (gates and what they are multiplied with too), or
-queries, keys and values stand beside the copies that are multiplied, and two tables of scores. Before the last block ends, a
-trace has all earlier layers and attentions. For bulk work attention is fused, as PyTorch's own for accelerators is: it keeps no
-table of scores.
+Counted are the tensors at the moment when they take most. That is in the last block, in one of two places: the inner vectors of
+the feed-forward part stand beside what is made of them, or queries, keys and values beside the copies that are multiplied, or
+beside two tables of scores. A trace has all earlier layers and attentions by then. In bulk work attention is fused, as PyTorch
+does it on accelerators: there is no table of scores.
 
 What it leaves out: what a driver and its libraries take for themselves (some hundred megabytes), what an allocator rounds up or
-keeps for later, heads (a masked-LM head gives a number for each piece of the vocabulary and token), and tables for distances.
-`python -m tests.pretend_gpu` compares it with the sums of tensors that were really made, on the CPU: on a card it was not
-measured. `python -m components.model.architecture.memory` writes the table in docs/deployment.md.
+keeps for later, and heads (one of guesses gives a number for each token and piece of the vocabulary). DeBERTa takes more: the
+scores of its own attention for every distance are not counted.
+
+A test compares it with the tensors that the library makes, for each kind of model in the catalogue, and
+`python -m tests.pretend_gpu` with the allocator of a pretend device. On a card it was not measured.
+`python -m components.model.architecture.memory` writes the table in docs/deployment.md.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 
 from components.model.catalog import CATALOG, ModelFacts
 from components.sizes import in_words
 
 FLOAT32, BFLOAT16 = 4, 2  # bytes of a number
-IDS = 32  # bytes of a token's id, mask, segment and position
-# How many vectors of the feed-forward part's inner size a block has at once, where there are not two.
-_INNER = {"modernbert": 4, "nomic_bert": 3, "eurobert": 3, "qwen3": 3}
-_OF_ATTENTION = 6  # vectors of the hidden size that attention has at once
-TRACE = (64, 64)  # sentences and tokens of the trace in the table: as many as a page shows, equally long
+TRACE = (64, 64)  # sentences, and tokens of each, of the trace in the table
 BATCH = 65_536  # tokens of the largest batch (components.model.embedding.batch_size)
+_IDS = 32  # bytes of a token's id, mask, segment and position
+NOT_COUNTED = ("deberta-v2",)
+# How many vectors of the inner size and of the hidden size stand beside each other in the feed-forward part, where they are not
+# two and none: gates, an activation in steps, a normalised copy.
+_INNER = {"albert": (4, 0), "modernbert": (4, 2), "nomic_bert": (3, 1), "eurobert": (3, 1), "qwen3": (3, 1)}
+_OF_ATTENTION = 6  # vectors of the hidden size that stand beside each other there
+_OF_ATTENTION_IN_HALF = {"modernbert": 14}  # the same in bfloat16, where queries and keys are rotated in float32
 
 
 def weight_bytes(facts: ModelFacts, with_half: bool) -> int:
-    """The weights in float32, and the copy in bfloat16 that bulk work uses."""
+    """The weights in float32, with the copy in bfloat16 that bulk work uses or without."""
     return facts.parameters * (FLOAT32 + BFLOAT16 * with_half)
 
 
-def trace_bytes(facts: ModelFacts, sentences: int, tokens: int, attentions: bool) -> int:
-    """What a trace of so many sentences of this length takes besides the weights, padding included."""
+def trace_bytes(facts: ModelFacts, sentences: int, tokens: int) -> int:
+    """What a trace with attentions of so many sentences of this length takes besides the weights."""
     dim, scores = facts.hidden_size, facts.heads * tokens
-    kept = (facts.layers + 1) * dim + facts.layers * scores * attentions
-    of_block = max(_inner(facts), _OF_ATTENTION * dim, 2 * dim + scores * attentions) if facts.layers else 0
-    return sentences * tokens * (FLOAT32 * (kept + of_block) + IDS)
+    kept = (facts.layers + 1) * dim + facts.layers * scores
+    of_block = max(_inner(facts), _OF_ATTENTION * dim, 2 * dim + scores) if facts.layers else 0
+    return sentences * tokens * (FLOAT32 * (kept + of_block) + _IDS)
 
 
-def batch_bytes(facts: ModelFacts, tokens: int, number_bytes: int) -> int:
-    """What a batch of bulk work of so many tokens takes besides the weights, for vectors of the last layer alone."""
-    of_block = max(3 * facts.hidden_size + _inner(facts), (1 + _OF_ATTENTION) * facts.hidden_size)
-    return tokens * (number_bytes * (of_block if facts.layers else 2 * facts.hidden_size) + IDS)
+def batch_bytes(facts: ModelFacts, tokens: int, number_bytes: int, every_layer: bool = False) -> int:
+    """What a batch of bulk work of so many tokens takes besides the weights.
+
+    `number_bytes` is FLOAT32 or BFLOAT16. Unless vectors of `every_layer` are wanted, only the last one is kept.
+    """
+    dim, states = facts.hidden_size, facts.layers + 1 if every_layer else 1
+    of_attention = (
+        _OF_ATTENTION if number_bytes == FLOAT32 else _OF_ATTENTION_IN_HALF.get(facts.architecture, _OF_ATTENTION)
+    )
+    in_block = (
+        max(max(states, 3) * dim + _inner(facts), (max(states - 1, 1) + of_attention) * dim) if facts.layers else dim
+    )
+    return tokens * (number_bytes * in_block + _IDS)
 
 
 def _inner(facts: ModelFacts) -> int:
-    return _INNER.get(facts.architecture, 2) * facts.feed_forward_size
+    inner, hidden = _INNER.get(facts.architecture, (2, 0))
+    return inner * facts.feed_forward_size + hidden * facts.hidden_size
+
+
+def table() -> str:
+    """The catalogue's models in Markdown, each with its weights, a trace of TRACE and a batch of BATCH in bfloat16."""
+    sentences, tokens = TRACE
+    lines = [
+        "| model | weights | with the copy in bfloat16 | "
+        f"a trace of {sentences} sentences of {tokens} tokens, with attentions | a batch of {BATCH:,} tokens in bfloat16 |",
+        "|---|---|---|---|---|",
+    ]
+    for spec in CATALOG:
+        facts = spec.facts
+        if facts is None:
+            continue
+        has_blocks, is_counted = facts.layers > 0, facts.architecture not in NOT_COUNTED
+        cells = [weight_bytes(facts, with_half=False), weight_bytes(facts, with_half=has_blocks)]
+        if is_counted:
+            cells.append(trace_bytes(facts, sentences, tokens) if spec.group != "decoder" else 0)
+            cells.append(batch_bytes(facts, BATCH, BFLOAT16 if has_blocks else FLOAT32))
+        said = [in_words(each, binary=True) if each else "–" for each in cells] + ["more"] * (4 - len(cells))
+        lines.append(f"| {spec.title} | {' | '.join(said)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{table()}\n")

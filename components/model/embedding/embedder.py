@@ -31,6 +31,7 @@ from components.arrays import Float32, Int64
 from components.errors import InputError, ModelError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.model import loading
+from components.model.architecture import memory
 from components.model.device import empty_cache, failures_in_words, has_fast_half, name_of, on_device, rules_of
 from components.model.elsewhere import Elsewhere
 from components.model.embedding import packing
@@ -115,9 +116,10 @@ class Embedder:
     def working_bytes(self, options: EmbedOptions) -> int:
         """Approximate memory of a run besides the model and its result: a copy of the weights, and one batch."""
         facts = self.model.facts
-        weights = (2 if options.precision == "bfloat16" else 4) * facts.parameters
-        per_token = 4 * (facts.feed_forward_size + (facts.layers + 8) * facts.hidden_size)
-        return weights + per_token * self._token_budget
+        number_bytes = memory.BFLOAT16 if options.precision == "bfloat16" else memory.FLOAT32
+        every_layer = options.layers != (facts.layers,)
+        batch = memory.batch_bytes(facts, self._token_budget, number_bytes, every_layer)
+        return number_bytes * facts.parameters + batch
 
     def embed_weighted(
         self,

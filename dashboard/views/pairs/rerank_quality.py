@@ -131,8 +131,8 @@ def _change(item: Measured, is_first: bool = True) -> str:
     look = item.look
     verb = "puts the right text first " if is_first else ""
     before, after = (number(look.first_place(depth), 1) for depth in (0, item.depth))
-    instead = f"instead of {before} %" if _sign(item) else "as without it"
-    return f"{verb}for {after} % of {len(look.first):,} {item.name} {instead}"
+    was = f"was {before}" if _sign(item) else "as before"
+    return f"{verb}for {after} % of {len(look.first):,} {item.name} ({was})"
 
 
 def picture(sets: Sequence[Measured]) -> None:

@@ -194,7 +194,7 @@ def _queries() -> tuple[str, ...]:
             default="\n".join(ready_queries()),
             to_widget="\n".join,
             from_widget=settings.clean_queries,
-            height=108,
+            height=102,
         )
         panel = st.popover("Upload queries", icon=":material/upload_file:", width="content")
     with panel:

@@ -194,7 +194,9 @@ def _queries() -> tuple[str, ...]:
             default="\n".join(ready_queries()),
             to_widget="\n".join,
             from_widget=settings.clean_queries,
-            height=102,
+            height=76,
+            label_visibility="collapsed",
+            placeholder="Queries, one per line",
         )
         panel = st.popover("Upload queries", icon=":material/upload_file:", width="content")
     with panel:

@@ -34,7 +34,7 @@ class Change:
 
     @property
     def judgement(self) -> str:
-        return f"{'statistically significant' if self.is_clear else 'not significantly different'}, {self.test}"
+        return f"{'more than chance' if self.is_clear else 'may be chance'}, {self.test}"
 
 
 @dataclass(frozen=True)

@@ -96,10 +96,7 @@ def test_the_numbers_are_those_of_the_comparison() -> None:
     agreed = findings.of_correlation(spearman_change(scores, -scores, scores.tolist()))
     assert (agreed.first, agreed.second, agreed.is_clear) == (pytest.approx(1), pytest.approx(-1), True)
     text = findings.trained(SPEARMAN, agreed, "before")
-    assert (
-        "1.000 before, **−1.000** after: training lost 2.000 (more than chance, 95 % interval −2.000 to"
-        in text
-    )
+    assert "1.000 before, **−1.000** after: training lost 2.000 (more than chance, 95 % interval −2.000 to" in text
 
 
 def past(losses: list[float], measures: dict[str, list[float]] | None = None) -> History:

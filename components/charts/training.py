@@ -91,6 +91,10 @@ def loss_curves(
             hovertemplate=f"step {marked}: the best on held-out rows, kept<extra></extra>",
         )
     figure.layout.showlegend, figure.layout.height = False, _LOSS_HEIGHT
+    values = np.concatenate([np.asarray(trace.y, float) for trace in figure.data] or [np.zeros(0)])
+    if np.isfinite(values).any() and np.nanmin(values) >= 0:  # the ring, too, has room at the bottom
+        top = float(np.max(values[np.isfinite(values)]))
+        figure.update_yaxes(range=(-0.04 * top, 1.05 * top) if top else (0, 1))
     _name_ends(figure, ends, _LOSS_HEIGHT)
     return figure
 
@@ -101,7 +105,14 @@ def _name_ends(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]],
     shown = [trace for trace in figure.data if (trace.yaxis or "y") == f"y{axis}"]
     values = np.concatenate([np.asarray(trace.y, float) for trace in shown] or [np.zeros(1)])
     top = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
-    places = curves.spread([y for _, y, _, _ in finite], 18 * max(top, 1e-9) / max(80, height - 110))
+    apart = 18 * max(top, 1e-9) / max(80, height - 110)
+    places = curves.spread([y for _, y, _, _ in finite], apart)
+    low, high = figure.layout[f"yaxis{axis}"].range or (-np.inf, np.inf)
+    order = np.argsort(places, kind="stable").tolist()
+    for step, number in enumerate(order[::-1]):  # plotly draws no text beyond an axis
+        places[number] = min(places[number], high - step * apart)
+    for step, number in enumerate(order):
+        places[number] = max(places[number], low + step * apart)
     for (x, y, name, colour), place in zip(finite, places, strict=True):
         figure.add_annotation(
             x=x,
@@ -164,7 +175,7 @@ def measure_panels(
                 ends.append((float(steps), levels[name], "undamaged", str(style["color"])))
         of_panels.append(ends)
         if values.size == 0 or (np.nanmin(values) >= 0 and np.nanmax(values) <= 1):
-            figure.update_yaxes(range=(-0.03, 1.05), row=row, col=1)
+            figure.update_yaxes(range=(-0.08, 1.08), row=row, col=1)
         figure.update_yaxes(zeroline=False, nticks=5, row=row, col=1)
     for heading in figure.layout.annotations:  # so far the titles of the panels
         heading.update(x=0, xanchor="left", text=f"<b>{heading.text}</b>")

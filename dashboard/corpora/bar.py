@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from components.retrieval.corpora.demo import sentences_that_differ
 from dashboard import caching, state
 from dashboard.corpora import chooser, current, preview
 from dashboard.ui import messages
@@ -17,18 +18,19 @@ def draw(page: str) -> None:
     """Draw the bar of a page: folded when the page opens, and again when another corpus is chosen."""
     key = f"corpus_bar_{page}_{state.peek('corpus')}"
     with st.container(key="corpus_bar"):  # as the bar of sentences has it, with a key of its own on each page
-        bar = st.expander(f"**Corpus**  {_named()}", key=key, icon=":material/database:")
+        bar = st.expander(f"**Corpus**  {_named(page)}", key=key, icon=":material/database:")
     with bar:
         messages.guarded(lambda: frame.view(_choice), "choosing a corpus")
 
 
-def _named() -> str:
-    """The corpus and its size; of one that is not in memory yet its name alone."""
+def _named(page: str) -> str:
+    """What the view shows, the corpus or the included pairs, and its size; of one that is not in memory yet its name alone."""
     key = state.peek("corpus")
     source = current.source_of(key) if key and caching.corpora().find(key) is None else None
     if source is not None:
         return messages.escape(source.name[:MOST_NAMED])
-    corpus = current.in_use()
+    is_of_pairs = state.view_of(page) == "similar-pairs" and state.peek("compared_texts") == "included"
+    corpus = sentences_that_differ() if is_of_pairs and not key else current.in_use()
     return f"{messages.escape(corpus.name[:MOST_NAMED])}  ·  {counted(len(corpus), 'sentence')}"
 
 

@@ -343,6 +343,7 @@ def agreement_curves(
             showarrow=False,
         )
     figure.update_xaxes(range=[-0.02 * layers[-1], 1.02 * layers[-1]] if len(layers) > 1 else None)
+    figure.layout.xaxis.title.text = "layer (0 = before any block)"  # beside the names a phone has no room for more
     figure.layout.showlegend = False
     figure.layout.margin.r = round(
         20 + 7.4 * max((len(line) for text in texts for line in text.split("<br>")), default=0)

@@ -327,7 +327,8 @@ def data(backend: Backend) -> None:
         return
     column = current.query_column(corpus)
     if column is not None:
-        _column_choice(corpus, column)
+        with controls.row():
+            _column_choice(corpus, column)
     pairs = current_pairs()
     with shared.draw(pairs):
         about(pairs, advice="")

@@ -359,7 +359,7 @@ def _figure(kind: str, entries: Sequence[Entry], measure: str, measured: Sequenc
             alt=f"Recall at k from 1 to {most} of {len(runs)} runs",
             read="The share of queries with a correct answer among the first k sentences. A run whose curve lies above "
             "another one at every k is better for every number of hits.",
-            not_shown="Whether a small gap is statistically significant: the table says so.",
+            not_shown="Whether a small gap is more than chance: the rows above say so.",
             table=lambda: pd.DataFrame({"k": ks, **_columns(names, [100 * curve for curve in recalls])}),
         )
     elif kind == "precision":

@@ -91,7 +91,7 @@ def grid(backend: Backend) -> None:
     choices.about(pairs)
     if "own" in ranks.poolings:
         messages.head_note([backend], "own")
-    figures.note(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, in per cent, with 95 % intervals")
+    figures.note(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**")
     figures.plain_table(_measures_table(ranks.of(layer, pooling)))
     if not is_one:
         _curve(backend, ranks, pairs, layer, pooling, best)
@@ -232,14 +232,13 @@ def _measured(backend: Backend, layers: Sequence[int], poolings: Sequence[str]) 
 
 
 def _measures_table(ranks: Ranks) -> pd.DataFrame:
-    """Every measure of one cell with its interval, in one row."""
-    cells = {}
+    """Every measure of one cell with its interval, a row each."""
+    rows = []
     for name, measure in metrics.MEASURES.items():
         estimate = metrics.interval(measure(ranks))
-        cells[name] = [
-            f"{numbers.number(100 * estimate.value, 2)} ({100 * estimate.low:.1f} – {100 * estimate.high:.1f})"
-        ]
-    return pd.DataFrame(cells)
+        interval = f"{100 * estimate.low:.1f} – {100 * estimate.high:.1f}"
+        rows.append({"measure": name, "%": numbers.number(100 * estimate.value, 2), "95 % interval": interval})
+    return pd.DataFrame(rows)
 
 
 def _grid_table(ranks: LayerGrid, compared: Candidates) -> pd.DataFrame:

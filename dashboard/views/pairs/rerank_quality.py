@@ -107,7 +107,7 @@ def finding(sets: Sequence[Measured]) -> str:
     if not sets:
         return ""
     first, *others = sets
-    said = f"**A second look, MaxSim on the first {first.depth},** {_change(first)}"
+    said = f"**MaxSim on the first {first.depth}** {_change(first)}"
     against = [other for other in others if _sign(other) != _sign(first)]
     other = max(against, key=lambda item: abs(item.change)) if against else others[0] if others else None
     if other is not None:
@@ -131,8 +131,8 @@ def _change(item: Measured, is_first: bool = True) -> str:
     look = item.look
     verb = "puts the right text first " if is_first else ""
     before, after = (number(look.first_place(depth), 1) for depth in (0, item.depth))
-    instead = f"instead of {before} %" if _sign(item) else "as without it"
-    return f"{verb}for {after} % of {len(look.first):,} {item.name} {instead}"
+    was = f"was {before}" if _sign(item) else "as before"
+    return f"{verb}for {after} % of {len(look.first):,} {item.name} ({was})"
 
 
 def picture(sets: Sequence[Measured]) -> None:
@@ -171,7 +171,7 @@ def picture(sets: Sequence[Measured]) -> None:
             f"× {number(1 + more / look.query_milliseconds, 2)}",
         ),
         (
-            "Kept for a text: one vector, all tokens",
+            "Kept for a text\none vector, or those of all tokens",
             f"{look.vector_bytes / 1000:.1f}, {look.token_bytes / 1000:.1f} kB",
         ),
     ]

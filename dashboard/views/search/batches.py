@@ -103,7 +103,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
         table=lambda: table,
         code=_code(request.code(index, layer, pooling), lines, request.k, similarity),
         title="Hits of many queries",
-        place=".st-key-queries_found",
+        place=".st-key-queries",
         read=f"The best hit of each query, with the words that it shares with the query marked. {bars.note} The dashed line is "
         f"the level of chance; bars that do not reach it are grey. All {request.k} hits of each query are under “Share”. "
         + _settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}")
@@ -120,7 +120,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
         )
         for line, text, score in zip(first["query"], first["text"], first[similarity], strict=True)
     ]
-    with st.container(height=620 if len(found) > 9 else "content", border=False, key="queries_found"):
+    with st.container(height=620 if len(found) > 9 else "content", border=False, key="queries"):
         figures.markup(
             _drawn(found, bars, SIMILARITY_NAMES[similarity].lower(), None if level is None else level.level),
             "queries_drawn",
@@ -194,7 +194,9 @@ def _queries() -> tuple[str, ...]:
             default="\n".join(ready_queries()),
             to_widget="\n".join,
             from_widget=settings.clean_queries,
-            height=108,
+            height=76,
+            label_visibility="collapsed",
+            placeholder="Queries, one per line",
         )
         panel = st.popover("Upload queries", icon=":material/upload_file:", width="content")
     with panel:

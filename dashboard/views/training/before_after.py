@@ -584,7 +584,7 @@ def _queries(run: RunFolder, pairs: Pairs, ranks: Ranks, source: str, untouched:
         own = [] if ranks.untouched is None else [f"{ranks.untouched[row]:,}"]
         own += [f"{ranks.base[row]:,}", f"**{ranks.tuned[row]:,}**"]
         with st.container(horizontal=True, vertical_alignment="center", key=f"after_query_{row}"):
-            st.markdown(f"{messages.escape(text)}  \n{' · '.join(own)}")
+            st.markdown(f"{messages.escape(text)}  \n{' · '.join(own)}", width="stretch")
             if source == "news" and st.button(
                 "Open in Search",
                 key=f"search_{row}",

@@ -167,26 +167,15 @@ def _split(plan: Plan) -> None:
     split, rows = plan.split, plan.data
     unused = len(rows) - len(split.train) - len(split.held_out)
     dropped = sum(rows.dropped.values())
-    columns = st.columns(4)
-    for column, (label, value) in zip(
-        columns,
-        (
-            ("Train", len(split.train)),
-            ("Held out", len(split.held_out)),
-            ("Not used", unused),
-            ("Dropped", dropped),
-        ),
-        strict=True,
-    ):
-        column.metric(label, f"{value:,}")
+    left = "".join(f", {count:,} {what}" for count, what in ((unused, "not used"), (dropped, "dropped")) if count)
     text = (
         "No text is in both parts."
         if split.overlap == 0
         else f"**{counted(split.overlap, 'text')} in both parts:** the held-out part says too much."
     )
     st.markdown(
-        f"**{len(split.train):,} rows to train, {len(split.held_out):,} held out.** {text} Rows that share a text, in any "
-        f"column, stay together: there are {counted(split.groups, 'group')}. The held-out part is only for measuring."
+        f"**{len(split.train):,} rows to train, {len(split.held_out):,} held out{left}.** {text} Rows that share a text, in "
+        f"any column, stay together: there are {counted(split.groups, 'group')}. The held-out part is only for measuring."
     )
     if dropped:
         lines = "\n".join(

@@ -34,7 +34,7 @@ class Change:
 
     @property
     def judgement(self) -> str:
-        return f"{'statistically significant' if self.is_clear else 'not significantly different'}, {self.test}"
+        return f"{'more than chance' if self.is_clear else 'may be chance'}, {self.test}"
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _won_back(measure: Measure, taken: float, gained: float) -> str:
 
 FLAT = 0.005  # a change of a loss that two decimals do not show
 SHARES = {
-    "recall@1": "Recall@1",
+    "recall@1": "right texts first",
     "accuracy": "accuracy",
     "spearman": "Spearman",
 }  # what is said of a run, the first it has

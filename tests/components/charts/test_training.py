@@ -36,6 +36,12 @@ def test_the_loss_is_drawn_raw_and_smoothed_with_the_held_out_loss() -> None:
     assert set(ends) == {"<b>training 1.50</b>", "<b>held out 1.50</b>"}  # names in place of a legend
     assert len(set(ends.values())) == 2  # apart, though both lines end at one place
     assert not figure.layout.showlegend
+    learnt = training.loss_curves(
+        {"T": (STEPS, values - 1)}, (held_out[0], np.zeros(3)), "", window=1, steps=5, marked=4
+    )
+    low, _ = learnt.layout.yaxis.range
+    assert low < 0  # the ring at 0 is whole
+    assert min(item.y for item in learnt.layout.annotations if item.text.startswith("<b>")) >= low
 
 
 def test_measures_stand_in_panels_with_the_undamaged_level() -> None:
@@ -52,7 +58,12 @@ def test_measures_stand_in_panels_with_the_undamaged_level() -> None:
     assert texts[:2] == ["<b>Found</b>", "<b>Cosine</b>"]
     for text in ("<b>Recall@1 0.50</b>", "<b>undamaged 0.70</b>", "<b>Recall@10 0.90</b>", "<b>now 0.20</b>"):
         assert text in texts
-    assert figure.layout.yaxis.range == figure.layout.yaxis2.range == (-0.03, 1.05)
+    assert figure.layout.yaxis.range == figure.layout.yaxis2.range == (-0.08, 1.08)
+    whole = {name: (np.array([0, 4]), np.array([0.2, 1.0])) for name in ("Recall@1", "Recall@10", "MRR")}
+    of_ends = training.measure_panels({"Found": whole, "Cosine": alone}, {}, "", steps=8).layout.annotations
+    ends = [item.y for item in of_ends if "1.00" in item.text]
+    assert len(set(ends)) == 3  # apart, and where plotly draws them
+    assert max(ends) <= 1.08
     negative = training.measure_panels({"Spearman": {"Spearman": (STEPS, -STEPS / 9)}}, {}, "", steps=5)
     assert negative.layout.yaxis.range is None
     empty = training.measure_panels({"Found": {}}, {}, "", steps=5)

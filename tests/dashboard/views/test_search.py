@@ -542,6 +542,7 @@ def near_pairs(app: Any) -> list[tuple[int, int, float]]:
 def test_opposites_are_named_where_the_view_opens(open_page: Open) -> None:
     app = at_rest(open_page("similar-pairs"))
     assert not app.error
+    assert any("Pairs that differ in one thing" in bar.label for bar in app.expander)  # the corpus has no part in them
     texts_of = sentences_that_differ().texts
     shown = near_pairs(app)
     assert len(shown) == 100

@@ -51,7 +51,7 @@ def draw(pairs: Pairs) -> DeltaGenerator:
     figures.above(
         finding(Counter(kinds), len(pairs)),
         key="evaluated_pairs",
-        place=".st-key-pairs_shared",
+        place=".st-key-evaluated_pairs",
         table=table,
         code=Command(shared_share),
         title="Queries and their correct answers",
@@ -59,7 +59,7 @@ def draw(pairs: Pairs) -> DeltaGenerator:
         f"“plane” and “planes” are two words. {counted(OF_EACH_KIND, 'query', 'queries')} of each kind are shown.",
         not_shown="Whether a model finds the answer: it may know that two words mean the same.",
     )
-    with st.container(key="pairs_shared"):
+    with st.container(key="evaluated_pairs"):
         left, right = st.columns([3, 7], gap="medium")
         with left:
             figures.markup(_bars(Counter(kinds)), "pairs_words")

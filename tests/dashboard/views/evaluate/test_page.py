@@ -232,9 +232,9 @@ def test_other_measures_and_cells_cost_no_forward_pass_and_the_data_has_every_me
         assert grid_values(app)[3, 2] == pytest.approx(100 * value, abs=0.2)
     assert app.session_state["measure"] == "ndcg"
     assert app.query_params["by"] == "ndcg"
-    (row,) = plain_table(app).to_dict("records")
-    shown = float(row["MRR"].split(" (")[0])
-    low, high = (float(edge) for edge in row["MRR"].split(" (")[1].rstrip(")").split(" – "))
+    row = plain_table(app).set_index("measure").loc["MRR"]
+    shown = float(row["%"])
+    low, high = map(float, row["95 % interval"].split(" – "))
     assert shown == pytest.approx(100 * expected["mrr"], abs=0.2)
     error = 100 * np.std(1 / ranks) / np.sqrt(COUNT)
     assert low == pytest.approx(shown - 1.96 * error, abs=1)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.accessibility import serious_findings
-from tests.support.browser import Visit, fits, wait_until
+from tests.support.browser import Visit, fits, wait_until, wait_until_at_rest
 from tests.support.stage import PHONE
 from tests.support.tiny import save_tiny_masked_lm
 
@@ -93,7 +93,7 @@ def test_it_fits_a_phone_and_a_screen_reader(visit: Visit, folder: str) -> None:
     assert outside == []
 
 
-def test_of_a_long_text_the_hidden_word_is_in_sight(visit: Visit, folder: str) -> None:
+def test_of_a_long_text_the_hidden_word_is_in_sight_in_whole_rows(visit: Visit, folder: str) -> None:
     page = visit(address(folder, "the cat sat on the red hat " * 8, "&mp=33"))
     drawn(page)
     for box, chosen in (
@@ -101,17 +101,11 @@ def test_of_a_long_text_the_hidden_word_is_in_sight(visit: Visit, folder: str) -
         (".guess .surprise ol", ".guess .word[aria-pressed=true]"),
     ):
         expect(page.locator(chosen)).to_have_count(1)
-        page.wait_for_timeout(500)
+        wait_until_at_rest(page.locator(chosen))
         inner, outer = page.locator(chosen).bounding_box(), page.locator(box).bounding_box()
         assert inner is not None
         assert outer is not None
         assert outer["y"] - 1 <= inner["y"] <= inner["y"] + inner["height"] <= outer["y"] + outer["height"] + 1
-
-
-def test_the_line_of_a_long_text_shows_whole_rows(visit: Visit, folder: str) -> None:
-    page = visit(address(folder, "the cat sat on the red hat " * 8, "&mp=33"))
-    drawn(page)
-    page.wait_for_timeout(500)
     cut = """(line) => {
         const {top, bottom} = line.getBoundingClientRect();
         const boxes = [...line.children].map((item) => item.getBoundingClientRect());
@@ -128,11 +122,11 @@ def test_words_that_scroll_are_whole_and_say_that_there_are_more(visit: Visit, f
     expect(page.locator(".rows .chip.picked")).to_have_count(1)
     for size in ((1440, 900), PHONE):
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.wait_for_timeout(500)
         box = page.locator(".st-key-guess_words")
+        wait_until_at_rest(box)
         for where in ("e.scrollHeight / 2", "e.scrollHeight", "0"):
             box.evaluate(f"(e) => {{ e.scrollTop = {where}; }}")
-            page.wait_for_timeout(300)
+            wait_until_at_rest(box)
             frame = box.bounding_box()
             assert frame is not None
             rows = page.locator(".rows .chip").evaluate_all(

@@ -144,9 +144,11 @@ def test_the_arrow_keys_go_through_the_lecture_on_the_projector(visit: Visit) ->
     expect(page.locator(".st-key-figure_controls")).to_be_visible()
     # In a field the keys belong to the field.
     field = page.get_by_role("spinbutton").first
+    settle(page)
+    page.evaluate("() => addEventListener('keydown', (event) => { window.hasLed = event.defaultPrevented; })")
     field.focus()
     field.press("ArrowRight")
-    page.wait_for_timeout(500)
+    assert page.evaluate("window.hasLed") is False
     expect(page.locator(".walk .place")).to_have_text("1 of 2")
     page.get_by_role("button", name="End the lecture").click()
     expect(page.get_by_role("heading", name="My lecture")).to_be_visible()

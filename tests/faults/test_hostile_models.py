@@ -30,8 +30,13 @@ def faults(opened: list[Opened]) -> list[Opened]:
     return [one for one in opened if one.faults or one.outcome not in {"loaded", "refused"}]
 
 
-def test_a_folder_of_each_kind_does_no_harm(tmp_path: Path) -> None:
-    opened = list(open_all(range(len(KINDS)), tmp_path))
+def test_a_folder_of_each_kind_does_no_harm_and_a_process_that_ends_is_seen_while_the_others_go_on(
+    tmp_path: Path,
+) -> None:
+    unreadable: Any = "no number"  # of a folder: the process ends
+    ended, *opened = open_all([unreadable, *range(len(KINDS))], tmp_path)
+    assert (ended.outcome, ended.faults) == ("ended", ("the process ended",))
+    assert ended.busy >= 0
     assert faults(opened) == []
     assert len(opened) == len(KINDS)
     assert {"loaded", "refused"} == {one.outcome for one in opened}
@@ -86,14 +91,6 @@ def test_what_a_library_logs_is_seen_too(tmp_path: Path, monkeypatch: pytest.Mon
     log: list[str] = []
     monkeypatch.setattr(hostile_models, "everything_of", lambda folder, seed: map(log.append, [SECRET]))
     assert hostile_models.open_one(tmp_path, 0, log).faults == ("it showed a file outside",)
-
-
-def test_a_process_that_ends_is_seen_and_the_others_go_on(tmp_path: Path) -> None:
-    unreadable: Any = "no number"  # of a folder: the process ends
-    ended, next_one = open_all([unreadable, 0], tmp_path)
-    assert (ended.outcome, ended.faults) == ("ended", ("the process ended",))
-    assert ended.busy >= 0
-    assert next_one.outcome in {"loaded", "refused"}
 
 
 @pytest.mark.parametrize(("does", "answer"), [("time.sleep(60)", "{}"), ("[0 for _ in iter(int, 1)]", "")])

@@ -37,6 +37,18 @@ STILL = """([selector, frames]) => new Promise((done, failed) => {
     };
     look();
 })"""
+AT_REST = """(element, frames) => new Promise((done) => {
+    let before = "", same = 0;
+    const look = () => {
+        const {left, top, width, height} = element.getBoundingClientRect();
+        const now = JSON.stringify([left, top, width, height, element.scrollTop, element.scrollHeight]);
+        same = now === before ? same + 1 : 0;
+        before = now;
+        if (same >= frames) done();
+        else requestAnimationFrame(look);
+    };
+    look();
+})"""
 NewPage = Callable[..., Page]
 Visit = Callable[..., Page]
 
@@ -102,6 +114,11 @@ def settle(page: Page, timeout: float = 60_000) -> None:
 def wait_until_still(page: Page, selector: str, frames: int = 3) -> None:
     """Wait until what a selector finds keeps its places and colours for some frames, as after an animation or a layout."""
     page.evaluate(STILL, [selector, frames])
+
+
+def wait_until_at_rest(element: Locator, frames: int = 6) -> None:
+    """Wait until an element, which may stand in a component, keeps its box and what it has scrolled for some frames."""
+    element.evaluate(AT_REST, frames)
 
 
 def wait_for_title(page: Page, words: str, number: int = 0, timeout: float = 60_000) -> None:

@@ -299,7 +299,6 @@ def test_a_process_that_is_interrupted_before_its_first_step_ends_at_once(folder
             command.kill()
         else:
             process.terminate()
-        psutil.wait_procs([process], timeout=60)
         wait_for(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
     finally:
         command.kill()

@@ -65,6 +65,7 @@ FIGURES_WITHOUT_COMMAND = {
     "dashboard/views/evaluate/approximation.py: lost_hits",
     "dashboard/views/evaluate/graded.py: graded_curve",
     "dashboard/views/evaluate/lab.py: key",
+    "dashboard/views/evaluate/rows/shared.py: evaluated_pairs",
     "dashboard/views/evaluate/similarities.py: compare_similarities",
     "dashboard/views/evaluate/sts.py: sts_scatter",
     "dashboard/views/heatmaps/similarity.py: f'cka_{number}",

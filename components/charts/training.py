@@ -104,10 +104,10 @@ def _name_ends(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]],
     finite = [end for end in ends if np.isfinite(end[1])]
     shown = [trace for trace in figure.data if (trace.yaxis or "y") == f"y{axis}"]
     values = np.concatenate([np.asarray(trace.y, float) for trace in shown] or [np.zeros(1)])
-    top = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
-    apart = 18 * max(top, 1e-9) / max(80, height - 110)
-    places = curves.spread([y for _, y, _, _ in finite], apart)
     low, high = figure.layout[f"yaxis{axis}"].range or (-np.inf, np.inf)
+    span = high - low if np.isfinite(high - low) else float(np.max(values[np.isfinite(values)], initial=0.0))
+    apart = 18 * max(span, 1e-9) / max(80, height - 110)
+    places = curves.spread([y for _, y, _, _ in finite], apart)
     order = np.argsort(places, kind="stable").tolist()
     for step, number in enumerate(order[::-1]):  # plotly draws no text beyond an axis
         places[number] = min(places[number], high - step * apart)

@@ -101,7 +101,6 @@ class Backend:
         self.revision = loaded.revision
         self.encoder = loaded.encoder
         self.device: torch.device = loaded.device
-        self.lock = loaded.lock  # held from placing a hook, through the pass, to removing it
         self.tokenization = loaded.tokenization
         self.sentence_config = loaded.sentence_config
         self.poolings: tuple[Pooling, ...] = loaded.poolings

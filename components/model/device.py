@@ -55,7 +55,7 @@ def with_whole_sums(device: torch.device) -> torch.device:
 
 @dataclass(frozen=True)
 class Rules:
-    """All in which computing differs between kinds of devices, besides precision: nothing else here asks for the kind.
+    """All in which computing differs between kinds of devices, besides precision; no other file here asks for it.
 
     Embedding, tracing and scoring are one path each, whose parameters are precision and the size of a batch.
     """

@@ -27,7 +27,7 @@ from components.model.architecture.modules import EncoderModules
 from components.model.architecture.record import facts_of, modules_of
 from components.model.architecture.structure import Offer, Structure
 from components.model.catalog import ModelFacts, ModelSpec
-from components.model.device import failures_in_words, on_device, turns_at
+from components.model.device import failures_in_words, on_device, rules_of, turns_at
 from components.model.files import hub
 from components.model.files.checked_copy import TOKENIZER, left_out, read_tokenizer
 from components.model.files.decisions import CONFIG, MODULES
@@ -291,8 +291,11 @@ class LoadedModel:
     def let_others_in(self) -> None:
         """Called within a pass, between two of its steps: passes of other threads that wait go first.
 
-        The caller may not have hooks in place then that would do anything in a pass of another thread.
+        The caller may not have hooks in place then that would do anything in a pass of another thread. On a device with memory
+        of its own nobody goes first: what this pass holds there would lie beside what another one needs.
         """
+        if rules_of(self.device).has_own_memory:
+            return
         self.lock.release()
         time.sleep(HANDOVER_SECONDS)
         self._turns.take()

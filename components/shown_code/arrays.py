@@ -34,9 +34,9 @@ KEEP = 'keep = inputs["attention_mask"].numpy().astype(bool)  # [sentence, token
 HOOKS = """\
 given, found = {{}}, {{}}  # what some modules of the model get and give: [sentence, token, dim] each
 for name in {names}:
-    def keep(module, arguments, output, name=name):
+    def note(module, arguments, output, name=name):
         given[name], found[name] = arguments[0].numpy(), output.numpy()
-    model.get_submodule(name).register_forward_hook(keep)"""
+    model.get_submodule(name).register_forward_hook(note)"""
 _WORD = re.compile(r"\w+")
 Functions = Sequence[Callable[..., Any]]
 

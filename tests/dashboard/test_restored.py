@@ -23,6 +23,7 @@ SETTINGS = table.SETTING
 NOT_COVERED = {
     *("sense_source", "sts_source", "clinic_source", "score_label"),
     *("graded_source", "graded_query_field", "graded_document_fields"),
+    "tried_cross_encoder",  # needs a cross-encoder that is not included; tests/dashboard/views/diagnosis/test_helps.py has one
 }
 
 

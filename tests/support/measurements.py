@@ -44,10 +44,13 @@ def rows() -> list[dict[str, str]]:
     return found
 
 
-def keep(failed: Sequence[str], told: Mapping[str, Sequence[str]] | None = None) -> None:
-    """Write what tests told into the record and its table; of a test that failed, for one parameter, the last one stays."""
+def keep(incomplete: Sequence[str], told: Mapping[str, Sequence[str]] | None = None) -> None:
+    """Write what tests told into the record and its table.
+
+    Of a test that failed or was left out, for one parameter or for all, the last one stays.
+    """
     told = _told if told is None else told
-    kept = {test: texts for test, texts in told.items() if test not in set(map(_test_of, failed))}
+    kept = {test: texts for test, texts in told.items() if test not in set(map(_test_of, incomplete))}
     found = rows()
     for row in found:
         if row["test"] in kept:

@@ -101,7 +101,8 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
 
     What tests of speed measured in this process goes into its record.
     """
-    measurements.keep([report.nodeid for report in terminalreporter.stats.get("failed", [])])
+    stats = terminalreporter.stats
+    measurements.keep([each.nodeid for kind in ("failed", "error", "deselected") for each in stats.get(kind, [])])
     seconds: dict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for report in reports:

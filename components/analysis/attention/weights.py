@@ -135,7 +135,7 @@ def combined(attentions: np.ndarray, blocks: Sequence[int], heads: Sequence[int]
 def sums_over_links(heads: np.ndarray, links: np.ndarray) -> Float64:
     """Attention [head, query, key] summed over the links of each kind, [query, key, kind] (1 for a link): [head, kind]."""
     wide = np.asarray(heads, np.float64).reshape(len(heads), -1)
-    return np.asarray(wide @ links.reshape(-1, links.shape[-1]).astype(np.float64))
+    return np.asarray(wide @ links.reshape(-1, links.shape[-1]).astype(np.float64, copy=False))
 
 
 def entropies(heads: np.ndarray) -> Float64:

@@ -224,9 +224,8 @@ def _encoder(loaded: LoadedModel, sentence: TokenizedSentence, layer: int, pooli
     tensors = loaded.tensors(ids, None, segments)
     ids_on_device = tensors.pop("input_ids")
     with loaded.lock:
-        positions = position_ids(
-            loaded.encoder.config, ids_on_device
-        )  # of the text, also where the reference is padding
+        # Of the text, also where the reference is padding.
+        positions = position_ids(loaded.encoder.config, ids_on_device)
         blocks = first_blocks(loaded.eager(), layer)
     head = loaded.head if pooling == "own" else None
     every = head is not None and head.layer_shares is not None and layer == loaded.facts.layers

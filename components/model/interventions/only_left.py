@@ -85,7 +85,7 @@ def reason_against(model: LoadedModel) -> str:
     other = ids.copy()
     other[0, -1] = ids[0, 0] if ids[0, 0] != ids[0, -1] else (ids[0, -1] + 1) % model.facts.vocabulary_size
     found = []
-    with model.lock, torch.inference_mode():
+    with model.turn():
         for each in (ids, other):
             with looking_left(model.encoder, model.tensors(each, mask, segments)) as arguments:
                 found.append(stacked(model.encoder(**arguments, output_hidden_states=True).hidden_states))

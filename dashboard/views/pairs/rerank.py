@@ -368,7 +368,7 @@ def _table(orders: _TwoOrders) -> pd.DataFrame:
 
 
 def _times(orders: _TwoOrders) -> None:
-    figures.subheader("Time of each stage, just now")
+    figures.subheader("Time of each stage, on this server")
     found, scored, count = orders.found, orders.scored, len(orders.reranked.rows)
     columns = st.columns(3)
     columns[0].metric("Embedding the query", _milliseconds(found.embed_seconds))

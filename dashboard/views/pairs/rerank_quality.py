@@ -113,8 +113,11 @@ def finding(sets: Sequence[Measured]) -> str:
     if other is not None:
         said += f", {'but' if against else 'and'} {_change(other, is_first=False)}"
     named = [first] if other is None else [first, other]
-    if all(_sign(item) and is_luck(item.look, item.depth) for item in named):
-        said += ": it may be chance" if other is None else ": both may be chance"
+    by_luck = [item for item in named if _sign(item) and is_luck(item.look, item.depth)]
+    if len(by_luck) == 2:
+        said += ": both may be chance"
+    elif by_luck:
+        said += ": it may be chance" if other is None else f": the change for the {by_luck[0].name} may be chance"
     return f"{said}."
 
 
@@ -176,7 +179,7 @@ def picture(sets: Sequence[Measured]) -> None:
         ),
     ]
     cost_lines(rows, "rerank_costs")
-    where = "stored: measured once, on two cores" if first.is_stored else "measured on this computer"
+    where = "stored: measured once, on two cores" if first.is_stored else "measured on this server"
     st.caption(
         f"Both times are {where}. A cross-encoder that was trained for search needs a download: the sidebar has it."
     )

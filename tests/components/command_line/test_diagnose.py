@@ -101,10 +101,10 @@ def test_other_models_are_remedies_with_what_they_cost(pairs: Path, model: str, 
     assert (reranked["bytes_per_text"], replaced["bytes_per_text"]) == (4 * 32, 4 * 12)
     for each in found["remedies"]:
         assert each["milliseconds"] > 0
-        assert set(each["control"]) == {"repaired", "harmed"}
+        assert 0 <= each["control"]["repaired"] <= found["failed"]
     # The other model by itself: its prompts and its layers, whose vectors have another length.
     alone = result_of("diagnose", str(pairs), "--model", str(other), "--remedies", "prompt,layer")
-    assert alone["now"]["bytes_per_text"] == 4 * 32  # as long as the longest, which are kept in one array
+    assert alone["now"]["bytes_per_text"] == 4 * 12  # as long as its own, whatever stands beside it in one array
     assert [each["name"] for each in alone["remedies"]] == ["prompt", "layer"]
 
 

@@ -1,8 +1,9 @@
 """What a search costs, now and with a remedy: milliseconds per query, measured, and bytes per text, computed.
 
-A query is timed as a person waits for it: by itself, from its text to the first ten hits. Of a few searches of some queries,
-the same ones for every remedy, the fastest counts, since other work on the machine only lengthens a time. The bytes are those
-of the arrays by which a text is found, with vectors in float32; a remedy's own are added to those of the vectors that it needs.
+A query is timed as a person waits for it: by itself, from its text to the first ten hits. Some queries, the same ones for every
+remedy, are searched a few times each; the fastest search of each counts, since other work on the machine only lengthens a time,
+and their mean is told. The bytes are those of the arrays by which a text is found, with vectors in float32; a remedy's own are
+added to those of the vectors that it needs.
 
 What it does not show: the text itself, which every search keeps, the model's weights, and the time to make an index.
 """
@@ -25,9 +26,9 @@ HITS = 10
 TIMED, TIMED_SECOND = 5, 2  # queries that are timed; of a cross-encoder
 REPEATS = 3  # searches of each
 COSTS = (
-    "Ms per query: measured on this machine, the fastest of some searches of one query each, from its text to the first ten "
-    "hits; other work may have lengthened it. Bytes per text: computed from the arrays by which a text is found, with vectors "
-    "in float32."
+    "Ms per query: measured on this machine, the mean over some queries of the fastest search of each, from its text to the "
+    "first ten hits; other work may have lengthened it. Bytes per text: computed from the arrays by which a text is found, "
+    "with vectors in float32."
 )
 
 Embed = Callable[[str], Any]  # a query's text -> its vector [dim]
@@ -58,16 +59,20 @@ def cost(
     is_cancelled: IsCancelled = lambda: False,
     timed: int = TIMED,
 ) -> Cost:
-    """The cost of searches, for at most `timed` of the queries. Raises Cancelled, also where `search` does."""
-    seconds = []
+    """The cost of searches, for at most `timed` of the queries: the mean of the fastest search of each.
+
+    Raises Cancelled, also where `search` does.
+    """
     numbers = np.linspace(0, len(queries) - 1, min(timed, len(queries))).astype(int).tolist()
-    for number in numbers * REPEATS:
-        if is_cancelled():
-            raise Cancelled
-        started = time.perf_counter()
-        search(queries[number])
-        seconds.append(time.perf_counter() - started)
-    return Cost(1000 * min(seconds), bytes_per_text)
+    seconds = np.full((REPEATS, len(numbers)), np.inf)
+    for repeat in range(REPEATS):
+        for place, number in enumerate(numbers):
+            if is_cancelled():
+                raise Cancelled
+            started = time.perf_counter()
+            search(queries[number])
+            seconds[repeat, place] = time.perf_counter() - started
+    return Cost(1000 * float(seconds.min(axis=0).mean()), bytes_per_text)
 
 
 def cost_now(now: Present, is_cancelled: IsCancelled = lambda: False) -> Cost:

@@ -62,8 +62,8 @@ class Present:
 
     @property
     def bytes_per_text(self) -> float:
-        """Of a text's present vector, in float32."""
-        return float(FLOAT_BYTES * self.dim_of(self.document_vectors))
+        """Of a text's present vector, in float32, without the zeros that follow it among vectors of several poolings."""
+        return float(FLOAT_BYTES * self.backend.vector_size((self.cell[1],)))
 
     @property
     def queries(self) -> tuple[str, ...]:
@@ -87,9 +87,8 @@ class Present:
         """The vectors of other queries, or of these behind another prompt, as the present ones are made: [query, dim]."""
         options = self.query_options if prompt is None else replace(self.query_options, prompt=prompt)
         vectors = self.backend.embed(queries, options=options, progress=progress, is_cancelled=is_cancelled)[0, 0]
-        short = (
-            self.dim_of(self.document_vectors) - vectors.shape[1]
-        )  # among several poolings, zeros follow shorter vectors
+        # Among several poolings, zeros follow shorter vectors.
+        short = self.dim_of(self.document_vectors) - vectors.shape[1]
         vectors = np.pad(vectors, ((0, 0), (0, short)))
         # What a document gets does not depend on the queries.
         return for_cosines(vectors, np.zeros((1, vectors.shape[1])), self.similarity)[0]

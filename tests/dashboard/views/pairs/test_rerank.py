@@ -321,7 +321,10 @@ def test_the_finding_names_the_data_for_which_it_holds() -> None:
     assert rerank_quality.finding([looked("headlines", 96, 98), looked("questions", 91, 90)]).endswith(
         "(was 91.0): both may be chance."
     )
-    assert "chance" not in rerank_quality.finding([headlines, looked("questions", 98, 50)])
+    assert rerank_quality.finding([headlines, looked("questions", 98, 50)]).endswith(
+        "(was 98.0): the change for the headlines may be chance."
+    )
+    assert "chance" not in rerank_quality.finding([looked("headlines", 50, 98), looked("questions", 98, 50)])
     look = looked("headlines", 96, 98).look  # it repairs 2 and harms none
     assert rerank_quality.of_all("headlines", look, 50) == (
         "Headlines\n2 repaired, 0 harmed, may be chance",

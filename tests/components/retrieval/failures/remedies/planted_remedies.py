@@ -58,6 +58,7 @@ def setting_of(
 
     backend = SimpleNamespace(
         embed=embedded,
+        vector_size=lambda poolings: planted.DIM,
         late_interaction=None,
         own_token_vectors=token_vectors,
         sentence_config=SimpleNamespace(similarity="cosine"),

@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 ROOT = Path(__file__).parents[2]
 OURS = "components."  # how the names of this project's modules begin
+WRITING = {"--out", "--record", "--report"}  # options of commands that write files
 MOST_SENTENCES = 2  # of a module's docstring that name its papers
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])")
@@ -58,10 +59,14 @@ class Command:
     function: Callable[..., Any]
     commands: tuple[tuple[str, ...], ...]  # the arguments of `python -m components`
     file: str = ""  # into which they write the numbers, where they do not print them
+    prints: str = "the numbers"  # or which of them, in words, where they do not print all
 
-    def __init__(self, function: Callable[..., Any], *commands: tuple[str, ...], file: str = "") -> None:
+    def __init__(
+        self, function: Callable[..., Any], *commands: tuple[str, ...], file: str = "", prints: str = "the numbers"
+    ) -> None:
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "file", file)
+        object.__setattr__(self, "prints", prints)
         object.__setattr__(self, "commands", tuple(dict.fromkeys(filter(None, commands))))
 
     @property
@@ -70,12 +75,18 @@ class Command:
         return "bash"
 
     @property
+    def has_effects(self) -> bool:
+        """Whether a command trains a model, or writes a file or folder."""
+        options = [option for arguments in self.commands for option in arguments[: _texts_begin(arguments)]]
+        return any(arguments[0] == "train" for arguments in self.commands) or not WRITING.isdisjoint(options)
+
+    @property
     def text(self) -> str:
         """The command, and below it the function's file with its papers, as comments of a shell."""
         lines = []
         if self.commands:
             written = [shlex.join(("python", "-m", "components", *arguments)) for arguments in self.commands]
-            what = f"writes the numbers into {self.file}" if self.file else "prints the numbers"
+            what = f"writes the numbers into {self.file}" if self.file else f"prints {self.prints}"
             lines = [f"# In the folder of BERT Internals this {what}:", *written, ""]
         module = sys.modules[self.function.__module__]
         file = Path(inspect.getfile(module)).relative_to(ROOT).as_posix()
@@ -84,6 +95,11 @@ class Command:
         for sentence in papers[:MOST_SENTENCES]:
             lines += [f"# {line}" for line in textwrap.wrap(sentence, 100)]
         return "\n".join(lines) + "\n"
+
+
+def _texts_begin(arguments: tuple[str, ...]) -> int:
+    """The place after which no argument is an option."""
+    return arguments.index("--") if "--" in arguments else len(arguments)
 
 
 @dataclass(frozen=True)

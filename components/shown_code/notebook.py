@@ -29,6 +29,13 @@ WITHOUT_CELL = (
 )
 
 
+# Before a command that is only shown.
+WITH_EFFECTS = (
+    "No cell runs this with the others, since it trains a model or writes files on this machine. Run it in a terminal, in the "
+    "folder of BERT Internals, if you want that:\n\n"
+)
+
+
 @dataclass(frozen=True)
 class TitledCode:
     """A figure's title and its code."""
@@ -41,7 +48,8 @@ def notebook(title: str, settings: Mapping[str, str], figures: Sequence[TitledCo
     """The .ipynb of a page; `settings` are names with values in words.
 
     The arrays of a figure have a cell of their own, which those that follow use too where they have the same. A command has a
-    cell that runs it; in another place than this project's folder the cell says so, and the next ones run all the same.
+    cell that runs it, unless it trains or writes files; in another place than this project's folder the cell says so, and the
+    next ones run all the same.
     """
     import nbformat  # its import takes 0.2 seconds, which only a person who asks for a notebook waits for
     from nbformat import v4
@@ -53,9 +61,10 @@ def notebook(title: str, settings: Mapping[str, str], figures: Sequence[TitledCo
         cells.append(v4.new_markdown_cell(f"## {_escaped(figure.title)}"))
         if isinstance(figure.code, Command):
             fence = "`" * (2 + max(map(len, re.findall("`+", figure.code.text)), default=1))
-            said = "" if figure.code.commands else WITHOUT_CELL
+            is_run = bool(figure.code.commands) and not figure.code.has_effects
+            said = "" if is_run else WITH_EFFECTS if figure.code.commands else WITHOUT_CELL
             cells.append(v4.new_markdown_cell(f"{said}{fence}bash\n{figure.code.text}{fence}"))
-            new = [arguments for arguments in figure.code.commands if arguments not in known]
+            new = [arguments for arguments in figure.code.commands if is_run and arguments not in known]
             known.update(new)
             if new:
                 cells.append(v4.new_code_cell(in_folder(new)))

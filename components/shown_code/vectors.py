@@ -96,9 +96,10 @@ def of_words(read: Input, words: Sequence[tuple[int, Sequence[int]]]) -> Vectors
 
 
 def of_senses(read: Input, words: Sequence[tuple[int, Sequence[int]]], senses: Sequence[str]) -> AnyCode:
-    """How often the nearest other occurrence of a word has the same sense, and how well the senses are apart, by layer."""
-    if len(read.texts) > MOST_TEXTS:
-        return Command(sense_curve)
+    """How often the nearest other occurrence of a word has the same sense, and how well the senses are apart, by layer.
+
+    At most MOST_TEXTS texts.
+    """
     return of_words(read, words).code(
         (unit, nearest_neighbour_accuracy, sense_curve),
         "from sklearn.metrics import silhouette_score\n",

@@ -51,6 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_rows(parser, "anchor=headline,positive=text", "the test rows")
     shared.add_dialect(parser)
     parser.add_argument(
+        "--every-text",
+        action="store_true",
+        help="search every text of a file, also those of rows that have no query or are of another part, as diagnose does",
+    )
+    parser.add_argument(
         "--rerank",
         metavar="K",
         type=int,
@@ -122,6 +127,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             "They keep and compare the runs of a file of pairs.",
             "Leave them out, or name a file.",
         )
+    if options.pairs.is_dir() and options.every_text:
+        raise InputError(
+            "--every-text was given with a folder.",
+            "All documents of a folder are always searched.",
+            "Leave it out, or name a file.",
+        )
     several = [
         text for text in (options.layers, options.poolings) if text is not None and ("," in text or _is_all(text))
     ]
@@ -146,7 +157,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation import metrics
     from components.retrieval.evaluation.second_stage import either_ranks
 
-    pairs, reading = read_pairs(options, shared.limits_of(options))
+    pairs, reading = read_pairs(options, shared.limits_of(options), options.every_text)
     earlier = None if options.against is None else _recorded(options.against, pairs)
     name = options.pairs.name
     counts = {"queries": len(pairs), "correct_answers": pairs.right_texts, "documents": len(pairs.documents)}

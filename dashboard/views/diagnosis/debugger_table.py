@@ -271,7 +271,8 @@ def all_of_them(chosen: Chosen, placings: Sequence[Placing]) -> None:
 
     of = chosen.searched
     file = current.file_of_pairs(current.in_use())
-    record = measured("evaluate", file, of.backend, [of.layer], [of.pooling], of.request.max_length, "--record", RECORD)
+    options = ("--every-text", "--record", RECORD)
+    record = measured("evaluate", file, of.backend, [of.layer], [of.pooling], of.request.max_length, *options)
     figures.data("failed_queries_all", table, Command(find_failures, record, file=RECORD), "All failed queries")
 
 

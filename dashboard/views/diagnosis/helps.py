@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,10 +45,15 @@ READ = (
     "kind: its second signal is another query’s, so that its repairs are chance. On the right, the dot is Recall@1 and the "
     "bar the 95 % interval of its change (Tango); a remedy helps if the whole bar lies right of the dashed line."
 )
-NOT_SHOWN = (
-    "What other kinds of queries would give, and what shorter texts or training would do. To beat the sham is "
-    "not to help: only the interval decides."
-)
+
+
+def not_shown(second_models: Collection[str]) -> str:
+    """What the figure does not show, where remedies with these names have a second model that is measured."""
+    others = [named for name, (*_, named) in other_models.SETTINGS.items() if name not in second_models]
+    return (
+        f"What other kinds of queries would give, and what {', '.join([*others, 'shorter texts'])} or training would do. "
+        "To beat the sham is not to help: only the interval decides."
+    )
 
 
 def draw(backend: Backend) -> None:
@@ -162,7 +167,7 @@ def _remedies(
         alt=f"Of {len(rows)} remedies the failed queries that they repair and the found ones that they harm, and Recall@1",
         message=message,
         read=READ,
-        not_shown=NOT_SHOWN,
+        not_shown=not_shown(found.others.loaded),
         table=lambda: _table(told),
         code=Command(
             diagnosis.rows_of,
@@ -185,9 +190,7 @@ def _remedies(
 def _further(found: Diagnosed, told: Diagnosis) -> None:
     """What each remedy gives beyond the first place, what it costs and needs, a search that tries it, and training."""
     shown = ["remedy", "chosen by each half", "MRR", "change of MRR, 95 %", "ms per query", "bytes per text", "needs"]
-    table = _table(told)[shown]
-    table["bytes per text"] = [f"{int(size):,}" if size else "" for size in table["bytes per text"]]
-    figures.plain_table(table, key="remedy_needs")
+    figures.plain_table(_in_words(_table(told))[shown], key="remedy_needs")
     st.caption(" ".join(filter(None, (COSTS, found.others.left_out))))
     failed, rows = np.flatnonzero(found.now > 1), told.rows
     if not len(failed):
@@ -233,36 +236,56 @@ def _in_search(found: Diagnosed, row: Row, failed: NDArray[np.intp]) -> dict[str
 
 
 def _table(told: Diagnosis) -> pd.DataFrame:
-    """A row for a search as it is now, and one for each remedy; numbers as texts, "" for what is not known."""
+    """A row for a search as it is now, and one for each remedy; NaN for numbers that are not known."""
     now = {
         "remedy": "as it is now",
-        "Recall@1": f"{100 * (1 - told.failed / len(told.now)):.1f}",
-        "MRR": f"{100 * float(inverse(told.now).mean()):.1f}",
+        "Recall@1": 100 * (1 - told.failed / len(told.now)),
+        "MRR": 100 * float(inverse(told.now).mean()),
         **_costs(told.cost),
     }
     rows = [
         {
             "remedy": row.title,
             "chosen by each half": " / ".join(name or "leave it" for name in row.result.chosen),
-            "repaired": f"{row.result.repaired:,}",
-            "harmed": f"{row.result.harmed:,}",
-            "sham repaired": f"{row.control[0]:,}",
-            "sham harmed": f"{row.control[1]:,}",
-            "Recall@1": f"{100 * row.result.recall:.1f}",
-            "change, 95 %": f"{signed(100 * row.result.change.low, 1)} to {signed(100 * row.result.change.high, 1)}",
-            "MRR": f"{100 * row.result.mrr:.1f}",
-            "change of MRR, 95 %": f"{signed(100 * row.result.mrr_change.low, 1)} to "
-            f"{signed(100 * row.result.mrr_change.high, 1)}",
+            "repaired": row.result.repaired,
+            "harmed": row.result.harmed,
+            "sham repaired": row.control[0],
+            "sham harmed": row.control[1],
+            "Recall@1": 100 * row.result.recall,
+            "change, 95 % from": 100 * row.result.change.low,
+            "change, 95 % to": 100 * row.result.change.high,
+            "MRR": 100 * row.result.mrr,
+            "change of MRR, 95 % from": 100 * row.result.mrr_change.low,
+            "change of MRR, 95 % to": 100 * row.result.mrr_change.high,
             **_costs(row.cost),
             "needs": row.needs,
         }
         for row in told.rows
     ]
-    return pd.DataFrame([now, *rows], columns=list(rows[0])).fillna("")
+    counts = dict.fromkeys(("repaired", "harmed", "sham repaired", "sham harmed"), "Int64")
+    texts = dict.fromkeys(("chosen by each half", "needs"), "")
+    return pd.DataFrame([now, *rows], columns=list(rows[0])).fillna(texts).astype(counts)
 
 
-def _costs(cost: Cost | None) -> dict[str, str]:
-    milliseconds, size = ("", "") if cost is None else (f"{cost.milliseconds:.1f}", f"{cost.bytes_per_text:.0f}")
+def _in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """The table for the screen: numbers rounded, "" for those that are not known."""
+
+    def written(name: str, form: Callable[[float], str]) -> list[str]:
+        return ["" if pd.isna(value) else form(value) for value in table[name]]
+
+    change = [written(f"change of MRR, 95 % {end}", lambda value: signed(value, 1)) for end in ("from", "to")]
+    return table.assign(
+        **{
+            "MRR": written("MRR", "{:.1f}".format),
+            "change of MRR, 95 %": [f"{low} to {high}" if low else "" for low, high in zip(*change, strict=True)],
+            "ms per query": written("ms per query", "{:.1f}".format),
+            "bytes per text": written("bytes per text", "{:,.0f}".format),
+        }
+    )
+
+
+def _costs(cost: Cost | None) -> dict[str, float]:
+    milliseconds, size = (np.nan, np.nan) if cost is None else (cost.milliseconds, cost.bytes_per_text)
     return {"ms per query": milliseconds, "bytes per text": size}
 
 

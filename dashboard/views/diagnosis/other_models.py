@@ -6,7 +6,7 @@ Only models that are on this machine are offered, so that nothing is downloaded 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,7 @@ SETTINGS = {
     "model": ("tried_model", "Another model", "another model"),
 }
 NONE = "not measured"
+READ = ("config.json", "modules.json", "config_sentence_transformers.json")  # what says that a model scores pairs
 HELP = "A model on this machine, as one more remedy; nothing is downloaded."
 
 
@@ -153,6 +154,21 @@ def scores_pairs(key: str) -> bool:
     folder = Path(key) if is_path(key) else hub.cached_folder(key)
     if key.startswith(RUN_PREFIX):
         folder = trained_folder(key.removeprefix(RUN_PREFIX))
+    return _files_score_pairs(key, folder, () if folder is None else tuple(_changed(folder / name) for name in READ))
+
+
+def _changed(path: Path) -> tuple[int, int]:
+    """When a file was changed, and its size; zeros where there is none."""
+    try:
+        of = path.stat()
+    except (OSError, ValueError):  # a ValueError for a name that no file can have
+        return 0, 0
+    return of.st_mtime_ns, of.st_size
+
+
+@lru_cache(maxsize=256)
+def _files_score_pairs(key: str, folder: Path | None, changed: tuple[tuple[int, int], ...]) -> bool:
+    """Whether a model scores pairs of texts, as its files say, which are read once for each state that `changed` tells."""
     config = None if folder is None else read_json(folder / "config.json")
     names = config.get("architectures") if isinstance(config, dict) else None
     published = read_sentence_config(folder)

@@ -13,7 +13,7 @@ import streamlit as st
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.numbers import enumerated
 from components.retrieval.evaluation import pair_runs
-from components.retrieval.evaluation.metrics import MEASURES, finds_nothing
+from components.retrieval.evaluation.metrics import CUTOFFS, MEASURES, finds_nothing
 from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.fusion.ranks import ranker_scores, reranked_scores, vector_scores
 from components.retrieval.rankings.run_code import LEAST_CANDIDATES, MOST_CANDIDATES, MOST_FUSED, RunCode
@@ -49,6 +49,9 @@ MEASURE_HELP = (
     "correct answer. nDCG@10: the mean of 1 / log2(1 + rank), 0 beyond rank 10; of a query with several correct answers, their "
     "sum by that of the best order. All are in per cent."
 )
+# What `evaluate` prints of a figure.
+AT_CUTOFFS = f"the points at k = {enumerated([str(k) for k in CUTOFFS])}"
+NO_INTERVALS = "the measures, without their intervals"
 # What each measure says, in words that need no others.
 MEANINGS: dict[str, str] = {
     "Recall@1": "how many queries have a correct answer as the first hit",

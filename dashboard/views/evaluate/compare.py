@@ -257,7 +257,7 @@ def _show_rows(
         message,
         key="compare_rows",
         table=lambda: _rows_table(rows, measure),
-        code=Command(metrics.interval, *measured),
+        code=Command(metrics.interval, *measured, prints=choices.NO_INTERVALS),
         title="Runs compared",
         read=f"**{measure}**: {choices.MEANINGS[measure]}. Pale bars are 95 % intervals: where a value may lie for other "
         "queries. At the right, each run minus the one that all are compared with, query by query; it can be clear though "
@@ -363,7 +363,7 @@ def _figure(kind: str, entries: Sequence[Entry], measure: str, measured: Sequenc
                 logarithmic=True,
             ),
             key="compare_curves",
-            code=Command(metrics.recall_curve, *measured),
+            code=Command(metrics.recall_curve, *measured, prints=choices.AT_CUTOFFS),
             alt=f"Recall at k from 1 to {most} of {len(runs)} runs",
             read="The share of queries with a correct answer among the first k sentences. A run whose curve lies above "
             "another one at every k is better for every number of hits.",
@@ -382,7 +382,9 @@ def _figure(kind: str, entries: Sequence[Entry], measure: str, measured: Sequenc
                 "Precision against recall, k = 1, 2, 3 …",
             ),
             key="compare_precision",
-            code=Command(metrics.precision_curve, *measured),
+            code=Command(
+                metrics.precision_curve, *measured, prints=f"the recall of {choices.AT_CUTOFFS}, not the precision"
+            ),
             alt=f"Precision against recall of {len(runs)} runs, a point for each k up to {most}",
             read="Each point is one k. As more hits are shown, more queries are answered (to the right), and a smaller share "
             "of the hits is correct (down). The first point of each line is k = 1.",

@@ -153,7 +153,9 @@ def _lines(
                 else "",
             ),
             key="grid_figure",
-            code=Command(metrics.interval, _measured(backend, ranks.layers, ranks.poolings)),
+            code=Command(
+                metrics.interval, _measured(backend, ranks.layers, ranks.poolings), prints=choices.NO_INTERVALS
+            ),
             alt=f"{measure} at {len(ranks.layers)} layers, a line for each of {len(ranks.poolings)} poolings",
             message=message,
             read="One forward pass per text gives every layer and pooling. At each, every query ranks all texts by cosine. "
@@ -213,7 +215,7 @@ def _curve(
             height=charts.grid_height(len(ranks.layers)),
         ),
         key="grid_curve",
-        code=Command(metrics.recall_curve, _measured(backend, [layer], [pooling])),
+        code=Command(metrics.recall_curve, _measured(backend, [layer], [pooling]), prints=choices.AT_CUTOFFS),
         alt=f"Recall at k from 1 to {most} of layer {layer} with {pooling} pooling, with its interval",
         message=message,
         read=f"Every query ranks all {len(pairs.documents):,} texts by cosine. The curve is the share of queries with a "

@@ -144,7 +144,7 @@ def _query_table(
     figures.data(
         "queries_all",
         lambda: table(ordered),
-        Command(first_ranks, *measured),
+        Command(first_ranks, *measured, prints="each run's measures, not its ranks"),
         "The rank of each query's first correct answer",
     )
 

@@ -307,6 +307,7 @@ def _one_run(
         else Command(
             sts.similarity_grid,
             measured("sts", of, backend, [code.cell[0]], [code.cell[1]], controls.length_for(backend)),
+            prints="both correlations of the run, not the points",
         ),
         alt=f"Scatter plot of {len(people)} pairs: people's scores against the {unit} of {name}",
         message=f"{name}: Spearman {theme.number(spearman)}, Pearson {theme.number(np.nan if pearson is None else pearson)}.",

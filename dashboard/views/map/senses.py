@@ -24,7 +24,7 @@ from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.retrieval.corpora import senses as reading
 from components.shown_code.arrays import Input
 from components.shown_code.code import Command
-from components.shown_code.vectors import of_senses
+from components.shown_code.vectors import MOST_TEXTS, of_senses
 from components.words.unicode_words import words
 from dashboard import caching, state
 from dashboard.corpora import current, uploads
@@ -255,7 +255,9 @@ def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet:
 
 
 def _code(backend: Backend, occurrences: TokenSet) -> AnyCode:
-    """Of the curve."""
+    """Of the curve; texts are only tokenized where their number fits into a code."""
+    if len(occurrences.texts) > MOST_TEXTS:
+        return Command(word_senses.sense_curve)
     sentences = backend.tokenize(occurrences.texts)
     words = [(token.sentence, sentences[token.sentence].word_positions(token.position)) for token in occurrences.tokens]
     return of_senses(Input(backend, occurrences.texts), words, occurrences.labels["sense"])

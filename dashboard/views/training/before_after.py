@@ -27,7 +27,6 @@ from components.shown_code.code import Command
 from components.training import before_after, runs
 from components.training.history import history
 from components.training.run_folder import RunFolder, WatchVectors
-from components.training.settings import command_of
 from dashboard import caching, navigation, state
 from dashboard.corpora import current
 from dashboard.jobs import evaluation, requests, training
@@ -638,7 +637,7 @@ def _recorded(run: RunFolder, is_cross_encoder: bool) -> None:
             untouched_name="undamaged",
         ),
         key="after_recorded",
-        code=Command(history, command_of(settings, run.name)),
+        code=Command(history, choice.again(run)),
         alt=f"{', '.join(names)} before and after training" + (", and undamaged" if "undamaged" in sides else ""),
         table=lambda: pd.DataFrame({"measure": names, **{name: side[:, 0] for name, side in values.items()}}),
     )

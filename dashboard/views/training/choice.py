@@ -19,7 +19,7 @@ STATUS = {
     "failed": (":material/error:", "failed"),
     "interrupted": (":material/power_off:", "interrupted"),
 }
-
+REPEATABLE = {"waiting", "running", "done"}
 
 MEASURES = {
     "recall@1": "Recall@1",
@@ -49,7 +49,20 @@ def run(listed: list[RunFolder]) -> RunFolder:
 
 def code_of(run: RunFolder) -> Command:
     """The command that trains a run again, for its curves; without it, what reads them."""
-    return Command(history, command_of(run.settings(), run.name), file=f"{run.name}/run/{EVENTS}")
+    return Command(history, again(run), file=f"{run.name}/run/{EVENTS}")
+
+
+def again(run: RunFolder) -> tuple[str, ...]:
+    """The arguments of the command that trains a run again.
+
+    Empty where no command does, for a run that ended before its last step, and where its settings are damaged.
+    """
+    if status_of(run) not in REPEATABLE:
+        return ()
+    try:
+        return command_of(run.settings(), run.name)
+    except UserError:
+        return ()
 
 
 def status_of(run: RunFolder) -> str:

@@ -13,6 +13,7 @@ from components import numbers
 from components.charts import training as charts
 from components.errors import UserError
 from components.model.catalog import RUN_PREFIX
+from components.shown_code.code import NoCode
 from components.sizes import in_words
 from components.training import runs
 from components.training.history import History, Notice
@@ -263,7 +264,9 @@ def _speed(run: RunFolder, past: History, steps: int) -> None:
     figures.figure(
         charts.step_curves(curves, "Speed", y_title="sentences per second", steps=steps, markers=False),
         key="training_speed",
-        code=choice.code_of(run),
+        code=NoCode(
+            "There is no code for it: it is the speed of this machine while it trained, which no second run repeats."
+        ),
         alt=f"Sentences per second over {steps} steps",
         table=lambda: _table(curves),
     )

@@ -245,6 +245,7 @@ def test_what_cannot_be_compared_is_refused(pairs: Path, model: str, tmp_path: P
         ((str(pairs), "--against", str(record), "--layers", "all"), "several runs (all)"),
         ((str(pairs), "--record", str(tmp_path)), "it is a folder"),
         ((str(tmp_path), "--against", str(record)), "with a folder"),
+        ((str(tmp_path), "--every-text"), "--every-text was given with a folder."),
     ]
     for arguments, said in cases:
         done = run("evaluate", *arguments, "--model", model)

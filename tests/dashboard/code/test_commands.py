@@ -190,6 +190,14 @@ def test_a_diagnosis_searches_all_texts_of_a_file_whatever_part_they_are_of(
         assert [sign * int(value) for value in drawn[f"sham, {name}"]] == [
             remedy["control"][name] for remedy in found["remedies"]
         ]
+    # The list of failed queries has the ranks among all texts too.
+    app = at_rest(open_page("diagnose", v="failed-search", **address))
+    app.session_state["data_failed_queries_all"] = True
+    app = at_rest(app.run())
+    (shown,) = (item.value for item in app.dataframe if "lead of the rival" in item.value)
+    assert printed(*commands(app, "failed_queries_all"))["documents"] == 100
+    (of_run,) = json.loads((tmp_path / "ranks.json").read_text())["runs"]
+    assert sorted(rank for rank in of_run["ranks"] if rank > 1) == sorted(shown["rank"])
     # With the queries of the test rows alone, all texts are searched all the same.
     columns = ("--columns", "anchor=question,positive=sentence")
     few = run("diagnose", file.name, "--model", address["m"], *columns, "--remedies", "none", "--json", "-")

@@ -19,6 +19,7 @@ WITHOUT_CODE = {
     "compare_cost",
     "pair_cost",
     "second_look",
+    "training_speed",
     # Drawings of an idea, which show no numbers.
     "f'objective_{item.key}",
     # Rows of texts as they are.
@@ -48,7 +49,6 @@ FIGURES_WITHOUT_COMMAND = {
     "components/shown_code/maps.py: _code()",
     "components/shown_code/search.py: command()",
     "components/shown_code/vectors.py: code()",
-    "components/shown_code/vectors.py: of_senses()",
     "components/shown_code/vectors.py: unrelated()",
     "dashboard/jobs/reranking.py: code()",
     "dashboard/ui/token_matches.py: key",
@@ -69,6 +69,7 @@ FIGURES_WITHOUT_COMMAND = {
     "dashboard/views/evaluate/similarities.py: compare_similarities",
     "dashboard/views/evaluate/sts.py: sts_scatter",
     "dashboard/views/heatmaps/similarity.py: f'cka_{number}",
+    "dashboard/views/map/senses.py: _code()",
     "dashboard/views/map/senses.py: senses_map",
     "dashboard/views/model/architecture.py: _KEY",
     "dashboard/views/model/compare.py: compare_depth",

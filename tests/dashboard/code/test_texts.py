@@ -19,7 +19,7 @@ from components.model.embedding.embedder import Embedder
 from components.shown_code.arrays import Input, pieces
 from components.shown_code.attention import one_word
 from components.shown_code.code import Code, Command
-from components.shown_code.notebook import WITHOUT_CELL, TitledCode, notebook
+from components.shown_code.notebook import WITH_EFFECTS, WITHOUT_CELL, TitledCode, notebook
 from components.shown_code.search import reranked
 from tests.dashboard.code.shown import (
     EQUAL,
@@ -257,10 +257,15 @@ def test_a_page_as_a_notebook_runs_from_its_first_cell_to_its_last(open_page: Op
 def test_a_command_has_a_cell_that_runs_it_and_its_lack_a_reason(
     elsewhere: Elsewhere, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = ("why", "--json", "-", "--", 'it\'s "a"', "-b")
+    asked = ("why", "--json", "-", "--", 'it\'s "--out"', "-b")
     shown = [
         TitledCode("A", Command(mean_of, asked)),
         TitledCode("B", Command(mean_of, asked)),
+        TitledCode("D", Command(mean_of, ("train", "--json", "-", "--", "demo:nli"))),
+        TitledCode(
+            "E", Command(mean_of, ("index", "--out", "a", "--", "b.csv"), ("search", "--", "a", "b"), prints="2 of 3")
+        ),
+        TitledCode("F", Command(mean_of, ("evaluate", "--record", "a.json", "--", "b.csv"), file="a.json")),
         TitledCode("C", Command(mean_of)),
     ]
     page = nbformat.reads(notebook("A page", {}, shown).decode(), as_version=4)
@@ -268,6 +273,12 @@ def test_a_command_has_a_cell_that_runs_it_and_its_lack_a_reason(
     of_last = page["cells"][-1]["source"]
     assert of_last.startswith(WITHOUT_CELL)
     assert [WITHOUT_CELL in each["source"] for each in page["cells"]].count(True) == 1
+    only_shown = [each["source"] for each in page["cells"] if each["source"].startswith(WITH_EFFECTS)]
+    assert [text.splitlines()[3] for text in only_shown] == [
+        "# In the folder of BERT Internals this prints the numbers:",
+        "# In the folder of BERT Internals this prints 2 of 3:",
+        "# In the folder of BERT Internals this writes the numbers into a.json:",
+    ]
     assert "No module named components" in elsewhere.run(cell, names=())["printed"]  # and the next cell runs
     monkeypatch.chdir(ROOT)
     exec(cell, {})

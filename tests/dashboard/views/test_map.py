@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from components.analysis.word_senses import sense_curve
 from components.charts import theme
 from components.jobs import Cancelled
 from components.retrieval.corpora.corpus import read_corpus
+from components.shown_code.vectors import MOST_TEXTS
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.declared import older
@@ -366,6 +368,11 @@ def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
     assert f"“seal” at layer {curve.best}" in senses_map["layout"]["title"]["text"]
     assert app.slider(key="w_sense_layer").value == curve.best
     assert "layer" not in app.session_state  # the other pages' layer is theirs
+
+
+def test_no_text_is_tokenized_for_a_code_that_would_have_too_many() -> None:
+    many = SimpleNamespace(texts=("seal",) * (MOST_TEXTS + 1))
+    assert senses._code(object(), many).commands == ()  # type: ignore[arg-type, union-attr]
 
 
 def curve_of(accuracy: list[float], majority: float = 0.5) -> word_senses.SenseCurve:

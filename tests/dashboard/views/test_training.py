@@ -32,6 +32,7 @@ from dashboard.jobs import training
 from dashboard.jobs.requests import NotReady
 from dashboard.ready_made import ASSETS
 from dashboard.views.training import objective as training_objective
+from tests.dashboard.code.shown import codes
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, figures, plain_table, setting, texts, traces
 from tests.support.tiny import save_tiny
@@ -329,7 +330,7 @@ def test_without_a_run_the_view_says_what_to_do(open_page: Open) -> None:
 
 
 def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
-    write_run(runs.runs_folder())
+    run = write_run(runs.runs_folder())
     app = open_page("training", v="training-run")
     assert not app.error
     curves = traces(app, 0)
@@ -343,12 +344,19 @@ def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
         "from 40 % to 70 %."
     ) in texts(app)
     assert "worse than before training" not in texts(app)
+    (command,) = codes(app)["training_loss"].code.commands
+    assert command[0] == "train"
     app.slider(key="w_smoothing").set_value(3).run()
     np.testing.assert_allclose(
         traces(app, 0)["training loss, mean of 3 steps"], smoothed(np.array(LOSSES), 3), rtol=1e-6
     )
     app.selectbox(key="w_training_figure").set_value("rate").run()
     assert len(traces(app, 1)["learning rate"]) == STEPS
+    # Without its settings a run has its curves, and no command.
+    (run.path / "settings.json").write_text("{")
+    app.run()
+    assert len(traces(app, 1)["learning rate"]) == STEPS
+    assert codes(app)["training_rate"].code.commands == ()
 
 
 def test_the_microscope_goes_back_through_the_steps_on_one_scale(open_page: Open) -> None:
@@ -427,6 +435,7 @@ def test_runs_are_listed_and_one_can_be_shown_and_deleted(open_page: Open) -> No
     app.button(key=f"show_{other.name}").click().run()
     assert setting(app, "training_run") == other.name
     assert len(traces(app, 0)["training loss, each step"]) == 10
+    assert codes(app)["training_loss"].code.commands == ()  # one would train all steps
     app.button(key=f"delete_{other.name}").click().run()
     assert not other.path.exists()
     assert "is not available here. It was deleted" in texts(app)

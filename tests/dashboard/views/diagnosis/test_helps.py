@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from components.charts.retrieval.diagnosis import RemedyBar, TraitBar, remedy_bars, trait_shares
 from components.model.catalog import EMBEDDED_KEY, spec_of
@@ -78,15 +81,32 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     assert [(shape.y0, shape.y1) for shape in drawn.layout.shapes if shape.type == "rect"] == [(-0.47, 0.5)]
 
 
+def test_what_is_not_measured_is_said() -> None:
+    said = helps.not_shown(())
+    assert "what re-ranking by a cross-encoder other than the included one, another model, shorter texts or" in said
+    assert "and what another model, shorter texts or training would do" in helps.not_shown({"cross-encoder": 1})
+    assert "and what shorter texts or training would do" in helps.not_shown(("cross-encoder", "model"))
+
+
 def test_second_models_on_this_machine_are_remedies(
-    open_page: Open, tiny_folder: Callable[[str], Path], tmp_path: Path
+    open_page: Open, tiny_folder: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Folders that the operator allows: each is a row with its sham, what it costs, and a search that tries it."""
     scorer, other = saved_models.save_cross_encoder(tmp_path, "bert"), tiny.save_tiny(tmp_path / "other", seed=4)
     assert other_models.scores_pairs(str(scorer))
     assert not other_models.scores_pairs(str(other))
+    with monkeypatch.context() as patched:
+        patched.setattr(other_models, "read_json", lambda path: pytest.fail(f"{path} was read before"))
+        assert other_models.scores_pairs(str(scorer))
+    config = other / "config.json"
+    said = config.read_text()
+    config.write_text(json.dumps(json.loads(said) | {"architectures": ["BertForSequenceClassification"]}))
+    assert other_models.scores_pairs(str(other))
+    config.write_text(said)
     address = {"v": "what-helps", "corpus": page_states.small_corpus(), "m": str(tiny_folder("bert"))}
-    app = at_rest(open_page("diagnose", **address, tc=str(scorer), tm=str(other)))
+    app = open_page("diagnose", **address, tc=str(scorer), tm=str(other))
+    app.session_state["data_remedies"] = True
+    app = at_rest(app.run())
     assert not app.exception
     assert app.selectbox(key="w_tried_cross_encoder").value == str(scorer)
     assert app.selectbox(key="w_tried_model").value == str(other)
@@ -96,6 +116,12 @@ def test_second_models_on_this_machine_are_remedies(
     tried = table.loc[["as it is now", "re-ranking by a cross-encoder", "another model"]]
     assert list(tried["bytes per text"]) == ["128"] * 3
     assert all(float(value) > 0 for value in tried["ms per query"])
+    # What is taken along has numbers, not rounded, of which the screen shows the first digits.
+    (taken,) = (item.value for item in app.dataframe if "sham repaired" in item.value)
+    assert set(taken.select_dtypes("number")) == set(taken) - {"remedy", "chosen by each half", "needs"}
+    assert [f"{value:.1f}" for value in taken["MRR"]] == list(table["MRR"])
+    assert any(value != round(value, 1) for value in taken["MRR"])
+    assert list(taken["repaired"].isna()) == [True, *[False] * (len(taken) - 1)]
     drawn = figure(app, "remedies")
     assert (
         len([note for note in drawn["layout"]["annotations"] if "sham" in note["text"] or "left as" in note["text"]])

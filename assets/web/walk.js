@@ -64,7 +64,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const step = { PageDown: 1, PageUp: -1 }[event.key];
     if (!step || !isPlain(event) || !(isLecture || stops())) return;
     event.stopImmediatePropagation(); // before a slider or a list under the keyboard takes it
-    if (stops()?.step(step)) event.preventDefault();
+    if (event.repeat || stops()?.step(step)) event.preventDefault(); // a key that is held leads one step
     else go(event, step);
   };
   const pressed = (event) => {

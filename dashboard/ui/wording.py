@@ -25,6 +25,7 @@ __all__ = [
     "POOLING_NAMES",
     "SIMILARITY_HELP",
     "SIMILARITY_NAMES",
+    "beginning",
     "cell_labels",
     "counted",
     "duration",
@@ -40,7 +41,8 @@ __all__ = [
     "window_of",
     "with_shared_words",
 ]
-SHOWN_CHARACTERS = 600  # of a text whose words are marked
+SHOWN_CHARACTERS, SHOWN_BEFORE = 600, 120  # of a text whose words are marked; those before the first mark
+LONGEST_WORD = 40  # characters; a longer one is cut
 
 POOLINGS_EXPLAINED = {
     "mean": "Mean of all tokens",
@@ -223,9 +225,32 @@ def isolated(name: str) -> str:
 
 
 def with_shared_words(query: str, text: str) -> str:
-    """A text as HTML, cut where it is very long, in which the words that it shares with a query are marked."""
-    shown, parts, done = text[:SHOWN_CHARACTERS], [], 0
-    for start, end in words.highlighted(query, shown):
-        parts += [html.escape(shown[done:start]), f"<mark>{html.escape(shown[start:end])}</mark>"]
-        done = end
-    return "".join(parts) + html.escape(shown[done:]) + (" …" if len(text) > SHOWN_CHARACTERS else "")
+    """A text as HTML, in which the words that it shares with a query are marked.
+
+    Of a very long one a part: its beginning, or where no such word stands in it, the part around the first one.
+    """
+    marked = words.highlighted(query, text)
+    first, last = 0, _end_of_word(text, SHOWN_CHARACTERS)
+    if marked and marked[0][1] > last:
+        first = _end_of_word(text, max(0, marked[0][0] - SHOWN_BEFORE))
+        last = _end_of_word(text, first + SHOWN_CHARACTERS)
+    parts, done = ["… " if first else ""], first
+    for start, end in marked:
+        if end <= last:
+            parts += [html.escape(text[done:start]), f"<mark>{html.escape(text[start:end])}</mark>"]
+            done = end
+    return "".join(parts) + html.escape(text[done:last]) + (" …" if last < len(text) else "")
+
+
+def beginning(text: str, most: int) -> str:
+    """The words of a text that stand in its first `most` characters, and an ellipsis where there are more."""
+    last = _end_of_word(text, most)
+    return text[:last] + (" …" if last < len(text) else "")
+
+
+def _end_of_word(text: str, place: int) -> int:
+    """The place of the last space before `place`; `place` itself where no space is near, or the end of a shorter text."""
+    if place >= len(text):
+        return len(text)
+    near = max(0, place - LONGEST_WORD)
+    return next((before for before in range(place, near, -1) if text[before].isspace()), place)

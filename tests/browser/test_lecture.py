@@ -192,6 +192,13 @@ def test_arrow_keys_and_a_remote_control_go_through_the_stops_of_the_whole_path(
     for key, expected in (("ArrowRight", "pool"), ("PageUp", "blocks"), ("PageDown", "pool"), ("PageDown", "compare")):
         page.keyboard.press(key)
         assert path.evaluate(stop) == expected
+    for _ in range(2):
+        page.keyboard.press("PageUp")
+    for _ in range(2):  # the second is sent as a repetition, as by a key that is held
+        page.keyboard.down("PageDown")
+    page.keyboard.up("PageDown")
+    assert path.evaluate(stop) == "pool"
+    page.keyboard.press("PageDown")
     page.keyboard.press("ArrowRight")  # there is no further stop
     following = table.views_of("inside")[1]
     expect(page.get_by_role("heading", name=following.question)).to_be_visible()

@@ -149,7 +149,7 @@ def _compared(
     )
     config = run_table.measure_columns(choices.GRADED_MEANINGS) | {
         "run": run_table.name_column(list(table["run"])),
-        run_table.DIFFERS: st.column_config.TextColumn("behind the best beyond chance?", help=run_table.HOLM),
+        run_table.DIFFERS: st.column_config.TextColumn("clearly worse than the best?", help=run_table.HOLM),
         "p to the best (Holm)": st.column_config.TextColumn(help=run_table.HOLM),
     }
     st.dataframe(

@@ -326,7 +326,8 @@ def _drawn(errors: pd.DataFrame, unit: str) -> str:
     """The pairs, each with people's score, the run's, and how far it is off."""
     rows = "".join(
         f"<section><b>{as_read(row['people'])} <small>people</small>{theme.number(row[unit])} <small>{unit}</small></b>"
-        f"<div><p>{escape(row['first'])}</p><p>{escape(row['second'])}</p></div><i>{row['error of the run']}</i></section>"
+        f'<div><p dir="auto">{escape(row["first"])}</p><p dir="auto">{escape(row["second"])}</p></div>'
+        f"<i>{row['error of the run']}</i></section>"
         for row in errors.to_dict("records")
     )
     return f'<div class="bi-near bi-errors">{rows}</div>'

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dashboard.views.search.ranked import Scale
 
 MOST_COMMANDS = 10  # of the code of the figure
-UNKNOWN = "not known: unknown language"
+UNKNOWN = "says nothing: unknown language"  # of a score
 FAR = "nothing close"  # no closer than chance
 
 
@@ -82,13 +82,12 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
         )
     first = table[table["rank"] == 1]
     job = chance.of_vectors(request, index, layer, pooling, similarity)
-    level = level_of(job)
+    is_measured_now = job is not None and not job.finished.is_set()
+    level = None if is_measured_now else level_of(job)
     unknown = {line for line in lines if languages.is_unknown(request.backend, line)}
-    if level is None and job is not None and not job.finished.is_set():
+    if job is not None and is_measured_now:
         progress.until(job.finished.is_set, lambda: None, 1.0)
-    best = first[similarity].max()
-    bars = COSINES if similarity == "cosine" else up_to(float(best), None if level is None else level.level)
-    measured = "" if level is None else f" {chance.WHAT_IS_CHANCE} Here it is {theme.number(level.level)}."
+    bars = bars_of(similarity, float(first[similarity].max()), None if level is None else level.level)
     figures.above(
         finding_of_queries(
             [
@@ -98,16 +97,16 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
             ],
             None if level is None else level.level,
             len(unknown),
+            is_measured_now,
         ),
         key="queries",
         table=lambda: table,
         code=_code(request.code(index, layer, pooling), lines, request.k, similarity),
         title="Hits of many queries",
         place=".st-key-queries",
-        read=f"The best hit of each query, with the words that it shares with the query marked. {bars.note} The dashed line is "
-        f"the level of chance; bars that do not reach it are grey. All {request.k} hits of each query are under “Share”. "
-        + _settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}")
-        + measured,
+        read=f"The best hit of each query, with the words that it shares with the query marked. "
+        f"{what_is_drawn(similarity, bars, None if level is None else level.level)} All {request.k} hits of each query are "
+        "under “Share”. " + _settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}"),
         not_shown="Whether a hit answers its query: “closer than chance” says that random words find nothing as close.",
     )
     found = [
@@ -115,7 +114,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
             str(line),
             str(text),
             float(score),
-            bars.length(float(score)),
+            0.0 if bars is None else bars.length(float(score)),
             UNKNOWN if line in unknown else "" if level is None or chance.is_above(score, level.level) else FAR,
         )
         for line, text, score in zip(first["query"], first["text"], first[similarity], strict=True)
@@ -138,22 +137,57 @@ class Found:
     warning: str  # why the hit says nothing; empty where it is closer than chance, or where that is not known
 
 
-def _drawn(found: Sequence[Found], bars: Scale, unit: str, level: float | None) -> str:
+def bars_of(similarity: Similarity, best: float, level: float | None) -> Scale | None:
+    """The scale of the bars; None without bars: for distances, and for products of which the `best` is not above 0."""
+    if similarity == "cosine":
+        return COSINES
+    return up_to(best, level) if similarity == "dot" and best > 0 else None
+
+
+def _place_of_line(bars: Scale | None, level: float | None) -> float | None:
+    """Where the level of chance stands on the scale, 0 to 1; None where it is not known or not on it."""
+    return bars.length(level) if bars is not None and level is not None and bars.low <= level <= bars.high else None
+
+
+def what_is_drawn(similarity: Similarity, bars: Scale | None, level: float | None) -> str:
+    """What the bars, the numbers and the line of chance are, in sentences."""
+    said = []
+    if bars is not None:
+        said.append(bars.note)
+    elif similarity == "dot":
+        said.append("There are no bars, because no score is above 0.")
+    else:
+        said.append(
+            "A distance has a minus sign: nearer to 0 is more similar. It has no bar, because it has no upper end."
+        )
+    if level is not None:
+        has_line = _place_of_line(bars, level) is not None
+        said.append(
+            f"{chance.WHAT_IS_CHANCE} Here it is {theme.number(level)}{', the dashed line' if has_line else ''}."
+        )
+        said.append("Bars that do not reach it are grey." if has_line else f"Hits that are not above it say “{FAR}”.")
+    return " ".join(said)
+
+
+def _drawn(found: Sequence[Found], bars: Scale | None, unit: str, level: float | None) -> str:
     """Each query with its best hit, whose shared words are marked, and a bar; the line through all bars is chance."""
-    place = 0.0 if level is None else 100 * bars.length(level)
-    side = f"padding-left: {place:.1f}%" if place < 60 else f"padding-right: {100 - place:.1f}%; text-align: right"
-    line = "" if level is None else f'<u style="left: {place:.1f}%"></u>'
-    chance_named = "" if level is None else f'<small style="{side}">best by chance {theme.number(level, 2)}</small>'
+    line, chance_named, place = "", "", _place_of_line(bars, level)
+    if level is not None and place is not None:
+        left, right = f"{100 * place:.1f}%", f"{100 * (1 - place):.1f}%"
+        side = f"padding-left: {left}" if place < 0.6 else f"padding-right: {right}; text-align: right"
+        line = f'<u style="left: {left}"></u>'
+        chance_named = f'<small style="{side}">best by chance {theme.number(level, 2)}</small>'
+    low, high = ("", "") if bars is None else bars.names
     rows = "".join(
-        f'<section class="{"far" if item.warning else ""}"><div><b>{html.escape(item.query)}</b>'
-        f"<p>{wording.with_shared_words(item.query, item.text)}</p></div>"
-        f'<div class="track"><i style="width: {100 * item.length:.1f}%"></i>{line}</div>'
-        f"<b>{theme.number(item.score)}</b>{f'<em>{item.warning}</em>' if item.warning else ''}</section>"
+        f'<section class="{"far" if item.warning else ""}"><div>'
+        f'<b dir="auto">{html.escape(wording.beginning(item.query, wording.SHOWN_CHARACTERS))}</b>'
+        f'<p dir="auto">{wording.with_shared_words(item.query, item.text)}</p></div>'
+        + ("" if bars is None else f'<div class="track"><i style="width: {100 * item.length:.1f}%"></i>{line}</div>')
+        + f"<b>{theme.number(item.score)}</b>{f'<em>{item.warning}</em>' if item.warning else ''}</section>"
         for item in found
     )
-    low, high = bars.names
     return (
-        '<div class="bi-found"><header><span>query, and its best hit</span>'
+        f'<div class="bi-found{" numbers" if bars is None else ""}"><header><span>query, and its best hit</span>'
         f"<div>{chance_named}<span>{low}</span><span>{unit}</span><span>{high}</span></div></header>{rows}</div>"
     )
 
@@ -164,17 +198,20 @@ def _code(searched: Searched, lines: Sequence[str], k: int, similarity: Similari
     return searched.command(ExactSearch.search, *(searched.search(line, k, similarity) for line in few))
 
 
-def finding_of_queries(best: Sequence[float], level: float | None, unknown: int = 0) -> str:
+def finding_of_queries(
+    best: Sequence[float], level: float | None, unknown: int = 0, is_measured_now: bool = False
+) -> str:
     """For how many queries the best hit, whose scores are `best`, is closer than chance; None: that is not known.
 
     Of `unknown` further queries the model does not know the language.
     """
-    if level is None:
-        return f"{counted(len(best) + unknown, 'query', 'queries')}, each with its best hit."
     if unknown:
         of_them = counted(unknown, "query", "queries")
         said = f"**The scores of {of_them} say nothing:** the model does not know the language."
-        return f"{said} {finding_of_queries(best, level)}" if best else said
+        return f"{said} {finding_of_queries(best, level, 0, is_measured_now)}" if best else said
+    if level is None:
+        said = f"{counted(len(best), 'query', 'queries')}, each with its best hit."
+        return f"{said} The level of chance is still being measured …" if is_measured_now else said
     close = sum(bool(chance.is_above(score, level)) for score in best)
     if len(best) == 1:
         return "**The query's best hit is closer than chance.**" if close else "**Nothing close** to the query."

@@ -81,7 +81,8 @@ def finding(found: Failures, kind: str) -> str:
     before, after = found.base[place], found.tuned[place]
     same = _percent(before.value) == _percent(after.value)
     said = (
-        f"**{messages.escape(kind.capitalize())}:** the same meaning in other words comes nearer in "
+        f"**{messages.escape(_capitalised(kind))}:** the same meaning in other words is nearer than a pair that differs in "
+        "this, in "
         + (
             f"**{_percent(after.value)}** of cases before and after training"
             if same
@@ -101,6 +102,11 @@ def finding(found: Failures, kind: str) -> str:
     if not others:
         return said
     return f"{said} Of the {len(others)} other kinds, {better} clearly rose and {worse} clearly fell."
+
+
+def _capitalised(kind: str) -> str:
+    """With a capital first letter; the others stay as they are written."""
+    return kind[:1].upper() + kind[1:]
 
 
 def _percent(share: float) -> str:
@@ -140,7 +146,7 @@ def draw(
     }
     figures.figure(
         charts.before_after_bars(
-            [kind.capitalize() for kind in found.kinds[:KINDS_SHOWN]],
+            [_capitalised(kind) for kind in found.kinds[:KINDS_SHOWN]],
             values["before"],
             values["after"],
             "The same meaning is nearer than a pair that differs in one thing",

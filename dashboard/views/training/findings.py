@@ -102,7 +102,7 @@ def _won_back(measure: Measure, taken: float, gained: float) -> str:
 
 FLAT = 0.005  # a change of a loss that two decimals do not show
 SHARES = {
-    "recall@1": "right texts first",
+    "recall@1": "the share of right texts in first place",
     "accuracy": "accuracy",
     "spearman": "Spearman",
 }  # what is said of a run, the first it has

@@ -16,3 +16,18 @@ def test_what_is_quoted_is_shown_as_typed_and_cut_with_an_ellipsis() -> None:
     assert wording.quoted("a" * 20) == f"“{'a' * 20}”"
     assert wording.quoted("a" * 21) == f"“{'a' * 19}…”"
     assert wording.quoted("_" * 5, most=3) == r"“\_\_…”"  # cut before it is escaped
+
+
+def test_a_long_text_is_cut_between_words_and_around_the_first_mark() -> None:
+    far = f"{'nothing here ' * 100}the storm came. {'and then ' * 100}"
+    shown = wording.with_shared_words("A storm", far)
+    assert shown.startswith("… ")
+    assert "<mark>storm</mark> came." in shown
+    assert shown.endswith((" and …", " then …"))
+    early = wording.with_shared_words("A storm", f"A storm. {'abcdefg ' * 100}")
+    assert early.startswith("A <mark>storm</mark>. abcdefg ")
+    assert early.endswith(" abcdefg …")
+    assert wording.with_shared_words("storm", "Storm & sea") == "<mark>Storm</mark> &amp; sea"
+    assert wording.with_shared_words("q", "字" * 700) == f"{'字' * 600} …"  # no space to cut at
+    assert wording.beginning("some words", 7) == "some …"
+    assert wording.beginning("some words", 10) == "some words"

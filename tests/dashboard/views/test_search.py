@@ -489,6 +489,37 @@ def test_many_queries_at_once(open_page: Open, demo_vectors: np.ndarray) -> None
         assert score == pytest.approx(cosines.max(), abs=6e-4)
     (drawn,) = [item.proto.body for item in app.get("html") if "bi-found" in item.proto.body]
     assert "The <mark>volcano</mark> above" in drawn  # the words that query and hit share
+    assert "the dashed line" in texts(app)
+
+
+def test_many_queries_by_a_distance_have_numbers_and_no_bars(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = at_rest(open_page("search", v="many-queries", sim="euclidean"))
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-found" in item.proto.body]
+    assert len(found_of_queries(app)) == 6
+    assert all(score < 0 for _, _, score, _ in found_of_queries(app))
+    assert "track" not in drawn
+    assert "best by chance" not in drawn
+    said = texts(app)
+    assert "It has no bar, because it has no upper end" in said
+    assert "dashed line" not in said
+    assert "Bars" not in said
+
+
+def test_the_line_of_chance_is_told_only_where_it_is_drawn() -> None:
+    shown = batches.what_is_drawn("cosine", batches.bars_of("cosine", 0.5, 0.4), 0.4)
+    assert "Here it is 0.400, the dashed line. Bars that do not reach it are grey." in shown
+    unknown = batches.what_is_drawn("cosine", batches.bars_of("cosine", 0.5, None), None)
+    assert unknown == "Bars show the cosine from 0 to 1; below 0 there is none."
+    assert batches.bars_of("dot", -2.0, 1.0) is None
+    below = batches.what_is_drawn("dot", None, -1.0)
+    assert below.startswith("There are no bars, because no score is above 0.")
+    assert "dashed" not in below
+    found = [batches.Found("q", "text", 0.5, 0.5, "")]
+    assert "<u " in batches._drawn(found, batches.COSINES, "cosine", 0.4)
+    for level in (None, -0.1):
+        drawn = batches._drawn(found, batches.COSINES, "cosine", level)
+        assert "<u " not in drawn
+        assert "by chance" not in drawn
 
 
 def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: np.ndarray) -> None:
@@ -517,19 +548,39 @@ def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: n
 def found_of_queries(app: Any) -> list[tuple[str, str, float, str]]:
     """Each query on screen with its best hit, the score, and why the hit says nothing."""
     (drawn,) = [item.proto.body for item in app.get("html") if "bi-found" in item.proto.body]
-    rows = re.findall(r"<div><b>(.*?)</b><p>(.*?)</p></div>.*?<b>([\d.]+)</b>(?:<em>([^<]*)</em>)?</section>", drawn)
+    query_and_text = r'<div><b dir="auto">(.*?)</b><p dir="auto">(.*?)</p></div>'
+    rows = re.findall(query_and_text + r".*?<b>([\d.−]+)</b>(?:<em>([^<]*)</em>)?</section>", drawn)
     return [
-        (html.unescape(query), html.unescape(re.sub("</?mark>", "", text)), float(score), said)
+        (html.unescape(query), html.unescape(re.sub("</?mark>", "", text)), float(score.replace("−", "-")), said)
         for query, text, score, said in rows
     ]
 
 
 def test_a_corpus_says_how_many_of_its_sentences_are_cut_off() -> None:
     own = Corpus("mine", ("a", "b", "c"), {})
-    said = contents.finding("mine", corpus_facts(own, np.array([3, 4, 9]), 5))
+    said = contents.finding("mine", corpus_facts(own, np.array([9, 3, 4]), 5))
     assert said == (
-        "**mine has 3 sentences**, half of them of 4 tokens or more. **1 (33 %) is cut off** after the 5 that the model reads."
+        "**mine has 3 sentences**, and the middle one by length has 4 tokens. **1 (33 %) is cut off** after 5 tokens."
     )
+    alike = contents.finding("mine", corpus_facts(own, np.array([4, 4, 4]), 5))
+    assert alike == "**mine has 3 sentences**, each of 4 tokens. None is cut off: up to 5 are read."
+    single = Corpus("mine", ("a",), {})
+    assert contents.finding("mine", corpus_facts(single, np.array([9]), 5)) == (
+        "**mine has 1 sentence**, of 9 tokens. **It is cut off** after 5."
+    )
+    assert contents.finding("mine", corpus_facts(single, np.array([5]), 5)) == (
+        "**mine has 1 sentence**, of 5 tokens. It is not cut off: up to 5 are read."
+    )
+
+
+def test_the_length_of_the_session_cuts_the_sentences_of_the_corpus(open_page: Open) -> None:
+    app = open_page("search", v="corpus", len="12")
+    cut = int(np.count_nonzero(np.array(backend().tokenization.lengths(current.demo().texts)) > 12))
+    assert cut
+    assert f"**{cut:,} ({cut / len(current.demo()):.0%}) are cut off** after 12 tokens".replace("%)", " %)") in texts(
+        app
+    )
+    assert "longer than 12 tokens (the maximum length of this session) are truncated" in texts(app)
 
 
 def near_pairs(app: Any) -> list[tuple[int, int, float]]:
@@ -740,7 +791,7 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
     choose_view(app, "corpus")
     app.segmented_control(key="corpus_way").set_value("demo").run()
     app.button(key="use_demo").click().run()
-    assert "**Demo news has 630 sentences**, half of them of 19 tokens or more. None is cut off" in texts(app)
+    assert "**Demo news has 630 sentences**, and the middle one by length has 19 tokens. None is cut off" in texts(app)
 
 
 def test_a_corpus_that_cannot_be_read_is_said(open_page: Open, tmp_path: Path) -> None:
@@ -1023,6 +1074,10 @@ def test_many_queries_say_for_how_many_something_is_close() -> None:
     assert (
         batches.finding_of_queries([], 0.4, 2)
         == "**The scores of 2 queries say nothing:** the model does not know the language."
+    )
+    assert batches.finding_of_queries([0.5], None, 1, is_measured_now=True) == (
+        "**The scores of 1 query say nothing:** the model does not know the language. "
+        "1 query, each with its best hit. The level of chance is still being measured …"
     )
     assert batches.finding_of_queries([0.5], 0.4, 1) == (
         "**The scores of 1 query say nothing:** the model does not know the language. "

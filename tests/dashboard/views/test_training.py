@@ -340,8 +340,8 @@ def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
     np.testing.assert_allclose(traces(app, 1)["Recall@1"], [item["recall@1"] for item in EVALUATIONS.values()])
     assert "Recall@1 0.400 → **0.700**" in texts(app)
     assert (
-        "**Held-out loss fell from 2.10 to 1.20**, and was still falling (0.20 in the last 10 steps); right texts first rose "
-        "from 40 % to 70 %."
+        "**Held-out loss fell from 2.10 to 1.20**, and was still falling (0.20 in the last 10 steps); the share of "
+        "right texts in first place rose from 40 % to 70 %."
     ) in texts(app)
     assert "worse than before training" not in texts(app)
     (command,) = codes(app)["training_loss"].code.commands

@@ -34,26 +34,30 @@ def test_the_shares_are_those_of_all_comparisons_and_equal_cosines_count_half() 
         (
             (0.08, 0.03, 0.5),
             (0.53, 0.02, 0.1),
-            "**Negation:** the same meaning in other words comes nearer in 8 % of cases before training and in "
+            "**Negation:** the same meaning in other words is nearer than a pair that differs in this, "
+            "in 8 % of cases before training and in "
             "**53 %** after it: no more than guessing (50 %) within its interval. "
             "Of the 2 other kinds, 0 clearly rose and 1 clearly fell.",
         ),
         (
             (0.5, 0.1, 0.1),
             (0.3, 0.9, 0.9),
-            "**Negation:** the same meaning in other words comes nearer in 50 % of cases before training and in "
+            "**Negation:** the same meaning in other words is nearer than a pair that differs in this, "
+            "in 50 % of cases before training and in "
             "**30 %** after it, less than by guessing (50 %). Of the 2 other kinds, 2 clearly rose and 0 clearly fell.",
         ),
         (
             (0.5,),
             (0.5,),
-            "**Negation:** the same meaning in other words comes nearer in **50 %** of cases before and after "
+            "**Negation:** the same meaning in other words is nearer than a pair that differs in this, "
+            "in **50 %** of cases before and after "
             "training: no more than guessing (50 %) within its interval.",
         ),
         (
             (0.5,),
             (0.9,),
-            "**Negation:** the same meaning in other words comes nearer in 50 % of cases before training and in "
+            "**Negation:** the same meaning in other words is nearer than a pair that differs in this, "
+            "in 50 % of cases before training and in "
             "**90 %** after it (guessing: 50 %).",
         ),
     ],
@@ -64,3 +68,8 @@ def test_the_finding_says_whether_it_rose_and_what_became_of_the_others(
     kinds = ("negation", "numbers", "time")[: len(base)]
     found = Failures(kinds, tuple(map(share, base)), tuple(map(share, tuned)))
     assert failures.finding(found, "negation") == said
+
+
+def test_the_name_of_a_kind_keeps_its_capital_letters() -> None:
+    found = Failures(("NP and VP of Rome",), (share(0.5),), (share(0.9),))
+    assert failures.finding(found, "NP and VP of Rome").startswith("**NP and VP of Rome:** ")

@@ -131,7 +131,7 @@ def test_a_run_that_is_watched_is_told_as_it_goes(losses: list[float], said: str
 def test_a_measure_is_told_beside_the_undamaged_model() -> None:
     of = past([2.0, 1.0], {"recall@1": [0.27, 0.42], "recall@10": [0.5, 0.8]})
     assert findings.watched(of, {"recall@1": 0.6}).endswith(
-        "; right texts first rose from 27 % to 42 %, the undamaged model has 60 %."
+        "; the share of right texts in first place rose from 27 % to 42 %, the undamaged model has 60 %."
     )
     assert findings.watched(past([2.0, 1.0], {"spearman": [0.8, 0.7]}), {}).endswith(
         "; Spearman fell from 0.80 to 0.70."

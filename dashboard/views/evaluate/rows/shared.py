@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.pair_runs import Pairs
 
 MOST_COUNTED = 2_000  # queries whose words are compared
-OF_EACH_KIND, SHOWN = 3, 9  # pairs on screen
+OF_EACH_KIND, SHOWN = 3, 9  # queries on screen
+ANSWERS_SHOWN = 2  # of a query
 SHOWN_CHARACTERS = 300  # of a query
 NONE, SOME, ALL = KINDS = ("no word", "some words", "every word")
 
@@ -32,8 +33,9 @@ def draw(pairs: Pairs) -> DeltaGenerator:
     Returns the place below the counts, which has room for more.
     """
     count = min(len(pairs), MOST_COUNTED)
-    shares = [shared_share(pairs.queries.texts[row], _answers(pairs, row)) for row in range(count)]
-    kinds = [kind_of(share) for share in shares]
+    kinds = [kind_of(shared_share(pairs.queries.texts[row], _answers(pairs, row))) for row in range(count)]
+    rows = shown_rows(kinds)
+    are_cut = any(len(_answers(pairs, row)) > ANSWERS_SHOWN for row in rows)
 
     def table() -> pd.DataFrame:
         return pd.DataFrame(
@@ -41,7 +43,7 @@ def draw(pairs: Pairs) -> DeltaGenerator:
                 {
                     "query": pairs.queries.texts[row],
                     "correct answer": answer,
-                    "share of words in an answer": shares[row],
+                    "share of words in this answer": shared_share(pairs.queries.texts[row], [answer]),
                 }
                 for row in range(count)
                 for answer in _answers(pairs, row)
@@ -55,8 +57,9 @@ def draw(pairs: Pairs) -> DeltaGenerator:
         table=table,
         code=Command(shared_share),
         title="Queries and their correct answers",
-        read="Which of a query's words stand in its correct answer: they are marked. Words such as “the” do not count, and "
-        f"“plane” and “planes” are two words. {counted(OF_EACH_KIND, 'query', 'queries')} of each kind are shown.",
+        read="Which of a query's words stand in its correct answer: they are marked. Words such as “the” do not count, unless "
+        "a query has no others, and “plane” and “planes” are two words. Of several answers the one with most of its words "
+        f"counts. {_what_is_shown(len(rows), len(pairs), are_cut)}",
         not_shown="Whether a model finds the answer: it may know that two words mean the same.",
     )
     with st.container(key="evaluated_pairs"):
@@ -64,7 +67,7 @@ def draw(pairs: Pairs) -> DeltaGenerator:
         with left:
             figures.markup(_bars(Counter(kinds)), "pairs_words")
         with right:
-            figures.markup(_marked(pairs, kinds), "first_pairs")
+            figures.markup(_marked(pairs, rows), "first_pairs")
     return left
 
 
@@ -74,7 +77,7 @@ def kind_of(share: float) -> str:
 
 
 def finding(kinds: Mapping[str, int], total: int) -> str:
-    """How many of the counted queries share no word with their answer; `total` is the number of all queries."""
+    """How many of the counted queries share no word that carries meaning with an answer; `total` is the number of all."""
     count = sum(kinds.values())
     of = f"the first {count:,} of {total:,}" if count < total else f"{total:,}"
     if not kinds.get(NONE):
@@ -84,8 +87,17 @@ def finding(kinds: Mapping[str, int], total: int) -> str:
     share = "shares" if kinds[NONE] == 1 else "share"
     every = "shares all of its words" if kinds.get(ALL) == 1 else "share all of their words"
     rest = f"; {kinds[ALL]:,} {every}" if kinds.get(ALL) else ""
-    said = f"**{kinds[NONE]:,} of {of} queries {share} no word with the correct answer**"
-    return f"{said}, so that a search by words has nothing to go by{rest}."
+    said = (
+        f"Not counting words such as “the”, **{kinds[NONE]:,} of {of} queries {share} no word with the correct answer**"
+    )
+    return f"{said}, so that a search by words has little to go by{rest}."
+
+
+def _what_is_shown(shown: int, total: int, are_cut: bool) -> str:
+    queries = "One query is" if shown == 1 else "All queries are" if shown == total else f"{shown} queries are"
+    order = f", in the order “{NONE}”, “{SOME}”, “{ALL}”" if shown > 1 else ""
+    answers = f"; of more than {ANSWERS_SHOWN} answers those with most of a query's words" if are_cut else ""
+    return f"{queries} shown{order}{answers}."
 
 
 def _answers(pairs: Pairs, row: int) -> list[str]:
@@ -108,14 +120,24 @@ def _bars(kinds: Mapping[str, int]) -> str:
         for kind in KINDS
     )
     queries = counted(sum(kinds.values()), "query", "queries")
-    return f'<div class="bi-kinds"><h6>Shared with the answer <span>{queries}</span></h6>{lines}</div>'
+    what = f"Shared with the answer <span>{queries}; words such as “the” do not count</span>"
+    return f'<div class="bi-kinds"><h6>{what}</h6>{lines}</div>'
 
 
-def _marked(pairs: Pairs, kinds: Sequence[str]) -> str:
-    """Queries with their answers, in which the words of the query are marked."""
+def _marked(pairs: Pairs, rows: Sequence[int]) -> str:
+    """Queries with the answers that share most with each, in which the words of the query are marked."""
     parts = []
-    for row, answer in [(query, answer) for query in shown_rows(kinds) for answer in _answers(pairs, query)][:SHOWN]:
-        query = escape(pairs.queries.texts[row][:SHOWN_CHARACTERS])
-        texts = f"<p><strong>{query}</strong></p><p>{wording.with_shared_words(pairs.queries.texts[row], answer)}</p>"
-        parts.append(f"<section><div>{texts}</div><i>{kinds[row]}</i></section>")
+    for row in rows:
+        query = pairs.queries.texts[row]
+        answers = [(shared_share(query, [answer]), answer) for answer in _answers(pairs, row)]
+        answers.sort(key=lambda of: -of[0])
+        more = counted(len(answers) - ANSWERS_SHOWN, "more answer")
+        for place, (share, answer) in enumerate(answers[:ANSWERS_SHOWN]):
+            asked = f'<p dir="auto"><strong>{escape(wording.beginning(query, SHOWN_CHARACTERS))}</strong></p>'
+            text = f'<p dir="auto">{wording.with_shared_words(query, answer)}</p>'
+            rest = f"<small>and {more}</small>" if place == ANSWERS_SHOWN - 1 and len(answers) > ANSWERS_SHOWN else ""
+            parts.append(
+                f'<section class="{"again" if place else ""}"><div>{"" if place else asked}{text}{rest}</div>'
+                f"<i>{kind_of(share)}</i></section>"
+            )
     return f'<div class="bi-near bi-asked"><h6>A query, and its correct answer</h6>{"".join(parts)}</div>'

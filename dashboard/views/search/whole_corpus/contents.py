@@ -35,7 +35,8 @@ def corpus(backend: Backend) -> None:
     if state.get("corpus"):
         st.button("Search this corpus", key="search_it", type="primary", on_click=state.open_view, args=("hits",))
     lengths = embedding.token_counts(backend, searched, "corpus")
-    limit = backend.own_max_length
+    request = EmbedRequest.of_session(backend)
+    limit = request.max_length or backend.own_max_length
     facts = corpus_facts(searched, lengths, limit)
     counts, edges = facts.histogram()
     figures.figure(
@@ -43,10 +44,11 @@ def corpus(backend: Backend) -> None:
         key="corpus_lengths",
         code=Command(Tokenization.lengths),
         message=finding(searched.name, facts),
-        read=f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. Sentences longer than {limit} tokens "
-        "are truncated when the corpus is embedded.",
+        read=f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. Sentences longer than {limit} tokens"
+        + (" (the maximum length of this session)" if request.max_length else "")
+        + " are truncated when the corpus is embedded.",
         not_shown="Which words are lost when a sentence is truncated.",
-        alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
+        alt=f"Histogram of the sentences' lengths in tokens, that of the middle one is {middle_length(facts)}",
         table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
     )
     if state.get("corpus"):  # of a file one wants to know how it was read
@@ -55,7 +57,6 @@ def corpus(backend: Backend) -> None:
     texts = {"text": list(searched.texts[:8])}
     columns = figures.corpus_columns(texts, searched.columns, range(len(texts["text"])))
     figures.whole_texts(pd.DataFrame(texts | columns), key="corpus_examples")
-    request = EmbedRequest.of_session(backend)
     with frame.figure("corpus_index"):
         embedding.index_of(request, searched, "corpus")
         before_work.other_layers(request, searched, "corpus")
@@ -64,15 +65,28 @@ def corpus(backend: Backend) -> None:
 
 def finding(name: str, facts: CorpusFacts) -> str:
     """How many sentences a corpus has, how long they are, and how many of them are cut off."""
-    limit, cut, median = facts.max_length, facts.truncated, float(np.median(facts.token_lengths))
-    sentences = counted(facts.sentences, "sentence")
-    said = f"**{messages.escape(name[:40])} has {sentences}**, half of them of {median:.0f} tokens or more"
+    limit, cut, middle = facts.max_length, facts.truncated, middle_length(facts)
+    said = f"**{messages.escape(name[:40])} has {counted(facts.sentences, 'sentence')}**"
+    if facts.sentences == 1:
+        said += f", of {counted(middle, 'token')}"
+        return (
+            f"{said}. **It is cut off** after {limit}."
+            if cut
+            else f"{said}. It is not cut off: up to {limit} are read."
+        )
+    if (facts.token_lengths == middle).all():
+        said += f", each of {counted(middle, 'token')}"
+    else:
+        said += f", and the middle one by length has {counted(middle, 'token')}"
     if not cut:
-        return f"{said}. None is cut off: the model reads {limit}."
+        return f"{said}. None is cut off: up to {limit} are read."
     verb = "is" if cut == 1 else "are"
-    return (
-        f"{said}. **{cut:,} ({percent(facts.truncated_share)}) {verb} cut off** after the {limit} that the model reads."
-    )
+    return f"{said}. **{cut:,} ({percent(facts.truncated_share)}) {verb} cut off** after {limit} tokens."
+
+
+def middle_length(facts: CorpusFacts) -> int:
+    """The tokens of the sentence in the middle of all by length; of two in the middle, those of the shorter one."""
+    return int(np.sort(facts.token_lengths)[(facts.sentences - 1) // 2])
 
 
 def _report(corpus: Corpus) -> None:

@@ -203,7 +203,7 @@ def _marked(
         numbers = f'data-first="{pair.first}" data-second="{pair.second}"'
         parts.append(
             f'<section {numbers} title="numbers {pair.first} and {pair.second}"><b>{theme.number(pair.cosine)}</b><div>'
-            f"<p>{_with_marks(item.first, 'one')}</p><p>{_with_marks(item.second, 'other')}</p></div>"
+            f'<p dir="auto">{_with_marks(item.first, "one")}</p><p dir="auto">{_with_marks(item.second, "other")}</p></div>'
             f"<i>{KINDS[item.kind]}</i></section>"
         )
     return f'<div class="bi-near"><h6>{title}</h6>{"".join(parts)}</div>'

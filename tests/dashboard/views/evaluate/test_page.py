@@ -730,6 +730,7 @@ def test_graded_relevance_equals_ir_measures(
     shown = json.loads(app.dataframe[0].proto.columns)
     assert {"MAP", "p to the best (Holm)"}.isdisjoint(app.dataframe[0].proto.column_order)
     assert "p (Holm)" not in str(shown)
+    assert "clearly worse than the best?" in str(shown)
     assert "**nDCG@10**: how high the correct answers stand among the first 10 hits" in texts(app)
     assert table.loc["Layer 6, Mean", "p to the best (Holm)"] == "reference"
     best = 100 * theirs[wanted["nDCG@10"]]
@@ -873,7 +874,8 @@ def test_the_largest_errors_are_those_of_the_ranks(read_page: Open, pair_cosines
     (drawn,) = [item.proto.body for item in app.get("html") if "bi-errors" in item.proto.body]
     share = f"{100 * abs(off[worst]) / SCORED:.0f} % " + ("too similar" if off[worst] > 0 else "not similar enough")
     first, *others = drawn.split("<section>")[1:]
-    assert f"<p>{html.escape(pairs.first[worst])}</p><p>{html.escape(pairs.second[worst])}</p>" in first
+    shown = [html.escape(text) for text in (pairs.first[worst], pairs.second[worst])]
+    assert '<p dir="auto">{}</p><p dir="auto">{}</p>'.format(*shown) in first
     assert f"<i>{share}</i>" in first
     assert f"{pair_cosines[6, 0][worst]:.3f} <small>cosine" in first
     assert len(others) == 11
@@ -1028,10 +1030,14 @@ def test_dimensions_seed_and_pooling_of_the_lab(open_page: Open, of_lab: str) ->
 
 
 def shown_pairs(app: Any) -> list[tuple[str, str]]:
-    """The queries on screen, each with its answer."""
+    """The queries on screen, each with its answers."""
     (drawn,) = [item.proto.body for item in app.get("html") if "bi-asked" in item.proto.body]
-    found = re.findall(r"<strong>(.*?)</strong></p><p>(.*?)</p>", drawn)
-    return [(html.unescape(query), html.unescape(re.sub("</?mark[^>]*>", "", answer))) for query, answer in found]
+    found: list[tuple[str, str]] = []
+    for section in drawn.split("<section")[1:]:
+        *asked, answer = re.findall(r'<p dir="auto">(.*?)</p>', section)
+        query = re.sub("</?strong>", "", asked[0]) if asked else found[-1][0]
+        found.append((html.unescape(query), html.unescape(re.sub("</?mark[^>]*>", "", answer))))
+    return found
 
 
 def test_what_queries_share_with_their_answers_is_counted_and_said() -> None:
@@ -1040,13 +1046,36 @@ def test_what_queries_share_with_their_answers_is_counted_and_said() -> None:
     assert shared_share("the", ["The end."]) == 1
     assert shared_share("?", ["A?"]) == 0
     some = shared.finding({"no word": 2, "some words": 5, "every word": 1}, 8)
-    assert some.startswith("**2 of 8 queries share no word with the correct answer**")
+    without = "Not counting words such as “the”, **2 of 8 queries share no word with the correct answer**"
+    assert some.startswith(f"{without}, so that a search by words has little to go by; ")
     assert some.endswith("1 shares all of its words.")
     assert shared.finding({"some words": 8}, 8).startswith(
         "**Each of 8 queries shares a word with its correct answer**"
     )
     assert "1 of the first 8 of 9 queries shares no word" in shared.finding({"no word": 1, "some words": 7}, 9)
     assert shared.shown_rows(["some words"] * 9 + ["no word"]) == [9, *range(8)]
+
+
+def test_each_answer_of_a_query_has_its_own_kind_and_only_two_are_shown() -> None:
+    documents = ("Nothing.", "A storm.", "A storm at sea.", "The end of it.", "A ship.")
+    queries = ("storm sea", "the planes", "words " * 100)
+    pairs = pair_runs.Pairs(
+        "own", Corpus("d", documents, {}), Corpus("q", queries, {}), 0, answers=((0, 1, 2, 3), (3,), (4,))
+    )
+    drawn = shared._marked(pairs, [0, 1, 2])
+    first, second, third, fourth = drawn.split("<section")[1:]
+    assert "sea</mark>." in first
+    assert "<i>every word</i>" in first
+    assert "<i>some words</i>" in second  # of this answer, though another has every word
+    assert "and 2 more answers" in second
+    assert "<strong>" not in second
+    assert "<i>no word</i>" in third  # "the" does not count
+    assert "words …</strong>" in fourth
+    assert shared._what_is_shown(1, 3, are_cut=False) == "One query is shown."
+    assert shared._what_is_shown(3, 3, are_cut=True) == (
+        "All queries are shown, in the order “no word”, “some words”, “every word”; of more than 2 answers those with most "
+        "of a query's words."
+    )
 
 
 def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:

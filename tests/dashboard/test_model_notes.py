@@ -213,7 +213,7 @@ def test_evaluate_has_a_row_for_it(open_page: Open, read_page: Open, dense: str)
     assert "Model's own" in [trace["name"] for trace in json.loads(app.get("plotly_chart")[0].proto.spec)["data"]]
     assert "trained on layer 3" in texts(app)
     app = settled(open_page("evaluate", m=dense, v="sentence-similarity"))
-    assert "Model's own pooling" in [trace["name"] for trace in figures(app)[0]["data"]]
+    assert "Model's own" in [trace["name"] for trace in figures(app)[0]["data"]]
     app = open_page("evaluate", m=dense, v="compare-runs", r=["m.3.own"], **on_few())
     assert app.multiselect(key="w_runs").value == ["m.3.own"]
 

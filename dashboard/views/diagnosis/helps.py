@@ -13,7 +13,7 @@ from components.charts.retrieval import diagnosis as charts
 from components.numbers import counted, signed
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.evaluation.ranks import inverse
-from components.retrieval.failures.remedies import diagnosis
+from components.retrieval.failures.remedies import USUAL, diagnosis
 from components.retrieval.failures.remedies.costs import COSTS
 from components.retrieval.failures.repair import every_way, repaired
 from components.retrieval.failures.vocabulary import CorpusWords
@@ -179,6 +179,8 @@ def _remedies(
                 [found.pooling],
                 found.request.max_length,
                 *("--seed", str(found.seed)),
+                # Where this corpus has too many texts for one of them, or vectors of one layer alone.
+                *(() if set(USUAL) <= set(found.names) else ("--remedies", ",".join(found.names))),
                 *found.others.options,
             ),
         ),

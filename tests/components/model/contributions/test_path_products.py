@@ -181,8 +181,8 @@ def test_progress_cancelling_and_the_lock(bert):
 
     def is_free():
         """In another thread: the lock is reentrant."""
-        if bert.lock.acquire(blocking=False):
-            bert.lock.release()
+        if bert.loaded.lock.acquire(blocking=False):
+            bert.loaded.lock.release()
             return True
         return False
 

@@ -164,6 +164,7 @@ def use_file(page: Page, path: Path) -> None:
     source = page.get_by_text("File on this machine", exact=True)
     if not source.is_visible():
         page.locator(".st-key-corpus_bar summary").click()
+    settle(page)  # a click on what is being replaced is lost
     source.click()
     settle(page)
     box = page.get_by_label("Path of a file on this machine")

@@ -13,6 +13,7 @@ from components.charts.retrieval import reranking as charts
 from components.charts.retrieval.reranking import LookPoint
 from components.errors import UserError
 from components.numbers import number
+from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.chance.paired import mcnemar
 from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
 from components.retrieval.reranking.quality import second_look
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from components.retrieval.reranking.quality import Reordered, SecondLook
     from dashboard.jobs.reranking import SecondStage
 
-LEVEL = 0.05  # the largest p-value that is not called chance
 MOST_TEXTS = 1_000  # of a corpus that is measured without asking
 
 
@@ -123,7 +123,7 @@ def finding(sets: Sequence[Measured]) -> str:
 
 def is_luck(look: Reordered, depth: int) -> bool:
     """Whether chance can explain what re-ranking so many candidates changes (McNemar's exact test)."""
-    return mcnemar(look.repaired(depth), look.harmed(depth)) > LEVEL
+    return mcnemar(look.repaired(depth), look.harmed(depth)) >= metrics.ALPHA
 
 
 def _sign(item: Measured) -> int:

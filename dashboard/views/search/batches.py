@@ -26,6 +26,7 @@ from dashboard.views.search import chance
 from dashboard.views.search.ranked import COSINES, level_of, up_to
 from dashboard.views.search.request import SearchRequest
 from dashboard.views.search.results import ready_queries
+from dashboard.views.search.why import UNITS
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -121,7 +122,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
     ]
     with st.container(height=620 if len(found) > 9 else "content", border=False, key="queries"):
         figures.markup(
-            _drawn(found, bars, SIMILARITY_NAMES[similarity].lower(), None if level is None else level.level),
+            _drawn(found, bars, UNITS.get(similarity, similarity), None if level is None else level.level),
             "queries_drawn",
         )
 

@@ -497,6 +497,7 @@ def test_many_queries_by_a_distance_have_numbers_and_no_bars(open_page: Open, de
     (drawn,) = [item.proto.body for item in app.get("html") if "bi-found" in item.proto.body]
     assert len(found_of_queries(app)) == 6
     assert all(score < 0 for _, _, score, _ in found_of_queries(app))
+    assert "negative Euclidean distance" in drawn
     assert "track" not in drawn
     assert "best by chance" not in drawn
     said = texts(app)

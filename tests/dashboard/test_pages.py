@@ -1114,6 +1114,18 @@ def test_curves_as_percentiles_are_shares_of_the_unrelated_pairs(open_page: Open
     assert app.toggle(key="w_show_baseline").disabled
 
 
+def test_a_large_part_of_a_page_is_sent_and_not_named_by_its_hash() -> None:
+    """A browser that holds it no longer would stay with an error (see .streamlit/config.toml)."""
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+    from streamlit.runtime.forward_msg_cache import populate_hash_if_needed
+
+    part = ForwardMsg()
+    part.delta.new_element.markdown.body = "x" * 10_000_000
+    populate_hash_if_needed(part)
+    assert part.hash
+    assert not part.metadata.cacheable
+
+
 def test_pages_are_not_searched_for_bare_expressions(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """For that Streamlit parses them, which fails now and then while another thread parses (see .streamlit/config.toml)."""
     from streamlit.runtime.scriptrunner import magic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -70,6 +71,7 @@ def cells(areas: dict[str, list[float]], name: str) -> tuple[str, str]:
 def test_leaving_words_out_finds_those_that_matter_better_than_chance(embedded: Any) -> None:
     if not PAIRS.exists():
         pytest.skip("the real pairs are not here")
-    areas = measured_areas(embedded, sampled_pairs(), report)
+    areas = measured_areas(embedded, sampled_pairs(), lambda text: sys.stdout.write(f"    {text}\n"))
+    report("; ".join(f"{METHOD_NAMES[name].lower()} {cells(areas['one'], name)[0]}" for name in (*METHODS, RANDOM)))
     left_out, chance = (np.array(areas["one"][name]) for name in ("left_out", RANDOM))
     assert difference_interval(left_out - chance).high < 0

@@ -30,15 +30,19 @@ from components.model.catalog import ModelFacts, ModelSpec
 from components.model.device import failures_in_words, on_device, rules_of, turns_at
 from components.model.files import hub
 from components.model.files.checked_copy import TOKENIZER, left_out, read_tokenizer
-from components.model.files.decisions import CONFIG, MODULES
+from components.model.files.decisions import CONFIG, ENCODER_FILES, MODULES, TOP
+from components.model.files.encoder import adapter
 from components.model.files.encoder.casing import difference
 from components.model.files.encoder.chat_template import told_of_template
 from components.model.files.encoder.settings import EncoderSettings, read_encoder_settings, sentences
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
 from components.model.files.published import read_json
 from components.model.files.sentence_config import (
+    Role,
     SentenceConfig,
     length_file,
+    length_for,
+    longest_text,
     prompt_for,
     read_sentence_config,
     with_prompt,
@@ -88,7 +92,10 @@ class LoadedModel:
         `put` is put before every text, in place of the published prompts.
         """
         self.encoder = encoder.eval()
-        self.facts: ModelFacts = facts_of(encoder.config, encoder)
+        self.sentence_config: SentenceConfig = with_prompts(
+            read_sentence_config(folder), spec.prompts if spec.with_prompts else ()
+        )
+        self.facts: ModelFacts = facts_of(encoder.config, encoder, longest_text(self.sentence_config))
         self.modules: EncoderModules = modules_of(encoder)  # of `encoder`; a copy of it needs a record of its own
         self.structure: Structure = self.modules.structure
         self.spec = replace(spec, facts=self.facts, masked_lm=loading.publishes_masked_lm(encoder.config))
@@ -99,15 +106,17 @@ class LoadedModel:
         # Held while a head is built, which waits for other models that are being built: passes need not wait with it.
         self._building_head = threading.Lock()
         rows = int(encoder.get_input_embeddings().num_embeddings)
-        self.sentence_config: SentenceConfig = with_prompts(
-            read_sentence_config(folder), spec.prompts if spec.with_prompts else ()
-        )
         self.encoder_settings: EncoderSettings = read_encoder_settings(folder, spec.title)
         self.has_chosen_prompts = put is not None or spec.with_prompts
         if put is not None:
             self.sentence_config = with_prompt(self.sentence_config, put)
         self.tokenization = Tokenization(
-            tokenizer, self.facts.max_positions, self.facts.segments > 1, rows, self.sentence_config.max_length
+            tokenizer,
+            self.facts.max_positions,
+            self.facts.segments > 1,
+            rows,
+            self.sentence_config.max_length,
+            longest_text(self.sentence_config),
         )
         self.has_no_list = folder is not None and not (folder / MODULES).is_file()
         head_problem: str | None = None
@@ -154,6 +163,9 @@ class LoadedModel:
             + _told_of_files(folder, spec.title, tokenizer)
             + self._told_of_queries(folder)
             + self._told_of_padding(tokenizer)
+            + _told_of_chance(tokenizer)
+            + _told_of_lengths_of_rows(folder)
+            + self._told_of_length()
             + _told_of_masks(folder, tokenizer)
             + _told_of_list(spec, folder)
             + _told_of_precision(spec, folder)
@@ -171,6 +183,16 @@ class LoadedModel:
         self._masked_lm: Any = None
         self._pair_scorer: Any = None
         self._next_sentence: torch.nn.Linear | None = None
+
+    def _told_of_length(self) -> tuple[str, ...]:
+        """That a published length is longer than what is read, where no table of positions ends before it."""
+        most = self.tokenization.max_length
+        if longest_text(self.sentence_config) <= most or self.structure.has_position_vectors:
+            return ()
+        return (
+            f"Its files give texts up to {longest_text(self.sentence_config):,} tokens. Here they are cut after {most:,}, for "
+            "which there is memory; sentence-transformers reads on.",
+        )
 
     def _told_of_padding(self, tokenizer: Any) -> tuple[str, ...]:
         """That padding on the left moves positions in the library, where they are counted from the first place of a row."""
@@ -225,7 +247,12 @@ class LoadedModel:
         if not prompt:
             return 0
         tokens = self.tokenization.tokenize(prompt).tokens
-        return len(tokens) - bool(tokens and tokens[-1].special)
+        is_special = bool(tokens) and (tokens[-1].special or tokens[-1].id in self.tokenization.special_ids)
+        return len(tokens) - is_special
+
+    def own_length(self, role: Role | None) -> int:
+        """The length of a text in this role, as published: tokens, special ones included."""
+        return min(length_for(self.sentence_config, role) or self.own_max_length, self.tokenization.max_length)
 
     def need(self, offer: Offer) -> None:
         """Raise ModelError unless the model has what is to be computed: blocks, or vectors of tokens."""
@@ -361,7 +388,37 @@ def _told_of_files(folder: Path | None, name: str, tokenizer: Any) -> tuple[str,
         return sentences(settings)
     content = read_tokenizer(folder, name) if (folder / TOKENIZER).is_file() else None
     different = difference(tokenizer, content, settings.is_lowered)
-    return tuple(filter(None, (*sentences(settings), different, *told_of_template(folder))))
+    return tuple(filter(None, (*sentences(settings), different, *told_of_template(folder), *_told_of_damage(folder))))
+
+
+def _told_of_damage(folder: Path) -> tuple[str, ...]:
+    """Files with settings that are no JSON, at which sentence-transformers stops."""
+    files = [file for file in (TOP, *ENCODER_FILES) if (folder / file).is_file() and read_json(folder / file) is None]
+    if not files or not (folder / MODULES).is_file():
+        return ()
+    return (f"Its {' and '.join(files)} cannot be read: no JSON in UTF-8 without a mark. Nothing of it is applied.",)
+
+
+def _told_of_chance(tokenizer: Any) -> tuple[str, ...]:
+    """That a tokenizer was published in the state in which it was trained, and splits by chance."""
+    share = getattr(tokenizer.backend_tokenizer.model, "dropout", None)
+    if not share:
+        return ()
+    return (
+        f"Its tokenizer.json leaves out joins of pieces by chance (dropout {share:g}), so that in sentence-transformers a text "
+        "has other pieces and another vector each time. This is not applied: none is left out.",
+    )
+
+
+def _told_of_lengths_of_rows(folder: Path | None) -> tuple[str, ...]:
+    """That peft scales the rows of an adapted matrix, and transformers, which loads it for the library, may not."""
+    config = None if folder is None or not adapter.has_adapter(folder) else read_json(folder / adapter.CONFIG)
+    if not isinstance(config, dict) or config.get("use_dora") is not True:
+        return ()
+    return (
+        "Its adapter sets the lengths of a matrix's rows (use_dora). They are applied as peft applies them; "
+        "sentence-transformers 6.2 takes others, and its vectors differ.",
+    )
 
 
 def _told_of_masks(folder: Path | None, tokenizer: Any) -> tuple[str, ...]:
@@ -377,7 +434,7 @@ def _told_of_masks(folder: Path | None, tokenizer: Any) -> tuple[str, ...]:
 
 def _told_of_precision(spec: ModelSpec, folder: Path | None) -> tuple[str, ...]:
     """That sentence-transformers computes in the precision in which weights are stored."""
-    if folder is None or spec.source == "embedded":
+    if folder is None or spec.source == "embedded" or read_encoder_settings(folder).is_float32:
         return ()
     config = read_json(folder / "config.json")
     said = config.get("dtype", config.get("torch_dtype")) if isinstance(config, dict) else None

@@ -268,9 +268,13 @@ def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
         raise no_masked_lm(name)
     if adapter.has_adapter(folder):
         adapter.read_adapter(folder, name).merge(model, name, is_head=True)
+    decoder = model.get_output_embeddings()
+    # transformers leaves them apart where the folder has a decoder's matrix of its own.
+    is_tied = decoder is None or decoder.weight is model.get_input_embeddings().weight
     setattr(model, model.base_model_prefix, encoder)
-    with BUILDING:
-        model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy of them
+    if is_tied:
+        with BUILDING:
+            model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy of them
     return model
 
 

@@ -70,6 +70,12 @@ def not_applied(
             )
         return (text,)
     sentences = []
+    if published_as not in _KINDS and modules:
+        sentences.append(
+            f"{decisions.TOP} calls it a model of the kind “{published_as[:40]}”. sentence-transformers does not know it, and "
+            "leaves the modules and prompts of such a folder aside and takes the mean of all tokens' vectors. Here they are "
+            "applied."
+        )
     if head_problem is not None:
         instead = "vector of the last token" if takes_last_token else "mean of all tokens' vectors"
         sentences.append(
@@ -121,6 +127,8 @@ class StepInWords:
     source: str  # the file that says so, within the model's folder; in words where none does
 
 
+# What the libraries write as model_type; without one it is the first.
+_KINDS = {"", "SentenceTransformer", "SparseEncoder", "CrossEncoder", "MultiVectorEncoder", "ColBERT"}
 _NO_FILE = "no file says it"
 
 

@@ -34,6 +34,7 @@ from components.jobs import Cancelled, IsCancelled
 from components.model.files.splitting import text_cuts
 from components.model.files.tokenizer_files import check_frame, check_growth
 from components.model.trace import Dropped, Token, TokenizedSentence
+from components.numbers import counted
 from components.words.unicode_words import has_pairs
 
 Truncation = Literal["longest_first", "only_second"]  # which text of a pair is truncated, as transformers names it
@@ -108,11 +109,12 @@ class Tokenization:
         has_segments: bool,
         rows: int | None = None,
         published_length: int | None = None,
+        longest_role: int = 0,
     ) -> None:
         """`rows` is the number of the model's word embeddings, below which every id must be; None: not checked.
 
         `published_length` is the length of a text that the model's other files give, which then counts and not the
-        tokenizer's.
+        tokenizer's. `longest_role` is the longest length that they give for queries or documents; 0: none.
 
         Raises ModelError for a tokenizer that cannot be used with the model, InputError if it fails on a simple text.
         """
@@ -138,6 +140,10 @@ class Tokenization:
         self._encoder = copy.deepcopy(backend)
         self._encoder.no_truncation()
         self._encoder.no_padding()
+        if getattr(self._encoder.model, "dropout", None):
+            self._encoder.model.dropout = None  # pieces by chance are for training
+        # As published; a text that spells a special token then has pieces of it. transformers sets this in each call.
+        self._encoder.encode_special_tokens = bool(getattr(tokenizer, "split_special_tokens", False))
         # Kept apart, to run once, after truncation: `encode` would run it too, and a byte-level one would move
         # the start of each span past its space twice.
         self._processor = self._encoder.post_processor
@@ -149,12 +155,13 @@ class Tokenization:
         own_limit = int(tokenizer.model_max_length)
         limit = min(max_positions, own_limit) if 0 < own_limit < 1_000_000 else max_positions
         self.own_length = min(published_length or limit, max_positions)  # as published; tokens, special ones included
-        self.max_length = max(limit, self.own_length)  # that can be asked for
+        self.max_length = max(limit, self.own_length, min(longest_role, max_positions))  # that can be asked for
         self.keeps_end = getattr(tokenizer, "truncation_side", "right") == "left"  # of a text that is too long
         self.pad_id = int(tokenizer.pad_token_id or 0)
         self.pad_segment = int(getattr(tokenizer, "pad_token_type_id", 0) or 0)
         self.unknown_id: int | None = tokenizer.unk_token_id
         self.mask_id: int | None = tokenizer.mask_token_id
+        self.special_ids = frozenset(getattr(tokenizer, "all_special_ids", ()))
         self.vocabulary: tuple[str, ...] = _pieces(self._encoder)
         self._extra = {
             pair: 0 if self._processor is None else self._processor.num_special_tokens_to_add(pair)
@@ -622,7 +629,7 @@ def _check_ids(encoder: Any, special_tokens: Mapping[str, tuple[str, int]], rows
     if beyond or not by_id:
         raise ModelError(
             "unsupported",
-            f"This tokenizer has {len(beyond):,} pieces that the model does not know, for example "
+            f"This tokenizer has {counted(len(beyond), 'piece')} that the model does not know, for example "
             f"{by_id[min(beyond)][:40]!r} (id {min(beyond):,})."
             if beyond
             else "This tokenizer has no pieces.",

@@ -22,4 +22,6 @@ class Family:
     has_position_table: bool = True
     # Types that count positions from padding_idx + 1, so that the first rows of the table belong to no token.
     counts_from_padding: frozenset[str] = frozenset()
+    # The row of padding in the position table, where it is not that of config.pad_token_id.
+    padding_row: Mapping[str, int] = field(default_factory=dict)
     inner_size: Mapping[str, str] = field(default_factory=dict)  # what a type calls the size of its feed-forward part

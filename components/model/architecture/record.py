@@ -32,7 +32,12 @@ def modules_of(model: Any) -> EncoderModules:
 def max_positions(config: Any) -> int:
     """The longest input in tokens: the rows of the position table minus those that belong to padding."""
     rows = int(config.max_position_embeddings)
-    return rows - (int(config.pad_token_id) + 1) if _counts_from_padding(config) else rows
+    return rows - (_padding(config) + 1) if _counts_from_padding(config) else rows
+
+
+def _padding(config: Any) -> int:
+    """The row of the position table that belongs to padding; a family may have one of its own, whatever config.json says."""
+    return _FAMILIES[config.model_type].padding_row.get(config.model_type, int(config.pad_token_id))
 
 
 def _counts_from_padding(config: Any) -> bool:
@@ -53,9 +58,16 @@ def most_tokens(structure: Structure, heads: int) -> int:
     return min(MOST_TOKENS, math.isqrt(MOST_PAIR_BYTES // per_pair))
 
 
-def facts_of(config: Any, model: torch.nn.Module) -> ModelFacts:
-    """The sizes of a model, read from its configuration and its parameters."""
+def facts_of(config: Any, model: torch.nn.Module, longest: int = 0) -> ModelFacts:
+    """The sizes of a model, read from its configuration and its parameters.
+
+    `longest` is the longest text that its other files give, in tokens. Where no table of positions ends before it, so many are
+    read, as sentence-transformers does.
+    """
     modules = modules_of(model)
+    positions = max_positions(config)
+    if not modules.structure.has_position_vectors:
+        positions = max(positions, longest)
     kind, segments = config.model_type, modules.tables.get("segment")
     return ModelFacts(
         architecture=kind,
@@ -63,7 +75,7 @@ def facts_of(config: Any, model: torch.nn.Module) -> ModelFacts:
         heads=int(config.num_attention_heads),
         hidden_size=int(config.hidden_size),
         feed_forward_size=int(getattr(config, _FAMILIES[kind].inner_size.get(kind, "intermediate_size"))),
-        max_positions=min(max_positions(config), most_tokens(modules.structure, int(config.num_attention_heads))),
+        max_positions=min(positions, most_tokens(modules.structure, int(config.num_attention_heads))),
         vocabulary_size=int(config.vocab_size),
         segments=0 if segments is None else int(segments.num_embeddings),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
@@ -121,7 +133,7 @@ def embedding_parts(
 def position_ids(config: Any, input_ids: torch.Tensor) -> torch.Tensor:
     """The number of each token's position, int64 [sentence or 1, token]: the row of the position table, if there is one."""
     if _counts_from_padding(config):
-        padding = int(config.pad_token_id)
+        padding = _padding(config)
         real = (input_ids != padding).long()
         return torch.cumsum(real, dim=1) * real + padding
     return torch.arange(input_ids.shape[1], device=input_ids.device)[None, :]

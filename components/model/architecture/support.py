@@ -75,11 +75,14 @@ def _why_not(config: Any) -> str:
     """The reason why a type cannot be read, as the end of a sentence; empty if there is nothing to add."""
     kind = str(config.model_type)
     if getattr(config, "is_encoder_decoder", False) or kind in _ENCODER_DECODERS:
-        return ", an encoder with a decoder, of which one half alone would mean little"
+        return ", a kind with an encoder and a decoder, which is not read, also where only its encoder was published"
+    sees_all = getattr(config, "use_bidirectional_attention", False) or getattr(config, "is_causal", True) is False
+    if sees_all and (kind in decoder.TITLES or kind.startswith(_DECODERS)):
+        return ", built as a decoder, in which a token sees all others: a kind that is not read"
     if kind in decoder.TITLES:
         return (
-            ", a decoder, in which a token sees only those before it, and it was not published for text vectors (modules.json "
-            "with last-token pooling)"
+            ", a decoder, in which a token sees only those before it. It is read where modules.json lists last-token "
+            "pooling, with or without Normalize, and nothing else"
         )
     if getattr(config, "is_decoder", False) or kind.startswith(_DECODERS):
         return ", a decoder, in which a token sees only those before it"

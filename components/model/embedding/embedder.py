@@ -38,7 +38,7 @@ from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
 from components.model.embedding.batch_size import CPU_TOKENS, measured_tokens
 from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions, EmbedReport, Precision, Resolved
-from components.model.files.sentence_config import Role, length_for, prompt_for
+from components.model.files.sentence_config import Role, prompt_for
 from components.model.head import PublishedHead
 from components.model.loaded import LoadedModel
 
@@ -107,8 +107,7 @@ class Embedder:
                 f"{model.spec.title} has these poolings: {', '.join(model.poolings)}.",
                 "Choose one or more of these.",
             )
-        own_length = min(length_for(model.sentence_config, role) or model.own_max_length, model.tokenization.max_length)
-        length = model.tokenization.check_length(own_length if max_length is None else max_length)
+        length = model.tokenization.check_length(model.own_length(role) if max_length is None else max_length)
         is_delicate = "cls" in chosen_poolings and chosen_layers[0] < last
         resolved: Resolved = "float32" if precision == "auto" and is_delicate else self.resolve(precision)
         return EmbedOptions(chosen_layers, chosen_poolings, length, resolved, prompt_for(model.sentence_config, role))

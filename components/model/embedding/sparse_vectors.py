@@ -146,14 +146,14 @@ def _ids(
 ) -> list[list[int]]:
     """The ids of texts behind the model's own prompt, truncated to its own maximum length by default. Raises Cancelled."""
     prompt = prompt_for(model.sentence_config, role)
-    length = model.own_max_length if max_length is None else max_length
+    length = model.own_length(role) if max_length is None else max_length
     return model.tokenization.encode_many((prompt + text for text in texts), length, is_cancelled)[0]
 
 
 def _own_ids(model: LoadedModel, text: str, role: Role | None, max_length: int | None) -> set[int]:
     """The ids of a text's own pieces, as far as the model reads it: neither of the prompt nor special tokens."""
     prompt = clean_text(prompt_for(model.sentence_config, role))
-    length = model.own_max_length if max_length is None else max_length
+    length = model.own_length(role) if max_length is None else max_length
     tokenization = model.tokenization
     read = tokenization.tokenize(tokenization.beginning(prompt + clean_text(text), length), max_length=length)
     return {token.id for token in read.tokens if not token.special and token.end > len(prompt)}

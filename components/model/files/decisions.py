@@ -430,7 +430,7 @@ _PRECEDENCE = (
     f"{MODULES} and the config.json of each module's folder: pooling, Dense, LayerNorm, Normalize.",
     f"{ENCODER}, or the first of its older names that exists ({', '.join(ENCODER_FILES[1:])}): length, casing, tokenizer_args.",
     f"{TOKENIZER}: length, sides, casing; then tokenizer.json as it stands.",
-    f"{CONFIG}: the encoder and the number of its positions, which no length may exceed.",
+    f"{CONFIG}: the encoder and the number of its positions, which no length may exceed where they are a table.",
     f"Without {MODULES}: an encoder whose tokens' vectors are averaged, without a prompt; where the first of "
     "the architectures ends in ForCausalLM, and is_causal is not false, the last token's vector.",
 )

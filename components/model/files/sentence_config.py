@@ -113,6 +113,11 @@ def length_for(published: SentenceConfig, role: Role | None) -> int | None:
     return {"query": published.query_length, "document": published.document_length, None: None}[role]
 
 
+def longest_text(published: SentenceConfig) -> int:
+    """The most tokens of a text in any role; 0 if the files say nothing."""
+    return max(length or 0 for length in (published.max_length, published.query_length, published.document_length))
+
+
 def _positive(value: Any) -> int | None:
     return value if type(value) is int and value > 0 else None
 

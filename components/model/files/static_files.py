@@ -46,14 +46,17 @@ class StaticTokenizer:
 
 
 def static_folder(folder: Path) -> Path | None:
-    """Where the table and the tokenizer of a static model are: its folder, or one in it; None for a model of another kind."""
-    config = read_json(folder / "config.json")
-    if isinstance(config, dict) and config.get("model_type") == MODEL2VEC:
-        return folder
+    """Where the table and the tokenizer of a static model are: its folder, or one in it; None for a model of another kind.
+
+    What modules.json names counts, also where files of model2vec lie beside it.
+    """
     modules = read_modules(folder)
     place = modules[0].path if modules else ""
     if modules and modules[0].kind == MODULE and is_inside(place) and is_within(folder / place, folder):
         return folder / modules[0].path
+    config = read_json(folder / "config.json")
+    if isinstance(config, dict) and config.get("model_type") == MODEL2VEC:
+        return folder
     return None
 
 

@@ -233,7 +233,7 @@ def _why_not(backend: Backend) -> str:
         return "only its encoder is on this machine, and not how it turns a text into a vector (modules.json)"
     published_as = backend.sentence_config.published_as
     if published_as not in ("", "SentenceTransformer"):
-        return f"it was published as a {published_as[:40]}, whose results are no vectors of texts"
+        return f"its files call it a model of the kind {published_as[:40]}, not SentenceTransformer"
     return ""
 
 

@@ -25,7 +25,7 @@ from components.analysis.why.word_scores import PairSimilarity, by_gradient, by_
 from components.errors import InputError
 from components.model.backend import Backend
 from components.model.contributions.path_products import path_products
-from tests.support.static_models import save_static_embedding
+from tests.support.static_models import save_model2vec, save_static_embedding
 from tests.support.tiny import Module, dense_module, pooling_module, publish
 
 TEXTS = ["the cat sat", "we will put money in the bank by the river .", "a dog", "walking , walked"]
@@ -155,6 +155,114 @@ def test_lengths_by_task(make: Callable[..., Path]) -> None:
     lengths = [backend.embed_options(role=role).max_length for role in (None, "query", "document")]
     assert lengths[1:] == [8, 10]
     assert lengths[0] > 10
+
+
+def rewrite(path: Path, **values: Any) -> None:
+    """Set keys of a JSON file."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+LONG = " ".join(["we will put money in the bank by the river ."] * 15)
+
+
+@pytest.mark.parametrize("architecture", ["modernbert", "deberta-v2", "eurobert", "nomic_bert"])
+def test_a_published_length_beyond_the_positions_where_no_table_ends(
+    architecture: str, make: Callable[..., Path]
+) -> None:
+    folder = make([MEAN], {}, architecture, max_position_embeddings=64)
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 128}')
+    rewrite(folder / "tokenizer_config.json", model_max_length=128)
+    backend = assert_equal(folder, [LONG, "a dog"])
+    assert backend.loaded.own_max_length == 128
+    assert backend.not_applied == ()
+
+
+def test_the_length_of_a_role_stands_above_the_tokenizers(make: Callable[..., Path]) -> None:
+    folder = make([MEAN], {})
+    (folder / "sentence_bert_config.json").write_text('{"document_length": 50}')
+    rewrite(folder / "tokenizer_config.json", model_max_length=33)
+    backend = assert_equal(folder, [LONG])
+    assert backend.embed_options(role="document").max_length == 50
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "sentence_bert_config.json"])
+def test_special_tokens_that_a_text_spells_are_split_where_the_folder_says_so(
+    file: str, make: Callable[..., Path]
+) -> None:
+    folder = make([MEAN], {})
+    setting = {"split_special_tokens": True}
+    if file == "tokenizer_config.json":
+        rewrite(folder / file, **setting)
+    else:
+        (folder / file).write_text(json.dumps({"processor_kwargs": setting}))
+    backend = assert_equal(folder, ["the cat [SEP] sat", "[MASK]"])
+    assert len(backend.tokenization.tokenize("[MASK]").tokens) > 3
+
+
+def test_a_prompt_that_ends_with_a_special_token_of_its_own(make: Callable[..., Path]) -> None:
+    folder = make(
+        [pooling_module(include_prompt=False)], {"prompts": {"query": "the bank [MASK]", "document": "[SEP]"}}
+    )
+    written = json.loads((folder / "tokenizer.json").read_text())
+    written["post_processor"] = None  # the tokenizer adds nothing around a text
+    (folder / "tokenizer.json").write_text(json.dumps(written))
+    assert_equal(folder)
+
+
+def test_static_vectors_have_no_settings_of_an_encoder(tmp_path: Path) -> None:
+    folder = save_static_embedding(tmp_path / "model")
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 3, "query_length": 2, "do_lower_case": true}')
+    assert_equal(folder, ["The cat sat by the river", LONG])
+
+
+def test_the_table_of_static_vectors_is_that_of_the_list_of_modules(tmp_path: Path) -> None:
+    folder = save_static_embedding(tmp_path / "model", seed=2)
+    beside = save_model2vec(tmp_path / "other", seed=1)
+    for file in ("config.json", "model.safetensors", "tokenizer.json"):
+        shutil.copy(beside / file, folder / file)
+    assert_equal(folder)
+
+
+def test_a_kind_that_the_library_does_not_know_is_named(make: Callable[..., Path]) -> None:
+    backend = Backend.load(str(make([pooling_module("cls_token"), NORMALIZE], {"model_type": "Embedder"})))
+    assert "a model of the kind “Embedder”" in "".join(backend.not_applied)
+    assert backend.own_pooling == "cls"
+
+
+@pytest.mark.parametrize("file", ["sentence_bert_config.json", "config_sentence_transformers.json"])
+@pytest.mark.parametrize("content", ['\ufeff{"max_seq_length": 12}', '{"max_seq_length": 12,}'])
+def test_settings_that_cannot_be_read_are_named(file: str, content: str, make: Callable[..., Path]) -> None:
+    folder = make([MEAN], {})
+    (folder / file).write_text(content, "utf-8")
+    assert f"{file} cannot be read" in "".join(Backend.load(str(folder)).not_applied)
+
+
+def test_joins_of_pieces_are_not_left_out_by_chance(make: Callable[..., Path]) -> None:
+    folder = make([MEAN], {}, "roberta")
+    written = json.loads((folder / "tokenizer.json").read_text())
+    written["model"]["dropout"] = 0.9
+    (folder / "tokenizer.json").write_text(json.dumps(written))
+    backend = Backend.load(str(folder))
+    assert "by chance (dropout 0.9)" in "".join(backend.not_applied)
+    found = {tuple(token.id for token in backend.tokenization.tokenize(TEXTS[1]).tokens) for _ in range(20)}
+    assert len(found) == 1
+
+
+def test_float32_that_is_asked_for_is_not_called_another_precision(make: Callable[..., Path]) -> None:
+    folder = make([MEAN], {}, dtype="float16")
+    assert "published in float16" in "".join(Backend.load(str(folder)).not_applied)
+    (folder / "sentence_bert_config.json").write_text('{"model_kwargs": {"torch_dtype": "float32"}}')
+    assert assert_equal(folder).not_applied == ()
+
+
+def test_the_padding_row_of_mpnet_is_its_own(make: Callable[..., Path]) -> None:
+    folder = make([MEAN], {}, "mpnet")
+    before = Backend.load(str(folder)).spec.facts
+    rewrite(folder / "config.json", pad_token_id=0)
+    after = Backend.load(str(folder)).spec.facts
+    assert before is not None
+    assert after is not None
+    assert after.max_positions == before.max_positions
 
 
 def test_the_size_of_a_shortened_vector(make: Callable[..., Path]) -> None:

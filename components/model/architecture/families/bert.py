@@ -126,4 +126,5 @@ FAMILY = Family(
     modules_of,
     counts_from_padding=frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text"}),
     inner_size={"distilbert": "hidden_dim"},
+    padding_row={"mpnet": 1},
 )

@@ -18,6 +18,7 @@ from typing import Any
 from components.model.files import allowed, tokenizer_files
 from components.model.files.decisions import ENCODER, ENCODER_FILES, asked_for
 from components.model.files.published import is_within, read_json
+from components.model.files.static_files import static_folder
 
 TOKENIZER, CONFIG, WEIGHTS = "processor_kwargs", "config_kwargs", "model_kwargs"
 _OLDER = {"tokenizer_args": TOKENIZER, "config_args": CONFIG, "model_args": WEIGHTS}
@@ -30,7 +31,14 @@ _WITHOUT_EFFECT = {
     TOKENIZER: {"use_fast", "trust_remote_code"},
     CONFIG: {"trust_remote_code", "attn_implementation", "_attn_implementation"} | allowed.UNUSED_OF_CONFIG,
     WEIGHTS: {
-        *("trust_remote_code", "attn_implementation", "low_cpu_mem_usage", "device_map", "use_safetensors"),
+        *(
+            "trust_remote_code",
+            "attn_implementation",
+            "_attn_implementation",
+            "low_cpu_mem_usage",
+            "device_map",
+            "use_safetensors",
+        ),
         *("add_pooling_layer", "use_cache"),
     },
     PROCESSING: {"padding", "pad_to_multiple_of", "verbose"},
@@ -59,6 +67,7 @@ class EncoderSettings:
     config: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     not_applied: tuple[str, ...] = ()  # keys, with the mapping they stand in
     precision: str = ""  # of the weights, if another than float32 is asked for
+    is_float32: bool = False  # whether float32 is asked for, whatever the weights are stored in
     query_length: int | None = None  # tokens of a query, where it differs
     document_length: int | None = None  # tokens of a document, likewise
     gives_all_layers: bool = False  # the encoder is told to pass all of its layers on
@@ -67,11 +76,11 @@ class EncoderSettings:
 
 
 def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSettings:
-    """The settings of a folder; none without modules.json, where sentence-transformers does not look for them either.
+    """The settings of a folder; none without modules.json or for static vectors: sentence-transformers looks for none there.
 
     Raises ModelError for a value beyond its bounds.
     """
-    if folder is None or not (folder / "modules.json").is_file():
+    if folder is None or not (folder / "modules.json").is_file() or static_folder(folder) is not None:
         return EncoderSettings()
     file, content = _first(folder)
     if not content:
@@ -112,6 +121,7 @@ def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSetting
         MappingProxyType(config),
         tuple(key[:80] for key in [*not_applied, *others]),
         "" if precision.removeprefix("torch.") in {"auto", "float32", ""} else precision.removeprefix("torch."),
+        precision.removeprefix("torch.") == "float32",
         lengths.get("query_length") if call is None else None,
         lengths.get("document_length") if call is None else None,
         groups[CONFIG].get("output_hidden_states") is True,

@@ -175,7 +175,9 @@ def test_a_decoder_of_another_family_is_refused(tmp_path):
     ("values", "reason"),
     [
         ({"model_type": "llama"}, "a token sees only those before it"),
-        ({"model_type": "t5", "is_encoder_decoder": True}, "one half alone"),
+        ({"model_type": "t5", "is_encoder_decoder": True}, "a kind with an encoder and a decoder"),
+        ({"model_type": "gemma3_text", "use_bidirectional_attention": True}, "a token sees all others"),
+        ({"model_type": "qwen3"}, "lists last-token pooling"),
         ({"model_type": "bert", "is_causal": True}, "a token sees only those before it (is_causal)"),
         ({"model_type": "luke"}, "together with entities"),
         ({"model_type": "new", "auto_map": {"AutoModel": "modeling.NewModel"}}, "such code is never run"),

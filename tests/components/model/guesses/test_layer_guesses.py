@@ -52,6 +52,23 @@ def test_the_last_layer_is_the_library_s_own_output(each):
         np.testing.assert_array_equal(guesses.ids[-1], last.ids[0])
 
 
+def test_a_decoder_of_its_own_stays_apart_from_the_word_vectors(tmp_path):
+    """transformers ties them only where the folder has one matrix, or two that are equal."""
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    folder = tiny.save_tiny_masked_lm(tmp_path / "model")
+    tensors = load_file(folder / "model.safetensors")
+    words = tensors["bert.embeddings.word_embeddings.weight"]
+    own = torch.randn(words.shape, generator=torch.Generator().manual_seed(5))
+    save_file(tensors | {"cls.predictions.decoder.weight": own}, folder / "model.safetensors", {"format": "pt"})
+    whole = AutoModelForMaskedLM.from_pretrained(folder).eval()
+    assert not torch.equal(whole.get_output_embeddings().weight, whole.get_input_embeddings().weight)
+    with torch.inference_mode():
+        inputs = AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")
+        scores = whole.double()(**inputs).logits[0]
+    assert_same(Backend.load(str(folder)).guesses(TEXT, k=5, layers=(3,)), scores[None])
+
+
 def test_layers_below_are_the_head_on_their_vectors(each):
     """Where a norm follows the last block, behind that norm."""
     backend, plain = each

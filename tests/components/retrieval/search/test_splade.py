@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from components.model.backend import Backend
+from components.model.embedding.sparse_vectors import sparse_vectors
 from components.retrieval.search.splade import SpladeIndex, SpladeRanker
 from tests.support.saved_models import save_sparse
 
@@ -40,6 +41,18 @@ def test_scores_are_the_dot_products_of_sparse_encoder(folder: Any, ranker: Spla
     np.testing.assert_allclose([together.scores(query) for query in QUERIES], expected, atol=1e-4)
     pairs = ranker.pair_scores(QUERIES, np.array([3, 1, 2, 0]))
     np.testing.assert_allclose(pairs, expected[range(4), [3, 1, 2, 0]], atol=1e-4)
+
+
+def test_lengths_of_roles(tmp_path: Path) -> None:
+    from sentence_transformers import SparseEncoder
+
+    folder = save_sparse(tmp_path)
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 8, "query_length": 4, "document_length": 12}')
+    texts = [f"{sentence} by the river and the bank of the river" for sentence in SENTENCES]
+    reference, backend = SparseEncoder(str(folder), device="cpu", local_files_only=True), Backend.load(str(folder))
+    for role, encode in (("query", reference.encode_query), ("document", reference.encode_document)):
+        found = sparse_vectors(backend.embedder, texts, role=role)  # type: ignore[arg-type]
+        np.testing.assert_allclose(found, encode(texts).to_dense().numpy(), atol=1e-4)
 
 
 def test_equal_sentences_have_equal_scores_and_are_read_once(ranker: SpladeRanker) -> None:

@@ -73,6 +73,8 @@ def test_a_new_session_at_the_address_shows_the_same(open_page: Open, case: str,
     assert [error.value for error in second.error if "Something went wrong" in error.value] == []
     assert shown(second) == shown(first)
     assert second.query_params == first.query_params
+    state = second.session_state
+    assert "_figures_unread" not in state or not state["_figures_unread"]  # “?” says how each figure is read
 
 
 @pytest.mark.rare

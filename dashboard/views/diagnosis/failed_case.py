@@ -446,3 +446,8 @@ def _matrices(case: Case, right: Ledger, rival: Ledger) -> None:
                 limits=(-most, most),
                 diverging=True,
             )
+    figures.reading(
+        "Each cell is what a pair of words adds to the cosine; the cells of a matrix add up to the number in its title. Both "
+        "have one scale.",
+        "Which pair a person would call the reason: vectors of words hold their neighbours too.",
+    )

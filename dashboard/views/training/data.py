@@ -109,6 +109,9 @@ def _lengths(backend: Backend, rows: TrainingData) -> dict[str, Int64]:
     return requests.prepared(key, f"Counting the tokens of {len(rows):,} rows", count, "training_lengths")
 
 
+_CUT_TEXTS = "Whether what is cut would have mattered: often the beginning of a text says what it is about."
+
+
 def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
     """A cross-encoder reads both texts in one row of tokens, so that its maximum length counts them together."""
     cut_off = plan.settings.max_length
@@ -137,6 +140,8 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
                 else "No pair is longer: nothing will be truncated."
             )
         ),
+        read=f"Each bar counts the pairs of a length, in tokens. What is right of the line, {cut_off}, is cut.",
+        not_shown=_CUT_TEXTS,
         table=lambda: pd.DataFrame(together),
     )
 
@@ -159,6 +164,8 @@ def _histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
             if truncated
             else f"No text is longer than {cut_off} tokens: nothing will be truncated."
         ),
+        read=f"Each bar counts the texts of a length, in tokens. What is right of the line, {cut_off}, is cut.",
+        not_shown=_CUT_TEXTS,
         table=lambda: pd.DataFrame({side(name): values for name, values in lengths.items()}),
     )
 

@@ -119,6 +119,8 @@ def _picture(item: Objective) -> None:
         code=NoCode("There is no code for it: it is a drawing of an idea, and shows no measured numbers."),
         alt=f"{item.name}. {item.drawing}",
         message=item.idea,
+        read=item.drawing,
+        not_shown="Numbers: distances in the drawing are none of this model's. Watch shows those of a run.",
         table=lambda: pd.DataFrame([{"objective": item.name, "formula": item.formula, "source": item.source}]),
     )
 

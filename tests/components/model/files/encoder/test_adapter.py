@@ -75,7 +75,9 @@ def test_the_weights_are_those_that_peft_merges(kind: str, tmp_path: Path) -> No
     for name in names:
         torch.testing.assert_close(own.encoder.get_parameter(name), merged.get_parameter(name), atol=1e-5, rtol=1e-5)
     assert not own.has_pooler
-    assert ["use_dora" in said for said in own.not_applied] == [True] * (kind == "weight-decomposed")  # the library differs
+    assert ["use_dora" in said for said in own.not_applied] == [True] * (
+        kind == "weight-decomposed"
+    )  # the library differs
     assert own.revision != plain.revision
     assert np.abs(own.embed(TEXTS) - plain.embed(TEXTS)).max() > 0.01
 

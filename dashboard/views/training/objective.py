@@ -170,5 +170,7 @@ def _schedule(plan: Plan) -> None:
         ),
         alt=f"The learning rate over {steps} steps. {rate_in_words(rates)}",
         message=rate_in_words(rates),
+        read="How far each step moves the weights; the dotted line ends the warm-up.",
+        not_shown="Whether the rate suits the data: only a run, under Watch, shows it.",
         table=lambda: pd.DataFrame({"step": np.arange(steps + 1), "learning rate": rates}),
     )

@@ -132,7 +132,7 @@ def test_paths_that_are_megabytes_long_together_are_refused_before_they_are_look
     content = packed(BEIR | {f"{'a/' * 30_000}{number}.tsv": b"" for number in range(80)})
     opened: list[object] = []
     monkeypatch.setattr(zipfile, "ZipFile", lambda *arguments: opened.append(arguments))
-    with pytest.raises(InputError, match="paths and descriptions of the files in a.zip take"):
+    with pytest.raises(InputError, match=r"paths and descriptions of the files in a\.zip take"):
         archive.unpacked(content, "a.zip", lambda _: True)
     assert not opened
 

@@ -64,10 +64,14 @@ PROXY_HEADERS = {
     *("fastly-client-ip", "x-appengine-user-ip", "x-azure-clientip", "x-proxyuser-ip"),
 }
 NUMBERS = {"int_value", "double_value"}  # a field of numbers may send either
+COMPONENT_VALUES = {"json_value", "json_trigger_value"}
 UNSTYLED_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
 # A page has some dozens of widgets, and a link some dozens of keys: each more costs every run of the session.
 MOST_MESSAGE_BYTES, MOST_WIDGETS, MOST_FILES = 8 << 20, 5_000, 1_000
 MOST_RECEIVED_BYTES = 2 * MOST_MESSAGE_BYTES  # of a message: one that is larger than this ends its connection
+# Of a component: values of what it sends, and events of different names in a message. Streamlit calls us once for each event.
+MOST_VALUES, MOST_EVENTS = 10_000, 16
+MOST_LEVELS = 32  # within each other, of a value of any widget
 MOST_ADDRESS_CHARACTERS, MOST_ADDRESS_KEYS = 64_000, 1_000
 TOO_LONG = "This link is too long.\n"
 MINUTE, HOUR = 60.0, 3_600.0  # seconds
@@ -212,14 +216,40 @@ def _value_or_default(values: WStates, widget: str) -> Any:
     # No value at all is that of a field that was cleared.
     if sent is None or expected is None or sent == expected or {sent, expected} <= NUMBERS:
         try:
-            return _read_value(values, widget)
+            value = _read_value(values, widget)
         except KeyError:  # which Streamlit takes for no value
             raise
         except Exception as problem:  # noqa: BLE001 - each kind of widget reads its values in its own way
             log.info("a value was dropped: %s", type(problem).__name__)
+        else:
+            if sent == "json_trigger_value" and isinstance(value, list):
+                value = _last_of_each_event(value)
+                values.states[widget] = Value(value)
+            if _is_small(value, MOST_VALUES if sent in COMPONENT_VALUES else sys.maxsize):
+                return value
     default = widget_type.deserializer(None)
     values.states[widget] = Value(default)
     return default
+
+
+def _last_of_each_event(events: list[Any]) -> list[dict[str, Any]]:
+    """The events that can have an effect: of several with one name a page reads the last one."""
+    named = {
+        event["event"]: event for event in events if isinstance(event, dict) and isinstance(event.get("event"), str)
+    }
+    return list(named.values())[-MOST_EVENTS:]
+
+
+def _is_small(value: Any, most: int) -> bool:
+    """Whether a value has at most `most` values within it, in at most MOST_LEVELS levels: Streamlit copies it by recursion."""
+    level, count = [value], 0
+    for _ in range(MOST_LEVELS):
+        lists = (part.values() if isinstance(part, dict) else part for part in level if isinstance(part, dict | list))
+        level = list(chain.from_iterable(lists))
+        count += len(level)
+        if not level or count > most:
+            return not level
+    return False
 
 
 WStates.__getitem__ = _value_or_default  # type: ignore[method-assign]

@@ -98,7 +98,9 @@ def all_ways(corpus: Corpus, where: str, go_to: GoTo) -> None:
         )
         if file is not None:
             messages.guarded(lambda: _uploaded(file, where, go_to, corpus), "reading your queries")
-    messages.guarded(lambda: _paste(where, go_to, corpus), "reading your rows")
+        messages.guarded(lambda: _paste(where, go_to, corpus), "reading your rows")
+    else:
+        st.caption("This server takes no files and no rows: its operator decides that.")
     judged = marks.judgements(corpus).marks
     marked = [(query, row) for query, own in judged.items() for row, is_right in own.items() if is_right]
     if marked:
@@ -126,7 +128,7 @@ def _paste(where: str, go_to: GoTo, corpus: Corpus | None = None) -> None:
         except InputError as problem:
             found = None
             messages.explain(problem, "reading your rows")
-    if corpus is None or not access.uploads_allowed():  # else the uploader says it
+    if corpus is None:  # else the uploader says it
         st.caption(uploads.how_long_kept())
     if st.button("Find the failed queries", key=f"{where}_rows_use", type="primary") and found is not None:
         if corpus is not None and found:

@@ -38,6 +38,8 @@ _COMPONENT = "browser_memory"
 _ANSWERED = "_memory_answered"  # session key: whether what an earlier session left was taken, refused, or is of no use
 _LEFT_OUT = "_memory_left_out"  # session key: of how many queries the marks were left out the last time
 _DROPPED = "_memory_dropped"  # session key: how many sessions' entries the browser has dropped the last time
+_FOUND = "_memory_found"  # session key: what the browser sent last of earlier sessions, and what was read of it
+_LEAST_ENTRY = 59  # characters of the entry of a session without anything, which is not kept
 _MOST_KEY = 5_000  # characters of a key: of some twenty files
 _MOST_COLUMN = 1_000  # characters of a column's name
 _MOST_TITLE = 1_000  # characters of a ranking's title, which can hold the names of a model and of a file
@@ -109,11 +111,12 @@ class Memory:
 
 def together(sent: object) -> Memory:
     """What a browser sent of several sessions, the oldest first: of what two of them have, the later one's counts."""
-    texts = [text for text in sent if isinstance(text, str)] if isinstance(sent, list) else []
+    listed = sent if isinstance(sent, list) else []
+    texts = [text for text in listed if isinstance(text, str) and len(text) > _LEAST_ENTRY]
     if sum(len(text.encode(errors="replace")) for text in texts) > MOST_BYTES:
         return Memory()
     held: dict[str, Any] = {}
-    judgements: dict[str, Judgements] = {}
+    judged: dict[str, dict[str, dict[int, bool]]] = {}
     rankings: dict[str, dict[str, marks.Shown]] = {}
     lecture: tuple[str, ...] = ()
     for memory in map(Memory.of_text, texts):
@@ -122,10 +125,26 @@ def together(sent: object) -> Memory:
         held |= memory.uploads
         if runs:
             held[_RUNS] = tuple(runs)[-MOST_KEYS:]
-        for corpus, judged in memory.judgements.items():
-            judgements[corpus] = marks.joined(judgements.get(corpus, Judgements()), judged)
+        for corpus, later in memory.judgements.items():
+            queries = judged.setdefault(corpus, {})
+            for query, own in later.marks.items():  # the queries marked last at the end
+                queries[query] = queries.pop(query, {})
+                queries[query].update(own)
             rankings.setdefault(corpus, {}).update(memory.rankings[corpus])
-    return Memory(held, judgements, rankings, lecture)
+    return Memory(held, {corpus: _read_only(queries) for corpus, queries in judged.items()}, rankings, lecture)
+
+
+def _read_only(queries: Mapping[str, Mapping[int, bool]]) -> Judgements:
+    return Judgements(MappingProxyType({query: MappingProxyType(own) for query, own in queries.items()}))
+
+
+def _together_once(sent: object) -> Memory:
+    """`together`, kept for the session until something else is sent."""
+    kept = st.session_state.get(_FOUND)
+    if kept is None or kept[0] != sent:
+        st.session_state[_FOUND] = kept = (sent, together(sent))
+    found: Memory = kept[1]
+    return found
 
 
 def of_session() -> Memory:
@@ -141,7 +160,7 @@ def draw(page: str, slot: DeltaGenerator) -> None:
     Call it once the view is drawn: only what this view uses is a reason for the offer. `page` is the one that is drawn.
     """
     sent = None if st.session_state.get(_ANSWERED) else browser.sent_by(_COMPONENT, "found")
-    found = _without_own(together(sent))
+    found = _without_own(_together_once(sent))
     if sent is not None and not found:
         st.session_state[_ANSWERED] = True  # nothing of use
     text, left_out = of_session().to_text()
@@ -301,8 +320,8 @@ def _judged(queries: object) -> Judgements:
             if re.fullmatch(r"\d{1,9}", index, re.ASCII) and isinstance(value, bool)
         }
         if values:
-            found[query] = MappingProxyType(values)
-    return Judgements(MappingProxyType(found))
+            found[query] = values
+    return _read_only(found)
 
 
 def _ranked(queries: object, judged: Judgements) -> dict[str, marks.Shown]:

@@ -24,6 +24,7 @@ import streamlit as st
 from components import VERSION
 from components.charts.stand_alone import page as stand_alone
 from components.charts.stand_alone.page import MOST_ROWS, Part
+from components.model.tokenization import MAX_CHARACTERS
 from dashboard import caching, state
 from dashboard.declared import table
 from dashboard.settings import MOST_PICTURES, is_star, untitled
@@ -39,6 +40,8 @@ _SHOWN = "_lecture_shown"  # session key: what each picture showed when it was d
 PLACE = "_lecture_place"  # session key: the number of the picture that is shown, from 0, while a lecture is given
 _SAID = "_lecture_said"  # session key: at which figure what is said next, and its icon: a callback cannot draw
 _BEFORE = "_lecture_before"  # session key: the list before a picture was taken out of it
+_READ = "_lecture_read"  # session key: the pictures that were read, by their star
+_MOST_UNPACKED = MAX_CHARACTERS + state.ADDRESS_LIMIT  # characters of all sentences, and of what else an address holds
 _MOST_BYTES = 4 << 20  # of all packed figures and pictures: a session's memory is for small things
 _MOST_CELLS = 20_000  # of a picture's numbers
 MOST_TITLE = 80  # characters of a title of one's own
@@ -146,7 +149,17 @@ def star_of(page: str, figure: str) -> str:
 
 
 def read(star: str) -> Picture:
-    """The picture of a star. Of a view that there is no more it is the first of its page, and of such a page Start."""
+    """The picture of a star, unpacked once for the session. Of a view that there is no more it is the first of its page, and
+    of such a page Start. Texts that are longer than a page takes count as none."""
+    known: dict[str, Picture] = st.session_state.setdefault(_READ, {})
+    if star not in known:
+        known[star] = _read(star)
+        if len(known) > MOST_PICTURES:
+            del known[next(iter(known))]
+    return known[star]
+
+
+def _read(star: str) -> Picture:
     parts = urlsplit(star)
     try:
         address = parse_qs(parts.query, keep_blank_values=True, errors="surrogatepass")
@@ -154,6 +167,8 @@ def read(star: str) -> Picture:
         address = parse_qs(parts.query, keep_blank_values=True, errors="replace")
     page = parts.path if parts.path in table.PAGE_BY_KEY else table.PAGES[0].key
     address = state.unpacked(page, address)
+    if sum(len(text) for texts in address.values() for text in texts) > _MOST_UNPACKED:
+        address = {table.VIEW: address.get(table.VIEW, [])}
     view = "".join(address.get(table.VIEW, []))
     if view not in table.VIEWS:
         view = table.views_of(page)[0].key

@@ -7,7 +7,7 @@ Their content is sent as data and set as text, never as markup.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeGuard
@@ -90,6 +90,11 @@ def reranked_component() -> Any:
 def is_index(value: object, count: int) -> TypeGuard[int]:
     """Whether a value that a browser sent is a whole number 0..count-1; True and False are not."""
     return type(value) is int and 0 <= value < count
+
+
+def is_one_of(value: object, names: Container[str]) -> TypeGuard[str]:
+    """Whether a value that a browser sent is one of these names; a list, which cannot be looked up in a table, is none."""
+    return isinstance(value, str) and value in names
 
 
 def sent_by(key: str, trigger: str) -> Any:

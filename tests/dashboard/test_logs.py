@@ -76,6 +76,34 @@ def test_what_ends_a_thread_is_logged_in_the_same_way(log) -> None:
     assert SECRET not in written.getvalue()
 
 
+def deep(levels: int) -> None:
+    if levels:
+        deep(levels - 1)
+    raise RecursionError(SECRET)
+
+
+def test_equal_tracebacks_are_written_once_in_ten_seconds_and_the_others_counted(log, monkeypatch) -> None:
+    logger, written = log
+    now = 100.0
+    monkeypatch.setattr(logs.time, "monotonic", lambda: now)
+    for moment in (100.0, 101.0, 109.0, 111.0):
+        now = moment
+        try:
+            deep(800)
+        except RecursionError:
+            logger.exception("work failed")
+        try:
+            fails()
+        except KeyError:
+            logger.exception("other work failed")
+    text = written.getvalue()
+    assert text.count("in deep\n") == 2 * 39  # twice, of each the first and the last places
+    assert text.count("(762 places left out)") == 2
+    assert text.count("builtins.RecursionError once more (traceback left out)") == 2
+    assert text.count("2 more of these had their traceback left out.") == 2  # of both kinds
+    assert text.count("builtins.KeyError (message left out)") == 2
+
+
 def test_an_error_that_follows_from_itself_ends() -> None:
     first, second = ValueError(SECRET), KeyError(SECRET)
     first.__cause__, second.__cause__ = second, first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from types import ModuleType
 from typing import Any
@@ -11,8 +12,11 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from streamlit.components.v2.bidi_component.serialization import BidiComponentSerde, deserialize_trigger_list
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.state.common import WidgetMetadata
+from streamlit.runtime.state.session_state import WStates
 
 from dashboard import logs
 
@@ -55,6 +59,41 @@ def test_what_no_page_sends_is_dropped_at_once(server: ModuleType, case: str) ->
     started = time.process_time()
     assert not server._is_of_a_page(content)
     assert time.process_time() - started < 1
+
+
+def read_as(server: ModuleType, kind: str, text: str) -> Any:
+    """What a run reads of a component's value in a message."""
+    state = WStates()
+    state.set_widget_from_proto(WidgetState(id="w", **{kind: text}))
+    read = deserialize_trigger_list if kind == "json_trigger_value" else BidiComponentSerde().deserialize
+    state.set_widget_metadata(WidgetMetadata("w", read, json.dumps, kind))
+    return state["w"]
+
+
+def test_of_many_events_of_a_component_the_last_of_each_name_counts(server: ModuleType) -> None:
+    """Streamlit calls the page once for each event, which reads them all: 8,000 took 35 seconds."""
+    events = [{"event": f"e{at % 3}", "value": at} for at in range(8_000)]
+    kept = [{"event": f"e{at % 3}", "value": at} for at in (7_998, 7_999, 7_997)]
+    assert sorted(map(str, read_as(server, "json_trigger_value", json.dumps(events)))) == sorted(map(str, kept))
+    names = [{"event": f"e{at}", "value": at} for at in range(1_000)]
+    assert read_as(server, "json_trigger_value", json.dumps(names)) == names[-server.MOST_EVENTS :]
+    assert read_as(server, "json_trigger_value", '[7, {"event": ["a"]}, {"event": "a", "value": [0, 1]}]') == [
+        {"event": "a", "value": [0, 1]}
+    ]
+
+
+@pytest.mark.parametrize("levels", [40, 900, 100_000])
+def test_a_value_of_many_levels_counts_as_none(server: ModuleType, levels: int) -> None:
+    """Streamlit copies values by recursion: one of 900 levels ended each run with a traceback of 87 kB."""
+    nested = "[" * levels + "]" * levels
+    assert read_as(server, "json_trigger_value", f'[{{"event": "a", "value": {nested}}}]') is None
+    assert read_as(server, "json_value", f'{{"a": {nested}}}') == {}
+    assert read_as(server, "json_value", f'{{"a": {nested[levels - 20 : levels + 20]}}}') != {}
+
+
+def test_a_component_with_very_many_values_sent_none(server: ModuleType) -> None:
+    assert read_as(server, "json_value", json.dumps({"a": [""] * 100_000})) == {}
+    assert len(read_as(server, "json_value", json.dumps({"a": [""] * 5_000}))["a"]) == 5_000
 
 
 def test_a_link_that_is_too_long_is_refused_before_it_is_read(

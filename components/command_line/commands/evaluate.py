@@ -20,6 +20,7 @@ from components.command_line import options as shared
 from components.command_line.fusing import add_fusion, fusing_of
 from components.command_line.outputs import check_target, write_whole
 from components.errors import InputError
+from components.folders import plain_file
 
 if TYPE_CHECKING:
     from components.command_line.fusing import Fusing
@@ -244,13 +245,19 @@ def _recorded(path: Path, pairs: Pairs) -> tuple[Run, ...]:
     from components.retrieval.evaluation.run_record import MOST_BYTES, read_runs
 
     try:
-        with path.open("rb") as file:
+        with plain_file(path.resolve(), "rb") as file:
             content = file.read(MOST_BYTES + 1)
     except FileNotFoundError as problem:
         raise InputError(
             f"There is no file {path}.",
             "--against needs a run that --record or the dashboard saved.",
             "Correct the name, or write the file with evaluate --record.",
+        ) from problem
+    except OSError as problem:
+        raise InputError(
+            f"{path} cannot be read: {problem.strerror or problem}.",
+            "--against needs a plain file that --record or the dashboard saved.",
+            "Write the runs into a file first.",
         ) from problem
     runs = tuple(
         run

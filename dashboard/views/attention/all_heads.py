@@ -194,7 +194,7 @@ def _clicked(n_blocks: int, n_heads: int) -> None:
 
 
 def _shaped() -> None:
-    if (sent := browser.sent_by(KEY, "shape")) in SHAPES:
+    if browser.is_one_of(sent := browser.sent_by(KEY, "shape"), SHAPES):
         state.put("head_shape", sent)
 
 

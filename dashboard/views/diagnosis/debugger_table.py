@@ -172,7 +172,7 @@ def listed(chosen: Chosen, shares: Sequence[TraitShare], placings: Sequence[Plac
 
     def trait_picked() -> None:
         name = browser.sent_by("failed_queries", "trait")
-        if name == "all" or name in TRAITS:
+        if name == "all" or browser.is_one_of(name, TRAITS):
             state.put("failed_trait", "" if name == "all" else name)
 
     def rival(item: Placing) -> str:

@@ -49,7 +49,7 @@ def draw() -> None:
     )
     report.add(_KEY, Part(message=f"The whole path of “{SENTENCES[0]}”."))
     sent = browser.sent_by(_KEY, "open")  # not by a callback, which cannot go to another page
-    if not isinstance(sent, list | tuple) or len(sent) != 4 or sent[0] not in STOPS:
+    if not isinstance(sent, list | tuple) or len(sent) != 4 or not browser.is_one_of(sent[0], STOPS):
         return
     stop, token, block, head = sent
     if all(browser.is_index(value, 1_000) for value in (token, block, head)):

@@ -17,6 +17,7 @@ from dashboard.ui.wording import counted, shortened
 
 _KEY = "lecture_list"
 _MOST_OF_A_SENTENCE = 60  # characters
+_MOST_OF_A_MODEL = 100  # characters of its name
 READY_MADE = (  # a list to begin with, as stars note it
     "inside?v=whole-path#whole_path",
     "inside?v=one-word-attention#word_looks",
@@ -131,7 +132,7 @@ def _card(star: str) -> dict[str, str]:
         "title": lecture.title_of(star),
         "place": f"{table.PAGE_BY_KEY[picture.page].title} · {table.name_of(picture.view)}",
         "says": said or (about if table.VIEWS[picture.view].uses_sentences else ""),
-        "model": spec_of(model[0]).title if model and len(model) == 1 else "",
+        "model": shortened(spec_of(model[0]).title, _MOST_OF_A_MODEL) if model and len(model) == 1 else "",
         "small": base64.b64encode(shown.small).decode() if shown is not None else "",
     }
 

@@ -179,7 +179,7 @@ def _take_place(
     if not isinstance(sent, list | tuple) or len(sent) != 5:
         return
     stop, token, block, head, only_left = sent
-    if stop not in STOPS or not browser.is_index(token, sizes.pieces):
+    if not browser.is_one_of(stop, STOPS) or not browser.is_index(token, sizes.pieces):
         return
     state.put("path_stop", stop)
     state.put("only_left", bool(only_left))
@@ -200,7 +200,7 @@ def _open(
     if (
         not isinstance(sent, list | tuple)
         or len(sent) != 4
-        or sent[0] not in MORE
+        or not browser.is_one_of(sent[0], MORE)
         or not _is_offered(path, MORE[sent[0]])
     ):
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -242,6 +243,7 @@ def test_what_cannot_be_compared_is_refused(pairs: Path, model: str, tmp_path: P
         ((str(other), "--against", str(record)), "has no run by vectors of these pairs"),
         ((str(pairs), "--against", str(tmp_path / "none.json")), "There is no file"),
         ((str(pairs), "--against", str(pairs)), "is damaged"),
+        ((str(pairs), "--against", str(tmp_path)), "cannot be read: it is a pipe, a device or a folder"),
         ((str(pairs), "--against", str(record), "--layers", "all"), "several runs (all)"),
         ((str(pairs), "--record", str(tmp_path)), "it is a folder"),
         ((str(tmp_path), "--against", str(record)), "with a folder"),
@@ -250,6 +252,10 @@ def test_what_cannot_be_compared_is_refused(pairs: Path, model: str, tmp_path: P
     for arguments, said in cases:
         done = run("evaluate", *arguments, "--model", model)
         assert (done.returncode, done.stdout, said in done.stderr.splitlines()[-1]) == (2, "", True), done.stderr
+    if hasattr(os, "mkfifo"):  # nobody waits for a pipe
+        os.mkfifo(tmp_path / "pipe")
+        done = run("evaluate", str(pairs), "--model", model, "--against", str(tmp_path / "pipe"))
+        assert (done.returncode, "cannot be read: it is a pipe" in done.stderr) == (2, True)
     done = run("evaluate", str(pairs), "--against", str(several), "--model", model)
     assert done.returncode == 2
     assert "has 2 runs of these pairs" in done.stderr

@@ -17,7 +17,7 @@ from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.failures import failed_queries
 from components.retrieval.search.relevance import Judgements
-from dashboard import caching
+from dashboard import access, caching
 from dashboard.corpora import current, own_queries
 from dashboard.declared import table
 from dashboard.views.home import examples
@@ -179,6 +179,13 @@ def test_pasted_ids_and_marks_join_the_corpus_on_diagnose(open_page: Open, monke
     source = current.source_of(app.session_state["corpus"])  # it can be read again, also after a restart
     assert source is not None
     assert source.read(lambda: False).columns == joined.columns
+    where = f"own_queries_{app.session_state['corpus']}"[:24]
+    assert [area.key for area in app.text_area] == [f"{where}_rows"]
+    monkeypatch.setenv(access.UPLOADS.variable, "0")
+    app = at_rest(app.run())
+    assert not app.text_area
+    assert f"{where}_rows_use" not in [button.key for button in app.button]
+    assert "This server takes no files and no rows" in "".join(item.value for item in app.caption)
 
 
 def test_a_table_of_queries_and_ids_joins_the_corpus_that_has_these_ids(open_page: Open) -> None:

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components import packing
 from components.charts import theme
 from components.charts.stand_alone.page import Part
 from components.shown_code.code import NoCode
@@ -56,6 +57,25 @@ def test_long_sentences_are_packed_and_come_back(session: dict[str, Any]) -> Non
     star = lecture.star_of("inside", "block_change")
     assert len(star) < 8_200
     assert lecture.read(parse_lecture([star])[0]).sentences == long
+
+
+def test_what_a_star_unpacks_to_is_read_once_and_no_longer_than_a_page_takes(session: dict[str, Any]) -> None:
+    """Forty stars with a model's name of 250,000 characters each sent 10 MB in every run."""
+    packed = [packing.pack({"v": ["pieces"], "m": ["x" * size]}) for size in (250_000, 20_000)]
+    stars = [f"text?zip={word}#pieces" for word in packed]
+    assert parse_lecture(stars) == tuple(stars)
+    session["lecture"] = tuple(stars)
+    for star in stars:
+        assert lecture.read(star).view == "pieces"
+        assert len(pictures._card(star)["model"]) <= 101
+    assert "m" not in lecture.read(stars[0]).address
+    assert len(session[lecture._READ]) == 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "unpacked", lambda page, address: pytest.fail("it was unpacked again"))
+        assert {lecture.title_of(star) for star in stars} == {table.VIEWS["pieces"].question}
+    for number in range(2 * MOST_PICTURES):
+        lecture.read(f"text?v=pieces#{number}")
+    assert len(session[lecture._READ]) == MOST_PICTURES
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,13 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
     return sent
 
 
+@pytest.mark.parametrize("value", JUNK)
+def test_a_name_must_be_a_text_of_those_that_are_known(value: Any) -> None:
+    for names in (("lines", "matrix"), {"lines": 1}, frozenset({"lines"})):
+        assert not browser.is_one_of(value, names)
+        assert browser.is_one_of("lines", names)
+
+
 def test_a_chip_must_be_a_token_of_its_row(calls: Callable[..., list[Any]]) -> None:
     sentences = backend().tokenize(BANK[:2])
     rows = [browser.ChipRow(3, sentences[0]), browser.ChipRow(5, sentences[1])]

@@ -124,6 +124,8 @@ def said(monkeypatch: pytest.MonkeyPatch, embedded: Any) -> Callable[[str, Any],
         before = dict(session)
         if trigger == "place":
             whole._take_place(0, embedded.tokenize([RIVER, MONEY]), (7, 6), whole._Sizes.of(path), (7, 0, 4))
+        elif trigger == "open":
+            whole._open(path, 0, None, embedded.tokenize([RIVER, MONEY]), (7, 6))
         return {name: value for name, value in session.items() if before.get(name, ()) != value and name[0] != "_"}
 
     return send
@@ -146,10 +148,13 @@ def test_a_place_must_be_one_of_the_path(said: Callable[[str, Any], dict[str, An
         [],
         ["take", 3, 2, 5],
         ["nowhere", 3, 2, 5, False],
+        [["take"], 3, 2, 5, False],
+        [{}, 3, 2, 5, False],
         ["take", 99, 2, 5, False],
         ["take", "3", 2, 5, 0],
     ):
         assert said("place", wrong) == {}, wrong
+    assert said("open", [["take"], 3, 2, 5]) == {}
     for wrong in (["take", 7, 6, 0, False], ["take", 7, 0, 12, False], ["take", 7, True, 0, False]):
         assert not {"block", "head"} & said("place", wrong).keys(), wrong
 

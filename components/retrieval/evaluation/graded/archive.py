@@ -10,8 +10,9 @@ and LZMA a whole chunk, which can be a gigabyte out of some hundred bytes.
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import PurePosixPath
 
 from components.errors import InputError
@@ -26,6 +27,10 @@ from components.retrieval.corpora.readers.limits import (
 from components.sizes import in_words
 
 _MOST_FILES = 10_000
+_MOST_PATH = 1_000  # characters of a file's path
+_MOST_DESCRIPTION = 4 << 20  # bytes of the paths, the comments and the other descriptions of all files
+_LENGTHS = struct.Struct("<HHH")  # of the path, other description and comment, in an entry
+_LENGTHS_AT = 28
 _BLOCK_BYTES = 1 << 20
 _ENTRY = b"PK\x01\x02"  # begins each entry of the archive's directory
 _READ_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -55,7 +60,8 @@ def unpacked(
     size = 0
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            for path, entry in _needed(archive.infolist(), part_of).items():
+            entries = _asking(archive.infolist(), is_cancelled)
+            for path, entry in _needed(entries, part_of).items():
                 _check_entry(entry, path, name)
                 blocks = io.BytesIO()
                 with archive.open(entry) as file:
@@ -74,18 +80,19 @@ def unpacked(
 
 
 def _needed(
-    entries: Sequence[zipfile.ZipInfo], part_of: Callable[[str], Hashable | None]
+    entries: Iterable[zipfile.ZipInfo], part_of: Callable[[str], Hashable | None]
 ) -> dict[str, zipfile.ZipInfo]:
     """The files that are a part of a collection, by their path in the folder that was packed.
 
     Topics and judgements have endings of many kinds, such as .301-350. A file with another ending than the usual ones
     counts if its own name says which part it is, and no file with a usual ending is this part.
     """
-    data = {entry.filename.replace("\\", "/"): entry for entry in entries}
+    paths = ((entry.filename.replace("\\", "/"), entry) for entry in entries)
     data = {
         path: entry
-        for path, entry in data.items()
-        if _is_visible(path)
+        for path, entry in paths
+        if len(path) <= _MOST_PATH
+        and _is_visible(path)
         and not path.endswith("/")
         and (_is_usual(path) or part_of(PurePosixPath(path).name) is not None)
     }
@@ -95,6 +102,14 @@ def _needed(
     parts = {path: part for path in data if (part := part_of(path)) is not None}
     usual = {part for path, part in parts.items() if _is_usual(path)}
     return {path: data[path] for path, part in parts.items() if part not in usual or _is_usual(path)}
+
+
+def _asking(entries: Iterable[zipfile.ZipInfo], is_cancelled: IsCancelled) -> Iterator[zipfile.ZipInfo]:
+    """The entries, as long as nobody stops the work. Raises Cancelled."""
+    for entry in entries:
+        if is_cancelled():
+            raise Cancelled
+        yield entry
 
 
 def _is_visible(path: str) -> bool:
@@ -109,12 +124,26 @@ def _is_usual(path: str) -> bool:
 
 
 def _check_number(content: bytes, name: str) -> None:
-    """Raise InputError for too many files. They are counted before zipfile makes an object of each, which takes long."""
+    """Raise InputError for too many files, or too long paths of them. They are counted before zipfile makes objects of them.
+
+    What is packed can look like an entry by chance: a few of these change nothing.
+    """
     count = content.count(_ENTRY)
     if count > _MOST_FILES:
         raise InputError(
             f"{name} holds {count:,} files.",
             f"At most {_MOST_FILES:,} are looked at.",
+            "Pack only corpus.jsonl, queries.jsonl and the folder qrels.",
+        )
+    size, place = 0, content.find(_ENTRY)
+    while place >= 0:
+        lengths = content[place + _LENGTHS_AT : place + _LENGTHS_AT + _LENGTHS.size]
+        size += sum(_LENGTHS.unpack(lengths)) if len(lengths) == _LENGTHS.size else 0
+        place = content.find(_ENTRY, place + 1)
+    if size > _MOST_DESCRIPTION:
+        raise InputError(
+            f"The paths and descriptions of the files in {name} take {in_words(size, binary=True)}.",
+            f"At most {in_words(_MOST_DESCRIPTION, binary=True)} are read.",
             "Pack only corpus.jsonl, queries.jsonl and the folder qrels.",
         )
 

@@ -248,12 +248,13 @@ def test_a_sense_has_one_colour_here_and_on_its_map(open_page: Open) -> None:
     assert {f"bank ({name})": colour for name, colour in drawn.items() if name in ("money", "river")} == named
 
 
-@pytest.mark.parametrize("sent", [*JUNK, [4, 0], [3, 999], [0, 999], [-1, 0]])
+@pytest.mark.parametrize("sent", [*JUNK, [4, 0], [3, 999], [0, 999], [-1, 0], [["take"], 0, 0, 0]])
 def test_what_no_page_sends_opens_nothing(open_page: Open, sent: Any) -> None:
     app = open_page("home", look="1")
     sentence(app)
     app.session_state["start_sentence"] = {"open": sent, "word": sent}
     app.session_state["start_field"] = {"example": sent, "typed": sent}
+    app.session_state["start_path"] = {"open": sent}
     app.run()
     assert not app.exception
     assert [title.value for title in app.title] == [start.TITLE]

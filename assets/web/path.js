@@ -97,9 +97,17 @@ class WholePath {
     if (this.isStacked) this.resize();
     this.say();
     this.redraw();
+    if (this.isStacked && this.state.stop !== before) this.bringIntoView();
     this.remember();
     clearTimeout(this.resting);
     if (!this.isPlaying) this.resting = setTimeout(() => this.reportPlace(), REST);
+  }
+
+  // On a phone: the open stop, with the keys at the bottom of the screen, where they were.
+  bringIntoView() {
+    const player = this.find(".player");
+    if (player.getBoundingClientRect().bottom < innerHeight - 1) player.scrollIntoView({ block: "end" });
+    else this.find(".here").scrollIntoView({ block: "nearest", behavior: this.isCalm ? "auto" : "smooth" });
   }
 
   reportPlace() {
@@ -271,6 +279,7 @@ class WholePath {
       this.arrangeRows(Math.min(count, MOST_ROWS));
       height = this.openHeight() + CLOSED_HEIGHT * (this.facts.stops.length - 1) + 6;
       this.moving.at = this.stopAt();
+      Object.assign(this.find(".here").style, { top: `${CLOSED_HEIGHT * this.stopAt()}px`, height: `${this.openHeight()}px`, scrollMarginBottom: `${this.find(".player").offsetHeight}px` });
     } else {
       // On a projector what stands above the drawing is larger, and so is the drawing.
       const type = parseFloat(getComputedStyle(document.documentElement).fontSize) / 21.6, isLarge = type > 0.9, isBare = "bare" in document.documentElement.dataset;

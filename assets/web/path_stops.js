@@ -3,7 +3,6 @@
 
 const fade = (weight) => 0.16 + 0.84 * Math.min(1, weight * 1.8);
 const thickness = (path, weight, part = 1) => Math.max(0.6, weight * 15 * path.pen.scale) * part;
-const faint = (path, token) => (token === path.state.token ? 1 : 0.5);
 const frameOf = (path, token) => (token === path.state.token ? 2 : 0);
 const choose = (path, changes) => () => path.set(changes);
 
@@ -50,7 +49,7 @@ function chip(path, token, x, y, width, { size = 13.5, pitch = 40 * path.pen.sca
 function stripRows(path, area, key, values, name, width, { dx = 0, ...more } = {}) {
   const height = Math.min(20 * path.pen.scale, area.pitch * 0.6);
   eachToken(path, (token) => path.pen.strip(`${key} ${token}`, () => values(token), path.facts.dim, area.x + dx, area.y(token) - height / 2, width, height, {
-    alpha: faint(path, token), frame: frameOf(path, token), name: `${quoted(path, token)}, ${name}`, token, ...more,
+    frame: frameOf(path, token), name: `${quoted(path, token)}, ${name}`, token, ...more,
   }));
 }
 
@@ -284,13 +283,15 @@ const OPEN = {
     const { pen, numbers, facts, state: { token, block: opened } } = path, { colours, scale } = pen, { isNarrow } = area, last = facts.blocks;
     const x = area.x + (isNarrow ? 8 : 14 * scale), most = (area.width - 24 * scale) / (last + 1), width = Math.min(isNarrow ? 24 : pen.cells(64, 64 * scale), Math.max(6, most * 0.55)), step = (area.width - (isNarrow ? 20 : 28 * scale) - width) / last;
     const every = Math.ceil((isNarrow ? 18 : 46) * scale / step); // so that names do not touch
+    const isNamed = step >= (isNarrow ? 48 : 60) * scale;
+    if (isNarrow && !isNamed) pen.text("columns: layers", area.x + area.width - 4, area.head - 24, { size: 12, colour: colours.quiet, align: "right" });
     drawRests(path, area, x);
     for (let layer = 0; layer <= last; layer++) {
       const left = x + layer * step;
-      if (layer % every === 0 || layer === last) pen.text(isNarrow || step < 60 * scale ? String(layer) : `layer ${layer}`, left + width / 2, area.head, { size: 12, colour: colours.quiet, align: "center" });
+      if (layer % every === 0 || layer === last) pen.text(isNamed ? `layer ${layer}` : String(layer), left + width / 2, area.head, { size: 12, colour: colours.quiet, align: "center" });
       eachToken(path, (other) => {
         const height = Math.min(18 * scale, area.pitch * 0.6);
-        pen.strip(`layer ${layer} ${other}`, () => numbers.layer(layer, other), facts.dim, left, area.y(other) - height / 2, Math.round(width), height, { alpha: other === token ? 1 : 0.38, frame: frameOf(path, other), name: `${quoted(path, other)}, layer ${layer}`, token: other, press: choose(path, { token: other }) });
+        pen.strip(`layer ${layer} ${other}`, () => numbers.layer(layer, other), facts.dim, left, area.y(other) - height / 2, Math.round(width), height, { frame: frameOf(path, other), name: `${quoted(path, other)}, layer ${layer}`, token: other, press: choose(path, { token: other }) });
       });
       if (layer < last) path.appear(layer, last, () => {
         const took = numbers.took(layer, token), order = took.map((share, other) => [share, other]).sort((a, b) => b[0] - a[0]).slice(0, 4), best = largest(took, token), from = left + width + 3, to = left + step - 3;
@@ -324,7 +325,7 @@ const OPEN = {
     eachToken(path, (token) => {
       const y = area.y(token), height = Math.min(18 * scale, area.pitch * 0.7), counts = !facts.weights || facts.weights[token] > 0;
       if (isNarrow) pen.text(facts.tokens[token].piece, x, y, { bold: token === state.token, colour: token === state.token ? colours.accent : colours.text, most: 72 });
-      pen.strip(`layer ${last} ${token}`, () => numbers.layer(last, token), facts.dim, strips, y - height / 2, stripWidth, height, { alpha: counts ? faint(path, token) : 0.15, frame: frameOf(path, token), name: `${quoted(path, token)}, last layer`, token, press: choose(path, { token }) });
+      pen.strip(`layer ${last} ${token}`, () => numbers.layer(last, token), facts.dim, strips, y - height / 2, stripWidth, height, { alpha: counts ? 1 : 0.15, frame: frameOf(path, token), name: `${quoted(path, token)}, last layer`, token, press: choose(path, { token }) });
       if (!isNarrow && counts) path.appear(0.5, 5, () => {
         const isChosen = token === state.token;
         pen.curve(strips + stripWidth + 4, y, left - 10 * scale, top + 39 * scale, isChosen ? 3 * scale : 1.2 * scale, isChosen ? colours.accent : colours.quiet, isChosen ? 1 : 0.4);
@@ -522,7 +523,7 @@ const CLOSED = {
   },
   blocks(path, area) {
     const { pen, facts } = path, height = Math.min(28 * pen.scale, area.pitch * 0.75), last = facts.blocks;
-    eachToken(path, (token) => pen.strip(`all layers ${token}`, () => allLayers(path, token), facts.dim, area.x, area.y(token) - height / 2, pen.narrow(area.width), height, { rows: last + 1, alpha: faint(path, token), frame: frameOf(path, token), name: `${quoted(path, token)}, layers 0 to ${last}, one below the other`, token }));
+    eachToken(path, (token) => pen.strip(`all layers ${token}`, () => allLayers(path, token), facts.dim, area.x, area.y(token) - height / 2, pen.narrow(area.width), height, { rows: last + 1, frame: frameOf(path, token), name: `${quoted(path, token)}, layers 0 to ${last}, one below the other`, token }));
   },
   pool(path, area) {
     const { pen, numbers, facts, state } = path, { colours, scale } = pen, [first, second] = twoHeights(path, area), left = area.x + 32 * scale, width = pen.narrow(area.width - 32 * scale);

@@ -79,15 +79,16 @@ const WORDS = {
   },
   blocks(path) {
     const { numbers, facts, state: { token } } = path, name = quoted(path, token), last = facts.blocks;
-    let share = 0, at = 0, from = -1;
-    for (let block = 0; block < last; block++) {
-      const took = numbers.took(block, token), most = largest(took, token);
-      if (most >= 0 && took[most] > share) [share, at, from] = [took[most], block, most];
-    }
+    const takes = Array.from({ length: last }, (_, block) => {
+      const took = numbers.took(block, token), from = largest(took, token);
+      return { block, from, share: from < 0 ? 0 : took[from] };
+    });
+    // Those that read the same in the numbers of the stop are all named.
+    const share = percent(Math.max(...takes.map((take) => take.share))), most = takes.filter((take) => take.share > 0 && percent(take.share) === share);
     const cosine = cosineOf(numbers.layer(last, token), numbers.layer(0, token));
     return [last === 1 ? "One block, and that is all" : `The same again, ${last} times`, `Lines: which tokens ${name} takes most from in each block. Dials: how far it has turned from its own layer 0 (turns go in different directions and do not add up).`,
       [`After ${several(last, "block")} `, strong(name), ` has turned by ${shown(degreesOf(cosine), 0)}° (cosine ${shownCosine(cosine)}). `,
-        ...(from < 0 ? ["It could take only from itself."] : [`Its largest take: ${percent(share)} from `, strong(named(path, from)), `, in block ${at}.`])]];
+        ...(most.length ? [`Its largest take: ${share} from `, ...most.flatMap(({ from, block }, at) => [at ? " and from " : "", strong(named(path, from)), `${most.length > 1 ? "" : ","} in block ${block}`]), "."] : ["It could take only from itself."])]];
   },
   pool(path) {
     const { numbers, facts, state: { token } } = path, last = facts.blocks, count = facts.tokens.length;

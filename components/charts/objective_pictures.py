@@ -87,12 +87,16 @@ class _Picture:
         theme.legend_below(self.figure, shown=True)
 
 
-def _in_batch(picture: _Picture) -> None:
+def _in_batch(picture: _Picture, wrong: str = "") -> None:
+    """One answer is pulled, those of other rows are pushed, and the row's own `wrong` answer where it has one."""
     picture.point(2.9, 3.0, "", theme.BLUE)
     picture.text(1.9, 3.0, "query")  # between the arrows
     picture.point(6.6, 3.0, "its own answer", theme.BLUE)
     picture.arrow((6.2, 3.0), (3.4, 3.0), PULL)
-    _others(picture, (2.9, 3.0), "another answer", ((5.3, 4.8), (5.3, 1.3), (1.6, 4.8), (1.6, 1.3)))
+    places = ((5.3, 1.3), (5.3, 4.8), (1.6, 4.8), (1.6, 1.3))
+    _others(picture, (2.9, 3.0), "another answer", places[bool(wrong) :])
+    if wrong:
+        _others(picture, (2.9, 3.0), f"its own {wrong}", places[:1])
     picture.pulls_and_pushes()
 
 
@@ -215,10 +219,16 @@ _DRAW: dict[str, Callable[[_Picture], None]] = {
 }
 
 
-def objective_picture(key: str, title: str) -> go.Figure:
-    """The picture of an objective by its key. Raises KeyError for one that has no picture."""
+def objective_picture(key: str, title: str, wrong: str = "") -> go.Figure:
+    """The picture of an objective by its key; `wrong` names the wrong answer that each row of "mnrl" has of its own, if any.
+
+    Raises KeyError for an objective that has no picture.
+    """
     picture = _Picture()
-    _DRAW[key](picture)
+    if wrong and key == "mnrl":
+        _in_batch(picture, wrong)
+    else:
+        _DRAW[key](picture)
     picture.figure.update_xaxes(visible=False, range=_WIDE, fixedrange=True)
     picture.figure.update_yaxes(visible=False, range=_HIGH, fixedrange=True)
     picture.figure.update_layout(dragmode=False)

@@ -20,7 +20,7 @@ def draw(page: str) -> None:
     with st.container(key="corpus_bar"):  # as the bar of sentences has it, with a key of its own on each page
         bar = st.expander(f"**Corpus**  {_named(page)}", key=key, icon=":material/database:")
     with bar:
-        messages.guarded(lambda: frame.view(_choice), "choosing a corpus")
+        messages.guarded(lambda: frame.view(lambda: _choice(page)), "choosing a corpus")
 
 
 def _named(page: str) -> str:
@@ -29,12 +29,18 @@ def _named(page: str) -> str:
     source = current.source_of(key) if key and caching.corpora().find(key) is None else None
     if source is not None:
         return messages.escape(source.name[:MOST_NAMED])
-    is_of_pairs = state.view_of(page) == "similar-pairs" and state.peek("compared_texts") == "included"
-    corpus = sentences_that_differ() if is_of_pairs and not key else current.in_use()
+    corpus = sentences_that_differ() if _is_of_pairs(page) and not key else current.in_use()
     return f"{messages.escape(corpus.name[:MOST_NAMED])}  ·  {counted(len(corpus), 'sentence')}"
 
 
-def _choice() -> None:
+def _is_of_pairs(page: str) -> bool:
+    return state.view_of(page) == "similar-pairs" and state.peek("compared_texts") == "included"
+
+
+def _choice(page: str) -> None:
+    if _is_of_pairs(page) and not state.peek("corpus"):
+        name = sentences_that_differ().name
+        st.caption(f"The view compares “{name}”, not this corpus. Choose “Demo news” in the view to compare it.")
     unused = chooser.choose()
     if unused is not None:
         preview.draw(unused, key="corpus_not_in_use")

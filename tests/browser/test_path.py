@@ -326,8 +326,14 @@ def test_a_long_sentence_shows_a_window_and_says_what_it_leaves_out(visit: Visit
 
 def test_on_a_phone_the_stops_stand_below_one_another(touched: Callable[[str], Page]) -> None:
     page = touched(address(s=SENTENCES, t=["7", "6"]))
+    following, places = page.get_by_role("button", name="Next stop"), []
     for stop in STOPS:
-        written(move(page, stop=stop))
+        path = drawn(page, stop)
+        written(path)
+        expect(path.locator(".here")).to_be_in_viewport(ratio=0.6)
+        places.append(following.bounding_box())
+        following.tap()  # again and again in the same place
+    assert all(place == pytest.approx(places[0], abs=2) for place in places), places
     page.locator(".path").get_by_role("button", name="Piece 10: river").click()
     expect(page.locator(".path .line")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -9,8 +9,9 @@ from components.errors import InputError
 from components.model.tokenization import Tokenization
 from components.model.trace import TokenizedSentence
 
-# In upper or lower case, whatever the model's own mask looks like; and two or more underscores that stand alone.
-WRITTEN = (r"\[mask\]", "<mask>", r"(?<!\w)_{2,}(?!\w)")
+# In upper or lower case, whatever the model's own mask looks like; two or more underscores that stand alone; and three or more
+# at the end of a word, where a space was forgotten.
+WRITTEN = (r"\[mask\]", "<mask>", r"(?<!\w)_{2,}(?!\w)", r"(?<=[^\W_])_{3,}(?!\w)")
 
 
 def with_masks(text: str, tokenization: Tokenization) -> str:
@@ -31,8 +32,8 @@ def with_masks(text: str, tokenization: Tokenization) -> str:
 def holes(text: str, tokenization: Tokenization) -> tuple[tuple[int, int], ...]:
     """Where a text has a hole that is to be guessed: the beginning and end of each, in characters.
 
-    Besides the model's own mask these are "[mask]" and "<mask>", in any case, and "__": two or more underscores that no
-    letter or digit touches. A tokenizer without a mask has none.
+    Besides the model's own mask these are "[mask]" and "<mask>", in any case, "__": two or more underscores that no
+    letter or digit touches, and "___": three or more at the end of a word. A tokenizer without a mask has none.
     """
     own = mask_of(tokenization)
     if own is None:

@@ -40,7 +40,8 @@ _HTML = (
     '<div class="tokens" role="group" aria-label="Piece"></div>'
     '<div class="stage"><canvas tabindex="0" role="application" aria-label="The path from the sentence to its vector. Left and '
     "right: stop. Up and down: piece. Page up and down: block, or on a projector the next view. Comma and full stop: head. "
-    'Space: play. The list and the table below say the same in words."></canvas><p class="tip" role="tooltip" hidden></p></div>'
+    'Space: play. The list and the table below say the same in words."></canvas><p class="tip" role="tooltip" hidden></p>'
+    '<span class="here"></span></div>'
     '<div class="player"><div class="keys">'
     f'<button type="button" class="before" aria-label="Stop before">{_icon("before")}</button>'
     f'<button type="button" class="play" aria-label="Play">{_icon("go")}{_icon("pause")}</button>'

@@ -76,7 +76,7 @@ VIEWS = (
             "Is BM25 better than the model?",
             "Which method finds more, and is the difference significant?",
         ),
-        intro="Differences with intervals, and the queries on which runs disagree.",
+        intro="A run is one way to search. Differences with intervals, and the queries on which runs disagree.",
         draw="dashboard.views.evaluate.compare:compare",
         settings=(
             *OF_MODELS,

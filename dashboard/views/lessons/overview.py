@@ -14,7 +14,7 @@ from dashboard.ui import messages
 if TYPE_CHECKING:
     from components.lessons.lesson import Lesson
 
-COLUMNS = 2  # of the longer lessons
+COLUMNS = 2  # of the lessons after the first
 
 
 def render() -> None:
@@ -29,7 +29,7 @@ def render() -> None:
         _first(lessons[0])
     if len(lessons) > 1:
         with st.container(horizontal=True, vertical_alignment="center", key="lesson_class"):
-            st.subheader("Longer lessons", anchor=False, width="content")
+            st.subheader("More lessons", anchor=False, width="content")
             panel.class_code(key="w_class_code_of_page")  # the open lesson's panel has one too
             st.caption("A class that enters one code sees its guesses counted, without names.", width="content")
         _rows(lessons[1:])

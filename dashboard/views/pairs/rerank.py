@@ -59,6 +59,11 @@ PUBLISHED_TEXTS, PUBLISHED_JOINT, PUBLISHED_SINGLE = 10_000, 65 * 3_600.0, 5.0
 SHOWN = 10  # candidates, of which the others come with a click
 SHOWN_ON_PROJECTOR = 7
 SHOWN_CHARACTERS = 200  # of a text
+_WHY_SO_LONG: dict[StageKind, str] = {
+    "rerank": "the cross-encoder reads the query with each candidate",
+    "maxsim": "here the model reads each candidate again for its token vectors; where an index keeps them, they are only "
+    "compared, which takes the time that “Quality and time” shows",
+}
 SECOND_NAMES: dict[StageKind, str] = {"rerank": "cross-encoder", "maxsim": "MaxSim"}
 SIZES = np.unique(np.geomspace(10, 1_000_000, 51).round().astype(np.int64))
 
@@ -378,8 +383,8 @@ def _times(orders: _TwoOrders) -> None:
     st.caption(
         "Measured on this server once the models are warm: the first pass of each, which takes longer, is not counted. The "
         f"first two are the median of {reranking.REPEATS} passes. Other programs make the times longer. The second stage takes "
-        f"{_milliseconds(scored.seconds / count)} per "
-        f"candidate, and its time grows with k.{alone}"
+        f"{_milliseconds(scored.seconds / count)} per candidate, and its time grows with k: {_WHY_SO_LONG[orders.stage.kind]}"
+        f".{alone}"
     )
 
 

@@ -112,11 +112,19 @@ def finding(ranked: Ranked, corpus: Corpus, query: str, has_half: bool = False) 
             () if has_half else shared,
             not has_half and set(words_of(query)).isdisjoint(words_of(corpus.texts[row])),
             tied_first(ranked.scores, row),
+            _nearest(known, ranked.level.level),
         )
     if ranked.is_measured_now:
         best = number(float(ranked.scores[row]), 2)
         return f"The first hit has {best}. Whether that is more than chance is being measured …"
     return ""
+
+
+def _nearest(scores: Any, level: float) -> list[float]:
+    """The lowest score above the level of chance and the highest one below it, where there is one."""
+    is_higher = is_above(scores, level)
+    higher, lower = scores[is_higher], scores[~is_higher]
+    return [*([float(higher.min())] if len(higher) else []), *([float(lower.max())] if len(lower) else [])]
 
 
 def tied_first(scores: Any, row: int) -> int:
@@ -148,14 +156,16 @@ def finding_of(
     shared: Sequence[str] = (),
     has_none: bool = False,
     tied: int = 1,
+    near: Sequence[float] = (),
 ) -> str:
     """What the best hit's score says, beside what random words find: short enough for one line with the ranking's name.
 
     `above` sentences of `total` (None: only the hits have scores) are above the `level` of chance; half of the random
     queries find nothing above the `median`; `shared` are the words with a meaning of their own that the best hit and the query
-    share, and `has_none` says that they share no word at all. `tied` sentences share the first place.
+    share, and `has_none` says that they share no word at all. `tied` sentences share the first place. The level is written
+    so that it reads otherwise than the scores `near` it.
     """
-    first, limit, half = apart(best, level, median)
+    first, limit, half, *_ = apart(best, level, median, *near)
     at_first = f"the first {tied:,} hits tie at" if tied > 1 else "the first hit has"
     if not is_above(best, level):
         but = f" It has the query's {_quoted(shared)}, though." if shared else ""

@@ -13,7 +13,7 @@ from components.analysis.why.contrasts import separations, shares_above
 from components.arrays import Float64, cosine
 from components.charts import training as charts
 from components.jobs import part_of
-from components.numbers import number
+from components.numbers import enumerated, number
 from components.retrieval.corpora.minimal_pairs import PARAPHRASE
 from components.shown_code.code import Command
 from dashboard.jobs import evaluation
@@ -97,11 +97,16 @@ def finding(found: Failures, kind: str) -> str:
         )
     )
     others = [number for number in range(len(found.kinds)) if number != place]
-    better = sum(found.tuned[other].low > found.base[other].high for other in others)
-    worse = sum(found.tuned[other].high < found.base[other].low for other in others)
+    better = [found.kinds[other] for other in others if found.tuned[other].low > found.base[other].high]
+    worse = [found.kinds[other] for other in others if found.tuned[other].high < found.base[other].low]
     if not others:
         return said
-    return f"{said} Of the {len(others)} other kinds, {better} clearly rose and {worse} clearly fell."
+    return f"{said} Of the {len(others)} other kinds, {_named(better)} clearly rose and {_named(worse)} clearly fell."
+
+
+def _named(kinds: Sequence[str]) -> str:
+    """How many kinds, and which."""
+    return f"{len(kinds)} ({messages.escape(enumerated(kinds))})" if kinds else "none"
 
 
 def _capitalised(kind: str) -> str:
@@ -149,7 +154,7 @@ def draw(
             [_capitalised(kind) for kind in found.kinds[:KINDS_SHOWN]],
             values["before"],
             values["after"],
-            "The same meaning is nearer than a pair that differs in one thing",
+            "How often is the same meaning nearer?",
             quantity="% of cases",
             unit=" %",
             before_name=names["before"],

@@ -22,6 +22,7 @@ from dashboard.ready_made import ASSETS
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.training import plan as plans
+from dashboard.views.training import row_cards
 
 if TYPE_CHECKING:
     from components.arrays import Float32, Float64
@@ -51,7 +52,8 @@ def objective(backend: Backend) -> None:
 def _asked(plan: Plan) -> None:
     """The first objective, and what the preset says of it."""
     first = OBJECTIVES[plan.settings.objectives[0]]
-    _picture(first)
+    has_wrong = first.key == "mnrl" and plan.data.kind == "triplets"
+    _picture(first, row_cards.named(plan.settings.data, "wrong answer") if has_wrong else "")
     st.markdown(f"**{messages.escape(plan.preset.name)}.** {messages.escape(plan.preset.idea)}")
     with st.expander("The formula", icon=":material/function:"):
         _words(first)
@@ -112,13 +114,14 @@ def _ablation() -> None:
     )
 
 
-def _picture(item: Objective) -> None:
+def _picture(item: Objective, wrong: str = "") -> None:
+    """`wrong` names the wrong answer that each row has of its own."""
     figures.figure(
-        objective_pictures.objective_picture(item.key, item.name),
+        objective_pictures.objective_picture(item.key, item.name, wrong),
         key=f"objective_{item.key}",
         code=NoCode("There is no code for it: it is a drawing of an idea, and shows no measured numbers."),
         alt=f"{item.name}. {item.drawing}",
-        message=item.idea,
+        message=item.idea + (f" Each row's own {wrong} is pushed away too." if wrong else ""),
         read=item.drawing,
         not_shown="Numbers: distances in the drawing are none of this model's. Watch shows those of a run.",
         table=lambda: pd.DataFrame([{"objective": item.name, "formula": item.formula, "source": item.source}]),

@@ -111,7 +111,8 @@ def _counts_at(word: Word, looks: LookedAt) -> str:
     begin = (
         f"In {looks.looking} of {counted(looks.heads, 'head')} another word looks first at {wording.quoted(word.text)}"
     )
-    return f"{begin}: {enumerated(said)}."
+    is_shared = sum(count for _, count in looks.from_words) > looks.looking
+    return f"{begin}: {enumerated(said)}.{' A head can count for several words.' * is_shared}"
 
 
 def _counts(word: Word, looks: FirstLooks, sentence: TokenizedSentence) -> str:

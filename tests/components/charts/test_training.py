@@ -156,5 +156,15 @@ def test_every_objective_has_a_picture(key: str) -> None:
     assert all(0 <= place <= 9 for place in drawn)
 
 
+def test_the_wrong_answer_of_a_row_itself_is_pushed_away_too() -> None:
+    def labels(wrong: str) -> list[str]:
+        figure = objective_pictures.objective_picture("mnrl", "Ranking", wrong)
+        return [text for trace in figure.data if trace.text for text in trace.text]
+
+    assert labels("").count("another answer") == 4
+    assert labels("opposite").count("another answer") == 3
+    assert labels("opposite").count("its own opposite") == 1
+
+
 def test_the_pictures_are_those_of_the_objectives() -> None:
     assert set(objective_pictures._DRAW) == set(OBJECTIVES)

@@ -375,6 +375,8 @@ def test_equal_vectors_are_no_better_than_chance(open_page: Open, demo_vectors: 
 def test_ties_at_the_first_place_are_part_of_the_finding(open_page: Open, demo_vectors: np.ndarray) -> None:
     app = at_rest(open_page("search", l="0", pool="cls", k="5"))
     assert "**Nothing close:** the first 630 hits tie at 1.00" in texts(app)
+    near = chance_findings.finding_of(0.437, 2, 630, 0.4261, 0.3, near=[0.4272, 0.388])
+    assert near == "**2 of 630 sentences are closer than chance:** the first has 0.437, and chance reaches 0.426."
     finding = chance_findings.finding_of(1.0, 6, 8, 0.5, 0.3, has_none=True, tied=6)
     assert finding == "**6 of 8 sentences are closer than chance:** the first 6 tie at 1.00, and chance reaches 0.50."
 
@@ -598,6 +600,11 @@ def test_opposites_are_named_where_the_view_opens(open_page: Open) -> None:
     texts_of = sentences_that_differ().texts
     shown = near_pairs(app)
     assert len(shown) == 100
+    (list_title,) = [
+        re.findall("<h6>(.*?)</h6>", item.proto.body)[0] for item in app.get("html") if "bi-near" in item.proto.body
+    ]
+    assert list_title.endswith("then by cosine: 100 pairs, scroll here for more")
+    assert "not this corpus. Choose “Demo news” in the view to compare it." in texts(app)
     assert min(cosine for *_, cosine in shown) >= 0.9
     assert len({difference(texts_of[first], texts_of[second]).kind for first, second, _ in shown[:8]}) >= 4
     assert re.search(
@@ -616,6 +623,10 @@ def test_opposites_are_claimed_only_where_there_are_some() -> None:
     )
     said = duplicates.duplicates_in_words([pair] * 5, 5, 0.9, {}, {"negation": 2, "number": 1, "word": 2})
     assert "but in 3 of them a “not” or a number differs: a threshold alone merges opposites." in said
+    said = duplicates.duplicates_in_words(
+        [pair] * 9, 9, 0.9, {}, {"negation": 1, "number": 2, "order": 4, "opposite": 2}
+    )
+    assert "in 9 of them who did it to whom, a number, a word for its opposite or a “not” differs" in said
 
 
 def test_exact_repeats_are_listed_and_are_no_pairs(open_page: Open) -> None:

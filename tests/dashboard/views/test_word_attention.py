@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -238,6 +239,8 @@ def test_what_goes_to_the_pieces_of_a_word_is_added_up_and_nobody_may_look_there
     of_head = findings.of_head_looked_at(word, (0, 1), weights[0, 1, :, word.last], words, nobody, sentence)
     assert of_head.startswith("In block 0, head 1, “good” gives “unbelievably” ")
     assert habits is not None
+    twice = replace(nobody, looking=6, from_words=((words[0], 4), (words[2], 3)))
+    assert findings.of_looked_at(word, twice, None, sentence, True).endswith(" A head can count for several words.")
     faint = Look(0, 1, words[2].last, 0.1, 0.08, ())
     assert "In no head does another word give it much more" in findings.of_looked_at(
         word, nobody, faint, sentence, True

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 PAIRS_AT_ONCE = 5_000  # sentences whose pairs are all compared without asking
 OF_EACH_KIND = 2  # pairs that stand first, so that the first screen has all kinds
 SHOWN_CHARACTERS = 300  # of a text
+IN_BOX = 9  # pairs; more are scrolled
 SOURCES = {"included": "Pairs that differ in one thing", "corpus": "Demo news"}
 
 
@@ -101,7 +102,9 @@ def similar_pairs(backend: Backend) -> None:
                 if len(kinds) > 1
                 else "By cosine"
             )
-            with st.container(key="pairs_box", height=620 if len(similar) > 9 else "content", border=False):
+            if len(similar) > IN_BOX:
+                title += f": {len(similar)} pairs, scroll here for more"
+            with st.container(key="pairs_box", height=620 if len(similar) > IN_BOX else "content", border=False):
                 figures.markup(_marked(title, ordered(similar, differences), differences, corpus), "pairs_marked")
     with left:
         if kinds:
@@ -175,7 +178,7 @@ def _opposed(kinds: Mapping[Kind, int]) -> str:
     if not there:
         return ", and none differs in a number, a day, a “not” or their order" if kinds else ""
     number = sum(kinds[kind] for kind in there)
-    named = [OPPOSED[kind] for kind in there[:3]]
+    named = [OPPOSED[kind] for kind in there]
     what = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
     return f", but in {number:,} of them {what} differs: a threshold alone merges opposites"
 

@@ -29,6 +29,7 @@ def roberta() -> Tokenization:
         ("The capital is ___.", "The capital is [MASK]."),
         ("_____ and (___), “___”", "[MASK] and ([MASK]), “[MASK]”"),
         ("a __ b (__).", "a [MASK] b ([MASK])."),
+        ("I like___. I like____ and like__.", "I like[MASK]. I like[MASK] and like__."),
         ("a__b, a___b, ___b, __init__ and _", "a__b, a___b, ___b, __init__ and _"),
         ("", ""),
     ],

@@ -28,6 +28,7 @@ locks of files are asked for under them without waiting. tests/test_locks.py hol
     components/jobs/caches.py                   Cache._lock                 what is kept, and what is being computed
     components/jobs/presence.py                 Presence._lock              when people were last seen
     components/kept_files.py                    KeptFiles._lock             who uses which file
+    dashboard/logs.py                           _Repeated._lock             tracebacks that were written last
     components/counters.py                      Counter._lock               a number
     components/lessons/answers.py               Answers._lock               answers of classes
     components/retrieval/search/blind_votes.py  BlindVotes._lock            votes of classes

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.analysis.similarity import courses
+from components.analysis.similarity.sentences import TIED
 from components.charts import theme
 from components.numbers import counted, enumerated
 
@@ -119,7 +120,8 @@ def of_sentences(
     if not len(values):
         return "There is no value to show."
     last, named = values[:, -1], [label for label, row in zip(labels, curves.values, strict=True) if _is_known(row)]
-    most, least = int(np.argmax(last)), int(np.argmin(last))
+    seen = np.round(last, TIED)
+    most, least = int(np.argmax(seen)), int(np.argmin(seen))
     number = theme.number
     if len(values) == 1:
         way = _way(values[0], alike=bool(values.min() >= courses.ALIKE))

@@ -161,6 +161,8 @@ def test_which_word_surprises_most() -> None:
     sums = "a word of several pieces has the sum of their bits, each hidden alone"
     assert findings.of_surprise([("Theresienstadt", 0.5, 4), ("France", 2.0, 1)]) == f"{france}; {sums}"
     assert findings.of_surprise([("the", 1.0, 1), ("cat", 1.0, 1)]) == "equally by each word"
+    assert "blindly" not in findings.as_many_pieces(30_000.0, 30_522)
+    assert findings.as_many_pieces(223_892.2, 30_522).endswith(": worse than guessing blindly among its 30,522 pieces")
     assert findings.of_surprise([]) == ""
     assert findings.of_surprise([("The", 0.5, 1), ("cat", 1.7, 1), ("the", 12.0, 1)]) == (
         "most by the second “the”: hidden, it gets one chance in 4,100, which is 12.0 bits"

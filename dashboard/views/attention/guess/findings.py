@@ -285,3 +285,9 @@ def _left_out(found: TemplateGuesses, known: Sequence[int]) -> str:
     if further := [quoted(found.words[place]) for place in known[2:]]:
         said.append(f"{', '.join(further)}: only in the table.")
     return " ".join(said)
+
+
+def as_many_pieces(perplexity: float, vocabulary: int) -> str:
+    """What stands after the pseudo-perplexity; a vocabulary has so many pieces, and above that is worse than blind guessing."""
+    said = "equally likely pieces at each place would surprise it as much"
+    return f"{said}: worse than guessing blindly among its {vocabulary:,} pieces" if perplexity > vocabulary else said

@@ -99,6 +99,10 @@ def test_sentences_name_the_nearest_pair_only_where_one_stands_out() -> None:
     assert said == (
         "By the mean, sentences 1 and 3 end nearest (0.440), 2 and 3 farthest (0.190); unrelated sentences reach 0.22."
     )
+    tied = curves(
+        [0.5, 0.5, -0.0530001], [0.5, 0.5, 0.44], [0.5, 0.5, -0.0530002]
+    )  # two equal sentences, but for rounding
+    assert "1 and 2 farthest" in findings.of_sentences(labels, tied, None, "the mean")
     words = findings.of_sentences(["“a” and “b”", "“a” and “c”", "“b” and “c”"], apart, None, "the mean", of_words=True)
     assert words == "By the mean, the sentences with “a” and “c” end nearest (0.440), “b” and “c” farthest (0.190)."
     level = curves([0.9, 0.9, 0.79], [0.9, 0.9, 0.82], [0.9, 0.9, 0.78])

@@ -58,15 +58,18 @@ def of_one_that_moves_away(word: str, names: Sequence[str], curves: LayerCurves,
         others = f"the other {'two' if len(names) == 3 else len(names) - 1}"
         are = "stay" if abs(float((rest[:, -1] - rest[:, 0]).mean())) < courses.FAINT else "are"
         return (
-            f"The “{word}” {where} moves away from {others} ({_span(own[:, -1])} after the last block), which {are} at "
-            f"{_span(rest[:, -1])} to each other{_unrelated(float(values[:, -1].max()), band)}"
+            f"The “{word}” {where} moves away from {others} ({_span(own[:, -1]).removeprefix('at ')} after the last block), "
+            f"which {are} {_span(rest[:, -1])} to each other{_unrelated(float(values[:, -1].max()), band)}"
         )
     return ""
 
 
 def _span(values: Float64) -> str:
+    """Where some values lie: "at 0.745 and 0.773" of two, else "between" both ends; none of it is a movement."""
     low, high = theme.number(float(values.min())), theme.number(float(values.max()))
-    return low if low == high else f"{low} to {high}"
+    if low == high:
+        return f"at {low}"
+    return f"at {low} and {high}" if len(values) == 2 else f"between {low} and {high}"
 
 
 def of_one_occurrence(

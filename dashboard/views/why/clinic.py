@@ -118,7 +118,7 @@ def draw(backend: Backend) -> None:
     pairs = demo_pairs() if source == "demo" else _upload()
     if pairs is None:
         return
-    page_header.measures(SOURCES[source], counted(sum(kind != PARAPHRASE for kind in pairs.kinds), "pair"))
+    page_header.measures(SOURCES[source], counted(sum(kind != PARAPHRASE for kind in pairs.kinds), "changed pair"))
     kind = _kind(pairs, kind_slot)
     if figure == "probe":
         with frame.figure("clinic_probe"):
@@ -219,9 +219,9 @@ def _subject(kind: str) -> str:
 
 
 def by_layer_finding(share: Separation, kind: str, layer: int) -> str:
-    """How often the cosine finds the pair that means the same, beside one with this difference, and whether guessing does."""
+    """How often the cosine ranks a paraphrase above a pair with this difference, and whether guessing does."""
     right = _percent(share.value)
-    start = f"Beside {_subject(kind)}, layer {layer} finds the pair that means the same in **{right}** of cases"
+    start = f"Beside {_subject(kind)}, layer {layer} ranks the paraphrase first in **{right}** of cases"
     if share.high < 0.5:
         return f"{start} (guessing: 50 %)."
     if share.low > 0.5:
@@ -234,6 +234,11 @@ def _percent(share: float) -> str:
     if 0 < share < 0.01 or 0.99 < share < 1:
         return "less than 1 %" if share < 0.5 else "more than 99 %"
     return f"{100 * share:.0f} %"
+
+
+def kind_finding(kind: str, nearer: str) -> str:
+    """How often a pair of the chosen kind is `nearer` than a paraphrase, each compared with each."""
+    return f"{messages.escape(kind.capitalize())}: nearer than a paraphrase in **{nearer}** of comparisons."
 
 
 def finding(medians: Mapping[str, float], paraphrase: float) -> str:
@@ -294,8 +299,10 @@ def _tell(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
     shown = f"“{messages.escape(pairs.first[typical])}” and “{messages.escape(pairs.second[typical])}”"
     above = int(np.count_nonzero(own > median))
     of_median, of_typical = apart(median, measured.at(layer, pooling)[typical])
+    nearer = _percent(1 - measured.shares(kind, pooling)[layer])
+    every = finding({name: float(np.median(measured.of(name, layer, pooling))) for name in pairs.changed_kinds}, median)
     figures.finding(
-        finding({name: float(np.median(measured.of(name, layer, pooling))) for name in pairs.changed_kinds}, median),
+        f"{kind_finding(kind, nearer)} {every}" if len(pairs.changed_kinds) > 1 else every,
         key="clinic",
         read="Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. The "
         "tick is the typical pair of its row, with as many pairs above it as below (the median). In the blue row the two "
@@ -304,7 +311,7 @@ def _tell(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
         "how often such a pair is nearer than a paraphrase.\n\n"
         f"{messages.escape(kind.capitalize())}: {above} of {counted(len(own), 'pair')} have a higher cosine than the typical "
         f"pair that means the same ({of_median}). Each compared with each, the changed pair is nearer in "
-        f"{_percent(1 - measured.shares(kind, pooling)[layer])} of all cases. A typical pair: {shown}, {of_typical}.",
+        f"{nearer} of all cases. A typical pair: {shown}, {of_typical}.",
         not_shown=f"That the model knows nothing of the difference: see “What can be read”. {words_in_words(pairs, kind)}",
     )
 

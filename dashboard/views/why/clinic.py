@@ -32,7 +32,7 @@ from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.why import clinic_probe
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from components.analysis.why.contrasts import PairCosines, Separation
     from components.arrays import Float32, Float64
@@ -104,6 +104,13 @@ class Measured:
         )
 
 
+def question() -> str:
+    """The title: what can be read from a vector is no failure of it."""
+    if state.get("clinic_figure") == "probe":
+        return "What is in the vector, though the cosine does not show it?"
+    return "What can the model not see?"
+
+
 def draw(backend: Backend) -> None:
     """Draw the chosen figure of the chosen pairs."""
     messages.cross_encoder_note([backend])
@@ -119,7 +126,8 @@ def draw(backend: Backend) -> None:
     if pairs is None:
         return
     page_header.measures(SOURCES[source], counted(sum(kind != PARAPHRASE for kind in pairs.kinds), "changed pair"))
-    kind = _kind(pairs, kind_slot)
+    is_all = figure != "probe" or source != "demo"
+    kind = _kind(pairs, kind_slot, lambda name: is_all or name in clinic_probe.QUESTIONS)
     if figure == "probe":
         with frame.figure("clinic_probe"):
             clinic_probe.draw(backend, pairs, kind, layer, pooling, source == "demo")
@@ -147,9 +155,10 @@ def _new_pairs() -> None:
     state.put("clinic_pair", None)
 
 
-def _kind(pairs: MinimalPairs, place: st.delta_generator.DeltaGenerator) -> str:
+def _kind(pairs: MinimalPairs, place: st.delta_generator.DeltaGenerator, is_readable: Callable[[str], bool]) -> str:
     """The chosen kind of difference; the first one if these pairs have no such kind."""
-    kinds = pairs.changed_kinds
+    readable = {name: is_readable(name) for name in pairs.changed_kinds}
+    kinds = sorted(readable, key=lambda name: not readable[name])  # those of which nothing can be shown come last
     chosen = state.get("clinic_kind")
     kind = chosen if chosen in kinds else kinds[0]
     if kind != chosen and chosen != state.default("clinic_kind"):
@@ -159,7 +168,7 @@ def _kind(pairs: MinimalPairs, place: st.delta_generator.DeltaGenerator) -> str:
             "clinic_kind",
             st.selectbox,
             "Difference",
-            options={name: name.capitalize() for name in kinds},
+            options={name: name.capitalize() + ("" if readable[name] else ": not readable") for name in kinds},
             to_widget=lambda _: kind,
             after_change=partial(state.put, "clinic_pair", None),
         )

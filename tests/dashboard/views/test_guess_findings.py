@@ -182,6 +182,11 @@ def test_two_contexts() -> None:
     assert same == "“paris” comes first in both sentences (42 % and 10 %). 3 of 3 guesses are the same."
     other = guessed(pieces=("a", "b", "c"))
     assert findings.of_two(guessed(), other, 10).endswith("None of 3 guesses are the same.")
+    low = [
+        guessed(pieces=(name,) * 3, true="bank", true_ranks=np.array([rank])) for name, rank in (("a", 12), ("b", 50))
+    ]
+    said = "None of 3 guesses are the same; “bank” is 12th in A and “bank” is 50th in B."
+    assert findings.of_two(low[0], low[1], 10).endswith(said)
 
 
 def found(

@@ -151,6 +151,10 @@ def test_the_probe_and_its_control_task(open_page: Open) -> None:
     )
     for term in ("probe", "control task", "selectivity"):
         assert caching.glossary()[term] in texts(app)
+    # What is read well is not called something that the model cannot see, and kinds that cannot be read come last.
+    assert app.title[0].value == "What is in the vector, though the cosine does not show it?"
+    options = app.selectbox(key="w_clinic_kind").options
+    assert ["not readable" in name for name in options] == [False] * 4 + [True] * 3
     app.selectbox(key="w_clinic_kind").set_value("swapped roles").run()
     assert not figures(app)
     assert "there is nothing to read from one sentence alone" in texts(app)

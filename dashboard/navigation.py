@@ -97,8 +97,13 @@ def hints() -> str:
 def name_tab(page: str) -> None:
     """Give the browser's tab the question of the open view, by which people find it among others and in their history."""
     view = table.VIEWS[state.view_of(page)]
-    name = view.question or table.PAGE_BY_KEY[page].title
+    name = _question(view) or table.PAGE_BY_KEY[page].title
     st.set_page_config(page_title=PRODUCT if page == HOME else f"{name} · {PRODUCT}")
+
+
+def _question(view: View) -> str:
+    """The title while a view is open."""
+    return str(resolve_name(view.asked_by)()) if view.asked_by else view.question
 
 
 def show(page: str) -> None:
@@ -144,9 +149,10 @@ def _framed(page: str) -> None:
             st.rerun()  # the whole page: what stands around the view, as its models and its first line, belongs to another one
         with above:
             _path_strip(view)
-        report.begin_view(page, view.question)
+        question = _question(view)
+        report.begin_view(page, question)
         name_tab(page)  # also where the view alone is drawn
-        title.title(view.question, anchor=False)
+        title.title(question, anchor=False)
         line.caption(str(resolve_name(view.intro)()) if view.intro_by() else view.intro)
         page_header.begin_view(page)
         refused = st.empty()
@@ -160,7 +166,7 @@ def _framed(page: str) -> None:
         figures.begin(page)
         main = loaded[0] if isinstance(loaded, list) else loaded
         offered = main.structure.offered
-        question, instead = view.question, view.without_blocks
+        instead = view.without_blocks
         if instead is not None and main.structure.why_not("blocks"):
             question, said = instead
             title.title(question, anchor=False)

@@ -13,7 +13,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   input.dir = "auto";
   input.maxLength = data.most;
   form.classList.remove("busy");
-  const show = () => (clear.hidden = !(input.value || data.shown));
+  const show = () => {
+    clear.hidden = !(input.value || data.shown);
+    input.setCustomValidity("");
+  };
   const send = (name, value) => {
     kept.isSent = name !== "cleared";
     kept.isClearing = false;
@@ -46,7 +49,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     event.preventDefault();
     if (input.value.trim()) send("typed", input.value);
     else if (data.shown) send("cleared", true);
-    else input.focus();
+    else {
+      input.setCustomValidity("Type a sentence first.");
+      input.reportValidity();
+    }
   };
   clear.onclick = () => {
     input.value = kept.text = "";

@@ -153,6 +153,11 @@ def has_pairs(text: str) -> bool:
     return not text.isascii() and _CLUSTER.search(text) is not None
 
 
+def has_spaced_words(text: str) -> bool:
+    """Whether a text has letters of a script that is written with spaces between words."""
+    return any(found.group("run") and _LETTER_OR_MARK.search(found.group()) for found in _WORD.finditer(text))
+
+
 def is_within_word(text: str, place: int) -> bool:
     """Whether a text cannot be cut before the character at `place` without cutting a word, or a letter from its marks.
 

@@ -52,7 +52,8 @@ OF_PAIRS = (*OF_SENTENCES, "sentence_a", "sentence_b")  # of views that show two
 class View:
     """One view: a question, and the figures that answer it.
 
-    `draw`, `inside` and `foot` name functions as "module:function", since a view is declared without importing what draws.
+    `draw`, `asked_by`, `inside` and `foot` name functions as "module:function", since a view is declared without importing
+    what draws.
     """
 
     key: str  # in addresses (`v`): unique in the whole dashboard, and never used again for another view
@@ -63,6 +64,7 @@ class View:
     settings: tuple[str, ...]  # by name: what an address of this view holds
     examples: tuple[Mapping[str, Any], ...]  # settings by name, away from the defaults: tests open the view with them
     asks: tuple[str, ...] = ()  # the question in other words, by which the Laboratory finds the view
+    asked_by: str = ""  # "module:function" that gives the question, where it depends on settings
     figure: Figure = "plot"
     stop: Stop | None = None  # the stop of the whole path that it treats, which is lit above it
     needs: Offer = "texts"  # what it shows of a model

@@ -10,7 +10,7 @@ from components.analysis.languages.known_letters import in_words, together
 from components.errors import UserError
 from components.model.catalog import EMBEDDED_KEY
 from components.numbers import enumerated
-from components.words.unicode_words import has_pairs
+from components.words.unicode_words import has_pairs, has_spaced_words
 from dashboard import caching
 from dashboard.ui.messages import escape
 
@@ -40,10 +40,10 @@ def say_pieces_are_words(texts: Sequence[str]) -> None:
     rows = [row for row, text in enumerate(texts, start=1) if has_pairs(text)]
     if rows:
         named = _named(rows, len(texts))
+        are_mixed = any(has_spaced_words(texts[row - 1]) for row in rows)
+        what = "parts with no spaces between words; in these" if are_mixed else "no spaces between words:"
         verb = "have" if named.endswith("sentences") or named.startswith("sentences") else "has"
-        st.caption(
-            f"{named[0].upper()}{named[1:]} {verb} no spaces between words: each piece of the tokenizer stands for a word."
-        )
+        st.caption(f"{named[0].upper()}{named[1:]} {verb} {what} each piece of the tokenizer stands for a word.")
 
 
 def is_unknown(backend: Backend, text: str) -> bool:

@@ -36,9 +36,9 @@ MOST_OF_WORD = 20  # characters of a word in a name
 
 
 def names_of(words: Sequence[str]) -> tuple[str, ...]:
-    """What sentences with these telling words are called: the words in quotes, or the sentence's number, counted from 1."""
+    """What sentences with these telling words are called: the words in quotes; numbers from 1 where one has no word."""
     short = [word if len(word) <= MOST_OF_WORD else f"{word[: MOST_OF_WORD - 1]}…" for word in words]
-    return tuple(f"“{word}”" if word else str(number) for number, word in enumerate(short, start=1))
+    return tuple(f"“{word}”" if all(words) else str(number) for number, word in enumerate(short, start=1))
 
 
 def _nearest(trace: Trace, words: Sequence[Word], mean: np.ndarray) -> str:

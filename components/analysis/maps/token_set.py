@@ -74,10 +74,11 @@ class TokenSet:
         """Each token's category for a colouring: "sentence", "token", "word", "special", or a label column."""
         if by in self.labels:
             return list(self.labels[by])
+        spelled: dict[str, str] = {}  # what counts as one word is shown as it is spelled first: "straße", not "strasse"
         category_of = {
             "sentence": lambda token: str(token.sentence + 1),
-            "token": lambda token: folded(token.text),
-            "word": lambda token: folded(token.word),
+            "token": lambda token: spelled.setdefault(folded(token.text), token.text.lower()),
+            "word": lambda token: spelled.setdefault(folded(token.word), token.word.lower()),
             "special": lambda token: "special token" if token.special else "text",
         }
         return [category_of[by](token) for token in self.tokens]

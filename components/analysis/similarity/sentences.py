@@ -21,6 +21,8 @@ import numpy as np
 from components.analysis.similarity.cosines import cosine_matrix
 from components.arrays import Float64, read_only
 
+TIED = 6  # decimals of a cosine: what is equal in them is a tie, since equal sentences differ by rounding
+
 
 @dataclass(frozen=True)
 class SentencePair:
@@ -39,7 +41,9 @@ class SentenceSimilarity:
         """Every pair of two sentences, most similar first; in reading order on a tie, pairs without a value last."""
         pairs = [SentencePair(a, b, float(self.matrix[a, b])) for a, b in combinations(range(len(self.matrix)), 2)]
         # NaN is neither smaller nor larger than a number, so it must not take part in the comparison.
-        return tuple(sorted(pairs, key=lambda pair: (np.isnan(pair.similarity), -np.nan_to_num(pair.similarity))))
+        return tuple(
+            sorted(pairs, key=lambda pair: (np.isnan(pair.similarity), -np.nan_to_num(round(pair.similarity, TIED))))
+        )
 
     def clustered_order(self) -> tuple[int, ...]:
         """All sentences, similar ones next to each other; sentences without a vector at the end, in reading order."""

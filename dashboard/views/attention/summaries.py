@@ -63,7 +63,7 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         return
     best = scored.top(pattern, TOP)
     figures.finding(
-        messages.escape(pattern_message(scored, best[0], pattern)),
+        messages.escape(f"{pattern_message(scored, best[0], pattern)} {_counted_over(model_input, pattern)}"),
         key="best_head",
         read="A score is the mean share of attention over the tokens of your text ([Clark et al. 2019](https://aclanthology.org/"
         "W19-4828/)); special tokens do not count as queries. Entropy 0 means that all attention goes to one token.",
@@ -102,6 +102,19 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         _code(model_input),
         "The heads' scores on each pattern",
     )
+
+
+def _counted_over(model_input: AttentionInput, pattern: Pattern) -> str:
+    """Which rows and columns count here: the view of all heads has one sentence, and special tokens are no neighbours there."""
+    count = len(state.get("sentences"))
+    are_all = count > 1 and model_input.pair.second is None and state.get("pattern_over_all")
+    said = f"Of the words of {f'all {count} sentences' if are_all else 'this text'}"
+    neighbour = {
+        "previous": "before the first word counts as a token before",
+        "next": "after the last counts as one after",
+    }
+    special = f"; a special token {neighbour[pattern]}" if pattern in neighbour else ""
+    return f"{said}{special}."
 
 
 def _code(model_input: AttentionInput) -> AnyCode:

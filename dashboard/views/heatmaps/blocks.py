@@ -213,7 +213,7 @@ def _name_strongest(pictures: Sequence[before_after.Picture], pieces: Sequence[s
 def _name_least(least: block_change.LeastLikeItself | None, pieces: Sequence[str], block: int) -> None:
     said = findings.least_like_itself(least, pieces)
     if said and len(pieces) > 1:
-        figures.note(f"Least like itself in block {block}: {said}.", key="least_like_itself")
+        figures.note(f"Of the text's own tokens, least like itself in block {block}: {said}.", key="least_like_itself")
 
 
 def _pictures_that_fit(pictures: Sequence[np.ndarray]) -> list[int]:
@@ -463,7 +463,11 @@ def tokens(backend: Backend) -> None:
     numbered = max(max(shown[index].shape) for index in drawn) <= NUMBERED
     figures.finding(
         pair_findings.of_pictures(
-            [(similarities[index], others[index]) for index in drawn], query, trace.sentences, as_percentiles
+            [(similarities[index], others[index]) for index in drawn],
+            query,
+            trace.sentences,
+            as_percentiles,
+            float(baseline.raw.high[layer]) if baseline.is_measured else None,
         ),
         key="token_pairs",
         read="A row is a token of the first sentence, a column one of the other. The bluer a cell, the more alike the "

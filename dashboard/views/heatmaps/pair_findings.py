@@ -20,13 +20,15 @@ def of_pictures(
     query: int,
     sentences: Sequence[TokenizedSentence],
     as_percentiles: bool = False,
+    unrelated: float | None = None,
 ) -> str:
     """The pair of words with the highest cosine of each picture; of a sentence with itself those of two different tokens.
 
     `pictures` are the similarities with the row of the other sentence; special tokens and punctuation are passed over where
     there are others. `as_percentiles`: the cells are percentiles, so that the number is said to be a cosine.
+    `unrelated`: the highest cosine that unrelated tokens usually reach; what is not above it is said to be none.
     """
-    parts, are_words = [], True
+    parts, are_words, best = [], True, -np.inf
     unit = "cosine " if as_percentiles else ""
     for similarity, other in pictures:
         first, second = sentences[query], sentences[other]
@@ -43,12 +45,17 @@ def of_pictures(
         a = first.tokens[similarity.positions[rows[row]]]
         b = second.tokens[similarity.column_positions[columns[column]]]
         are_words = are_words and _is_word(a) and _is_word(b)
+        best = max(best, float(values[row, column]))
         where = "in the sentence itself" if other == query else f"of sentence {other + 1}"
         value = number(float(values[row, column]), 2)
         parts.append(f"{wording.quoted(a.piece)} with {wording.quoted(b.piece)} {where} ({unit}**{value}**)")
     if not parts:
         return ""
-    return f"Most similar {'words' if are_words else 'tokens'}: {'; '.join(parts)}."
+    kind = "words" if are_words else "tokens"
+    if unrelated is not None and best <= unrelated:
+        reached = f"no more than unrelated tokens reach ({number(unrelated, 2)})"
+        return f"No pair of {kind} stands out: the most similar, {'; '.join(parts)}, have {reached}."
+    return f"Most similar {kind}: {'; '.join(parts)}."
 
 
 def _words(sentence: TokenizedSentence, positions: Sequence[int]) -> list[int]:

@@ -15,7 +15,7 @@ from components.analysis import matched_words
 from components.analysis.first_look.telling import names_of, telling_words
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration, cka, cosines
-from components.analysis.similarity.sentences import SentenceSimilarity, sentence_similarity
+from components.analysis.similarity.sentences import TIED, SentenceSimilarity, sentence_similarity
 from components.charts import heatmap, matrices, theme
 from components.numbers import apart
 from components.shown_code import vectors as shown_vectors
@@ -253,7 +253,7 @@ def _finding(
     def written(value: float) -> str:
         return theme.number(value) if unrelated is None else calibration.rounded(float(unrelated.shares([value])[0]))
 
-    most, least = pairs[0], pairs[-1]
+    most, least = pairs[0], min(pairs, key=lambda pair: round(pair.similarity, TIED))
     if len(pairs) == 1:
         text = f"At layer {layer} the two sentences have {'a cosine' if unrelated is None else 'a percentile'} of "
         text += written(most.similarity)

@@ -90,8 +90,10 @@ def of_course(course: Course, word: Word, words: Sequence[Word]) -> str:
     while crossing and nearer[crossing - 1]:
         crossing -= 1
     rest, own = apart(float(others[-1]), float(course.to_start[-1]))
-    when = f"From layer {crossing} on" if crossing else "From the start"
-    return f"{when} it is nearer to the other words ({rest} at the end) than to its start ({own})."
+    when = f"From layer {crossing} on it is" if crossing else "From the start it is"
+    if crossing == len(nearer) - 1:
+        when = f"At layer {crossing}, the last, it is" if nearer[:-1].any() else f"Only at layer {crossing} is it"
+    return f"{when} nearer to the other words ({rest} at the end) than to its start ({own})."
 
 
 def _of_twins(course: Course, word: Word, words: Sequence[Word]) -> str:
@@ -166,9 +168,9 @@ def _out_of(count: int, all_of_them: int) -> str:
 
 
 def _were(count: int, nearest: Sequence[Neighbour]) -> str:
-    """ "three were", "all were, too"; "12 of the 20 nearest were" where more words than usual are equally near."""
+    """ "three were", "all were, too"; "12 of the 20 equally near were" where more words than usual share a place."""
     if count == len(nearest):
         return "all were, too"
     if len(nearest) < len(_COUNTS):
         return f"{_COUNTS[count]} {'was' if count < 2 else 'were'}"
-    return f"{count} of the {len(nearest)} nearest were"
+    return f"{count} of the {len(nearest)} equally near were"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.model.catalog import EMBEDDED_REVISION, spec_of
+from components.model.catalog import EMBEDDED_KEY, EMBEDDED_REVISION, spec_of
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
 from components.words.lines import JOINT, on_one_line, sentences_in
 from dashboard import navigation, settings, state
@@ -63,6 +63,8 @@ def render() -> None:
     else:
         with block:
             if _is_current():
+                if state.get("model") != EMBEDDED_KEY:
+                    st.caption(f"Drawn with {stored().model}, the included model, and not with the chosen one.")
                 whole.draw()
                 pictures.draw(stored())
             else:

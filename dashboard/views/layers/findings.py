@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.analysis.similarity import courses
+from components.analysis.similarity.sentences import TIED
 from components.charts import theme
 from components.numbers import counted, enumerated
 
@@ -57,15 +58,18 @@ def of_one_that_moves_away(word: str, names: Sequence[str], curves: LayerCurves,
         others = f"the other {'two' if len(names) == 3 else len(names) - 1}"
         are = "stay" if abs(float((rest[:, -1] - rest[:, 0]).mean())) < courses.FAINT else "are"
         return (
-            f"The “{word}” {where} moves away from {others} ({_span(own[:, -1])} after the last block), which {are} at "
-            f"{_span(rest[:, -1])} to each other{_unrelated(float(values[:, -1].max()), band)}"
+            f"The “{word}” {where} moves away from {others} ({_span(own[:, -1]).removeprefix('at ')} after the last block), "
+            f"which {are} {_span(rest[:, -1])} to each other{_unrelated(float(values[:, -1].max()), band)}"
         )
     return ""
 
 
 def _span(values: Float64) -> str:
+    """Where some values lie: "at 0.745 and 0.773" of two, else "between" both ends; none of it is a movement."""
     low, high = theme.number(float(values.min())), theme.number(float(values.max()))
-    return low if low == high else f"{low} to {high}"
+    if low == high:
+        return f"at {low}"
+    return f"at {low} and {high}" if len(values) == 2 else f"between {low} and {high}"
 
 
 def of_one_occurrence(
@@ -119,7 +123,8 @@ def of_sentences(
     if not len(values):
         return "There is no value to show."
     last, named = values[:, -1], [label for label, row in zip(labels, curves.values, strict=True) if _is_known(row)]
-    most, least = int(np.argmax(last)), int(np.argmin(last))
+    seen = np.round(last, TIED)
+    most, least = int(np.argmax(seen)), int(np.argmin(seen))
     number = theme.number
     if len(values) == 1:
         way = _way(values[0], alike=bool(values.min() >= courses.ALIKE))

@@ -20,7 +20,7 @@ from dashboard.ui.wording import quoted
 
 if TYPE_CHECKING:
     from components.analysis.maps.drawing import LayerMap
-    from components.analysis.maps.token_set import TokenSet
+    from components.analysis.maps.token_set import MapToken, TokenSet
 
 MOST_JOINED = 8  # occurrences with lines to their nearest tokens: more lines would hide the map
 TOGETHER, APART = 2 / 3, 1 / 3  # shares of the nearest tokens: from the first on, and up to the second
@@ -92,15 +92,32 @@ def of_layers(
     layers = list(dict.fromkeys(layers))
     if marked is None or not marked.rows:
         return of_sets(token_set, layers)
+    tokens = [token_set.tokens[row] for row in marked.rows]
+    are_pieces = any(_is_piece(token) and folded(token.text) != folded(marked.word) for token in tokens)
     if not around_by_layer:
         found = [company(token_set.at(layer), marked.rows) for layer in layers]
-        return of_company(marked.word, len(marked.rows), layers, found)
+        return of_company(marked.word, len(marked.rows), layers, found, are_pieces)
     around = [around_by_layer[layer] for layer in layers]
     if len(marked.rows) == 1:
-        names = [[token_set.tokens[row].text for row in each.nearest[0].tolist()] for each in around]
-        return of_one(marked.word, layers, names)
+        names = [[_named(token_set.tokens[row]) for row in each.nearest[0].tolist()] for each in around]
+        return of_one(f"The piece {_named(tokens[0])}" if are_pieces else quoted(marked.word, MOST_WORD), layers, names)
     has_others = len({token.sentence for token in token_set.tokens}) > 1
-    return of_surroundings(marked.word, len(marked.rows), layers, around, has_others)
+    return of_surroundings(marked.word, len(marked.rows), layers, around, has_others, are_pieces)
+
+
+def _is_piece(token: MapToken) -> bool:
+    return not token.special and folded(token.text) != folded(token.word)
+
+
+def _named(token: MapToken) -> str:
+    """A token in quotation marks; a piece with the word that it belongs to."""
+    name = quoted(token.text, MOST_WORD)
+    return f"{name} of {quoted(token.word, MOST_WORD)}" if _is_piece(token) else name
+
+
+def _occurrences(word: str, count: int, are_pieces: bool) -> str:
+    """The marked occurrences; a point stands for the first piece of a split word alone."""
+    return f"the {'first pieces of the ' if are_pieces else ''}{count} {quoted(word, MOST_WORD)}"
 
 
 def _is_drawn(token_set: TokenSet, marked: Marked) -> bool:
@@ -137,13 +154,19 @@ def nearest_pairs(
 
 
 def of_surroundings(
-    word: str, occurrences: int, layers: Sequence[int], around: Sequence[Surroundings], has_others: bool
+    word: str,
+    occurrences: int,
+    layers: Sequence[int],
+    around: Sequence[Surroundings],
+    has_others: bool,
+    are_pieces: bool = False,
 ) -> str:
     """Whether a word's occurrences move apart from the first to the last of some layers, and whether towards their sentences.
 
     `has_others`: there is more than one sentence. Of more than two layers the block that moves them most is named.
+    `are_pieces`: the tokens are first pieces of split words.
     """
-    name = f"the {occurrences} {quoted(word, MOST_WORD)}"
+    name = _occurrences(word, occurrences, are_pieces)
     own, asked, cosines = [each.own for each in around], around[0].asked, [each.cosine for each in around]
     counted_of = f"of their {asked} nearest other tokens"
     are = f"{'is' if own[-1] == 1 else 'are'} from the same sentence"
@@ -176,26 +199,26 @@ def _ends(cosines: Sequence[float]) -> str:
     return f"mean cosine {number(cosines[0], 2)} to {number(cosines[-1], 2)}"
 
 
-def of_one(word: str, layers: Sequence[int], names: Sequence[Sequence[str]]) -> str:
-    """The nearest tokens `names` of a word that occurs once, at the first and the last of some layers."""
+def of_one(name: str, layers: Sequence[int], names: Sequence[Sequence[str]]) -> str:
+    """The nearest tokens `names` of a word that occurs once, at the first and the last of some layers. All stand in quotes."""
     ends = [0] if len(layers) == 1 else [0, -1]
     parts = [f"{_listed(names[end])} at layer {layers[end]}" for end in ends if names[end]]
     if not parts:
-        return f"{quoted(word, MOST_WORD)} occurs once, alone."
+        return f"{name} occurs once, alone."
     nearest = "nearest to it are" if len(names[0]) > 1 else "nearest to it is"
-    return f"{quoted(word, MOST_WORD)} occurs once; {nearest} {', and '.join(parts)}."
+    return f"{name} occurs once; {nearest} {', and '.join(parts)}."
 
 
 def _listed(names: Sequence[str]) -> str:
     """Some tokens in their order; one that is there several times with its number."""
-    return enumerated(
-        [f"{quoted(name, MOST_WORD)}{f' ×{times}' if times > 1 else ''}" for name, times in Counter(names).items()]
-    )
+    return enumerated([f"{name}{f' ×{times}' if times > 1 else ''}" for name, times in Counter(names).items()])
 
 
-def of_company(word: str, occurrences: int, layers: Sequence[int], found: Sequence[Company]) -> str:
+def of_company(
+    word: str, occurrences: int, layers: Sequence[int], found: Sequence[Company], are_pieces: bool = False
+) -> str:
     """Whether a word's occurrences stand together or apart, at one layer or from one to another."""
-    name = f"The {occurrences} {quoted(word, MOST_WORD)}"
+    name = f"T{_occurrences(word, occurrences, are_pieces)[1:]}"
     asked = found[0].asked
     counts = [round(each.own) for each in found]
     whose = "their" if found[0].sampled is None else "the"

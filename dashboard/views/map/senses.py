@@ -56,7 +56,8 @@ FEWEST = 4  # occurrences that can be grouped
 GROUP = "A group holds sentences in which the model gives the word similar vectors. It need not be a sense."
 LINES = "Lines join each occurrence with its nearest in all dimensions; a dashed line leads to another sense."
 MOST_WRONG = 4  # occurrences that are listed in sentences
-CLEAR, PARTLY = 0.8, 0.4  # shares of what guessing gets wrong that the vectors get right
+CLEAR = 0.85  # share of occurrences whose nearest has the same sense
+PARTLY = 0.4  # share of what guessing gets wrong that the vectors get right
 HEIGHT, PROJECTED = 450, 370  # of the map in pixels, so that it is whole on the first screen; a projector enlarges it
 
 
@@ -139,13 +140,22 @@ def finding(curve: SenseCurve, word: str, count: int, chance: float, shown: int)
     # Over always guessing the most frequent sense, as a share of what that gets wrong: stricter than over a nearest by chance.
     gain = (share - curve.majority) / (1 - curve.majority) if curve.majority < 1 else 0.0
     name = f"“{messages.escape(word)}”"
-    how = "come apart" if gain >= CLEAR else "come apart in part" if gain >= PARTLY else "stay mixed"
+    how = "stay mixed" if gain < PARTLY else "come apart" if share >= CLEAR else "come apart in part"
     if best == 0:
         how = "are apart from the start" if gain >= PARTLY else "are never better apart than before the first block"
-    told = f"{_percent(share)} of {count} occurrences have one of the same sense as their nearest **at layer {best}**"
-    before = "" if best == 0 else f", {_percent(start)} before the first block"
-    here = "" if shown == best else f", {_percent(float(curve.accuracy[shown]))} at layer {shown}, which is shown"
-    return f"The senses of {name} **{how}**: {told}{before}{here}; by chance {_percent(chance)}."
+
+    def told(value: float, of: str = "") -> str:
+        # Of several equally near occurrences each counts in part, which gives shares that no count has.
+        is_count = abs(value * count - round(value * count)) < 1e-3
+        return f"{_percent(value)}{of}{'' if is_count else ' (ties shared)'}"
+
+    first = f"{told(share, f' of {count} occurrences')} have one of the same sense as their nearest **at layer {best}**"
+    before = "" if best == 0 else f", {told(start)} before the first block"
+    here = "" if shown == best else f", {told(float(curve.accuracy[shown]))} at layer {shown}, as shown"
+    # A high share that always naming the most frequent sense nearly reaches is no success, and it is said why.
+    is_frequent = gain < PARTLY and share >= CLEAR
+    frequent = f", {_percent(curve.majority)} by always naming the most frequent" if is_frequent else ""
+    return f"The senses of {name} **{how}**: {first}{before}{here}; by chance {_percent(chance)}{frequent}."
 
 
 def _layer_of(backend: Backend, place: Row, best: int) -> int:

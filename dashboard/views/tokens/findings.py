@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from components.analysis.tokens import statistics
 from components.numbers import counted, enumerated
-from components.words.unicode_words import has_pairs
+from components.words.unicode_words import has_pairs, has_spaced_words
 from dashboard.ui import messages, wording
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ def _split(sentences: Sequence[TokenizedSentence], lost: Sequence[LostCharacters
             f"“{messages.escape(wording.shortened(text, 30))}”"
         )
     elif counts.words and any(has_pairs(sentence.text) for sentence in sentences):
-        said = f"{counted(counts.word_pieces, 'piece')}, with no spaces between words"
+        are_mixed = any(has_pairs(sentence.text) and has_spaced_words(sentence.text) for sentence in sentences)
+        where = ", partly in a script without spaces" if are_mixed else ", with no spaces"
+        said = f"{counted(counts.word_pieces, 'piece')}{where} between words"
     elif counts.words:
         said = (
             f"Each of the {counted(counts.words, 'word')} is one piece" if counts.words > 1 else "The word is one piece"

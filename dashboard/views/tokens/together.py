@@ -9,6 +9,7 @@ import streamlit as st
 
 from components.analysis.attention.weights import second_text
 from components.analysis.first_look.words import interest
+from components.numbers import enumerated
 from dashboard import state
 from dashboard.ui import browser, controls, pair_choice
 from dashboard.views.tokens import sections
@@ -56,6 +57,11 @@ def pieces(backend: Backend) -> None:
         scale=controls.scale(),
         under=lambda token: (f"{token.id} · {token.segment}" if backend.facts.segments else str(token.id),),
     )
+    left_out = [str(row) for row in range(1, len(state.get("sentences")) + 1) if row - 1 not in pair.rows]
+    if left_out:
+        st.caption(
+            f"Sentence{'s' * (len(left_out) > 1)} {enumerated(left_out)} {'are' if len(left_out) > 1 else 'is'} not read."
+        )
     numbers = "its id, then its token type" if backend.facts.segments else "its id (this model has no token types)"
     st.caption(f"One input of {len(sentence)} tokens. Under each piece: {numbers}. Click a chip to see its facts.")
     name, label, _ = parts[chosen >= start]

@@ -32,7 +32,7 @@ from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.why import clinic_probe
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from components.analysis.why.contrasts import PairCosines, Separation
     from components.arrays import Float32, Float64
@@ -104,6 +104,13 @@ class Measured:
         )
 
 
+def question() -> str:
+    """The title: what can be read from a vector is no failure of it."""
+    if state.get("clinic_figure") == "probe":
+        return "What is in the vector, though the cosine does not show it?"
+    return "What can the model not see?"
+
+
 def draw(backend: Backend) -> None:
     """Draw the chosen figure of the chosen pairs."""
     messages.cross_encoder_note([backend])
@@ -118,8 +125,9 @@ def draw(backend: Backend) -> None:
     pairs = demo_pairs() if source == "demo" else _upload()
     if pairs is None:
         return
-    page_header.measures(SOURCES[source], counted(sum(kind != PARAPHRASE for kind in pairs.kinds), "pair"))
-    kind = _kind(pairs, kind_slot)
+    page_header.measures(SOURCES[source], counted(sum(kind != PARAPHRASE for kind in pairs.kinds), "changed pair"))
+    is_all = figure != "probe" or source != "demo"
+    kind = _kind(pairs, kind_slot, lambda name: is_all or name in clinic_probe.QUESTIONS)
     if figure == "probe":
         with frame.figure("clinic_probe"):
             clinic_probe.draw(backend, pairs, kind, layer, pooling, source == "demo")
@@ -147,9 +155,10 @@ def _new_pairs() -> None:
     state.put("clinic_pair", None)
 
 
-def _kind(pairs: MinimalPairs, place: st.delta_generator.DeltaGenerator) -> str:
+def _kind(pairs: MinimalPairs, place: st.delta_generator.DeltaGenerator, is_readable: Callable[[str], bool]) -> str:
     """The chosen kind of difference; the first one if these pairs have no such kind."""
-    kinds = pairs.changed_kinds
+    readable = {name: is_readable(name) for name in pairs.changed_kinds}
+    kinds = sorted(readable, key=lambda name: not readable[name])  # those of which nothing can be shown come last
     chosen = state.get("clinic_kind")
     kind = chosen if chosen in kinds else kinds[0]
     if kind != chosen and chosen != state.default("clinic_kind"):
@@ -159,7 +168,7 @@ def _kind(pairs: MinimalPairs, place: st.delta_generator.DeltaGenerator) -> str:
             "clinic_kind",
             st.selectbox,
             "Difference",
-            options={name: name.capitalize() for name in kinds},
+            options={name: name.capitalize() + ("" if readable[name] else ": not readable") for name in kinds},
             to_widget=lambda _: kind,
             after_change=partial(state.put, "clinic_pair", None),
         )
@@ -219,9 +228,9 @@ def _subject(kind: str) -> str:
 
 
 def by_layer_finding(share: Separation, kind: str, layer: int) -> str:
-    """How often the cosine finds the pair that means the same, beside one with this difference, and whether guessing does."""
+    """How often the cosine ranks a paraphrase above a pair with this difference, and whether guessing does."""
     right = _percent(share.value)
-    start = f"Beside {_subject(kind)}, layer {layer} finds the pair that means the same in **{right}** of cases"
+    start = f"Beside {_subject(kind)}, layer {layer} ranks the paraphrase first in **{right}** of cases"
     if share.high < 0.5:
         return f"{start} (guessing: 50 %)."
     if share.low > 0.5:
@@ -234,6 +243,11 @@ def _percent(share: float) -> str:
     if 0 < share < 0.01 or 0.99 < share < 1:
         return "less than 1 %" if share < 0.5 else "more than 99 %"
     return f"{100 * share:.0f} %"
+
+
+def kind_finding(kind: str, nearer: str) -> str:
+    """How often a pair of the chosen kind is `nearer` than a paraphrase, each compared with each."""
+    return f"{messages.escape(kind.capitalize())}: nearer than a paraphrase in **{nearer}** of comparisons."
 
 
 def finding(medians: Mapping[str, float], paraphrase: float) -> str:
@@ -294,8 +308,10 @@ def _tell(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
     shown = f"“{messages.escape(pairs.first[typical])}” and “{messages.escape(pairs.second[typical])}”"
     above = int(np.count_nonzero(own > median))
     of_median, of_typical = apart(median, measured.at(layer, pooling)[typical])
+    nearer = _percent(1 - measured.shares(kind, pooling)[layer])
+    every = finding({name: float(np.median(measured.of(name, layer, pooling))) for name in pairs.changed_kinds}, median)
     figures.finding(
-        finding({name: float(np.median(measured.of(name, layer, pooling))) for name in pairs.changed_kinds}, median),
+        f"{kind_finding(kind, nearer)} {every}" if len(pairs.changed_kinds) > 1 else every,
         key="clinic",
         read="Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. The "
         "tick is the typical pair of its row, with as many pairs above it as below (the median). In the blue row the two "
@@ -304,7 +320,7 @@ def _tell(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
         "how often such a pair is nearer than a paraphrase.\n\n"
         f"{messages.escape(kind.capitalize())}: {above} of {counted(len(own), 'pair')} have a higher cosine than the typical "
         f"pair that means the same ({of_median}). Each compared with each, the changed pair is nearer in "
-        f"{_percent(1 - measured.shares(kind, pooling)[layer])} of all cases. A typical pair: {shown}, {of_typical}.",
+        f"{nearer} of all cases. A typical pair: {shown}, {of_typical}.",
         not_shown=f"That the model knows nothing of the difference: see “What can be read”. {words_in_words(pairs, kind)}",
     )
 

@@ -149,6 +149,7 @@ VIEWS = (
         label="What it cannot see",
         stop="compare",
         question="What can the model not see?",
+        asked_by="dashboard.views.why.clinic:question",
         asks=(
             "Does the model see negation, numbers and swapped roles?",
             "Is the opposite of a sentence seen as different?",

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 NAMED = 3  # words of which the counts are given
 
 
+def named(sentence: TokenizedSentence, position: int) -> str:
+    """The token at a position in quotation marks; a piece with the word that it belongs to, since a share is its own alone."""
+    word = wording.quoted(sentence.word_text(position))
+    if len(sentence.word_positions(position)) == 1:
+        return word
+    return f"{wording.quoted(sentence.tokens[position].piece)} of {word}"
+
+
 def of_word(
     word: Word, looks: FirstLooks, decisive: Look | None, sentence: TokenizedSentence, is_usual_known: bool = True
 ) -> str:
@@ -51,7 +59,7 @@ def of_head(
             return "itself"
         if tokens[position].special:
             return messages.escape(tokens[position].piece)
-        return wording.quoted(sentence.word_text(position))
+        return named(sentence, position)
 
     first, *second = np.argsort(-weights, kind="stable")[:2].tolist()
     said = f"In block {block}, head {head}, {wording.quoted(word.text)} looks most at {name(first)}: {percent(weights[first])}"
@@ -75,7 +83,12 @@ def of_looked_at(
         return f"{said} The largest share comes from {who}: {where}."
     if decisive.weight - decisive.usual < DECIDED:
         return f"{said} In no head does another word give it much more than is usual at that distance."
-    return f"{said} The most decisive look comes from {who}: {where} ({percent(decisive.usual)} is usual)."
+    return f"{said} The most decisive look comes from {who}: {where}, {_above(decisive)}."
+
+
+def _above(look: Look) -> str:
+    """Why a look is the most decisive one: another can have a larger share."""
+    return f"furthest above what is usual at its distance ({percent(look.usual)})"
 
 
 def of_head_looked_at(
@@ -134,11 +147,10 @@ def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bo
         return "There is no other word to look at."
     where = f"{percent(look.weight)} in block {look.block}, head {look.head}"
     if not is_usual_known:
-        return f"The largest share of a word goes to {wording.quoted(sentence.word_text(look.target))}: {where}."
+        return f"The largest share of a word goes to {named(sentence, look.target)}: {where}."
     if look.weight - look.usual < DECIDED:
         return "No head gives another word much more than is usual for it at that distance."
-    target = wording.quoted(sentence.word_text(look.target))
-    return f"The most decisive look goes to {target}: {where} ({percent(look.usual)} is usual)."
+    return f"The most decisive look goes to {named(sentence, look.target)}: {where}, {_above(look)}."
 
 
 def of_other_answer(old: str, new: str, candidates: Sequence[tuple[str, int, int]], heads: int) -> str:

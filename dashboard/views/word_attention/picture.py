@@ -128,6 +128,7 @@ def draw(backend: Backend) -> None:
             chosen,
             "chips_looks",
             rows=[row],
+            whole_word=True,
             unknown_id=backend.tokenization.unknown_id,
             on_pick=lambda _, at: pick(at),
         )
@@ -202,6 +203,8 @@ def _said(looked: Looked) -> str:
     """The finding: of the head that somebody has chosen, or of the most decisive one; and of all heads."""
     if looked.word is None:
         token = wording.quoted(looked.sentence.tokens[looked.position].piece)
+        if not looked.words:
+            return f"{token} is no word, and the sentence has none: type one with a word to see where it looks."
         return f"{token} is no word. Click a word above to see where it looks."
     first = next(iter(looked.decisive), None)
     is_first = not looked.is_chosen or (first is not None and (first.block, first.head) == looked.head)
@@ -264,7 +267,9 @@ def rows_of(row: np.ndarray, position: int) -> list[int]:
 
 
 def _pill(looked: Looked, look: Look) -> str:
-    return f"block {look.block}, head {look.head}: {looked.sentence.word_text(look.target)} {percent(look.weight)}"
+    # A word that looks is named as a whole; what is looked at can be one piece of a word, as in its row.
+    name = looked.sentence.word_text if looked.is_reversed else lambda at: looked.sentence.tokens[at].piece
+    return f"block {look.block}, head {look.head}: {name(look.target)} {percent(look.weight)}"
 
 
 def _pick(sentences: Sequence[TokenizedSentence], chosen: Sequence[int], row: int, position: int) -> None:

@@ -28,6 +28,8 @@ def test_only_the_sentences_in_question_are_named(open_page: Open) -> None:
     said = texts(open_page("layers", v="one-word", s=["The bank is closed.", THAI[0], "Банк на берегу реки закрыт."]))
     assert f"{UNKNOWN} sentences 2 and 3:" in said
     assert f"Sentence 2 has no spaces between words: {PIECES}." in said
+    mixed = texts(open_page("text", v="pieces", s=["Ω≈ç√∫ 你好 👩‍👩‍👧 <b>x</b> _u_"]))
+    assert f"The sentence has parts with no spaces between words; in these {PIECES}." in mixed
 
 
 @pytest.mark.parametrize(

@@ -269,6 +269,7 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
     table = app.dataframe[0].value
     assert (table["block"][0], table["head"][0]) == (block, head)
     assert f"Block {block}, head {head} gives" in texts(app)
+    assert "Of the words of this text; a special token before the first word counts as a token before." in texts(app)
 
 
 def test_rollout_and_norms(open_page: Open) -> None:

@@ -161,6 +161,8 @@ def test_which_word_surprises_most() -> None:
     sums = "a word of several pieces has the sum of their bits, each hidden alone"
     assert findings.of_surprise([("Theresienstadt", 0.5, 4), ("France", 2.0, 1)]) == f"{france}; {sums}"
     assert findings.of_surprise([("the", 1.0, 1), ("cat", 1.0, 1)]) == "equally by each word"
+    assert "blindly" not in findings.as_many_pieces(30_000.0, 30_522)
+    assert findings.as_many_pieces(223_892.2, 30_522).endswith(": worse than guessing blindly among its 30,522 pieces")
     assert findings.of_surprise([]) == ""
     assert findings.of_surprise([("The", 0.5, 1), ("cat", 1.7, 1), ("the", 12.0, 1)]) == (
         "most by the second “the”: hidden, it gets one chance in 4,100, which is 12.0 bits"
@@ -180,6 +182,11 @@ def test_two_contexts() -> None:
     assert same == "“paris” comes first in both sentences (42 % and 10 %). 3 of 3 guesses are the same."
     other = guessed(pieces=("a", "b", "c"))
     assert findings.of_two(guessed(), other, 10).endswith("None of 3 guesses are the same.")
+    low = [
+        guessed(pieces=(name,) * 3, true="bank", true_ranks=np.array([rank])) for name, rank in (("a", 12), ("b", 50))
+    ]
+    said = "None of 3 guesses are the same; “bank” is 12th in A and “bank” is 50th in B."
+    assert findings.of_two(low[0], low[1], 10).endswith(said)
 
 
 def found(

@@ -390,6 +390,7 @@ def curve_of(accuracy: list[float], majority: float = 0.5) -> word_senses.SenseC
         ),
         ([0.32, 0.6, 0.65], 2, "**stay mixed**: 65 %"),  # a word that fails, and is not said to come apart
         ([0.32, 0.6, 0.75], 2, "**come apart in part**"),
+        ([0.35, 0.6, 0.9], 2, "**come apart**: 90 %"),
         (
             [0.95, 0.9, 0.8],
             0,
@@ -399,7 +400,7 @@ def curve_of(accuracy: list[float], majority: float = 0.5) -> word_senses.SenseC
         (
             [0.32, 0.75, 0.95],
             1,
-            "**at layer 2**, 32 % before the first block, 75 % at layer 1, which is shown; by chance 47 %.",
+            "**at layer 2**, 32 % (ties shared) before the first block, 75 % at layer 1, as shown; by chance 47 %.",
         ),
     ],
 )
@@ -407,6 +408,11 @@ def test_what_is_said_of_a_words_senses(accuracy: list[float], shown: int, said:
     text = senses.finding(curve_of(accuracy), "bank", 20, 0.4737, shown)
     assert said in text
     assert len(text.replace("*", "")) <= 200
+    # The words follow the number that is shown, whatever the most frequent sense, unless naming that one is as good.
+    assert "**come apart**: 90 %" in senses.finding(curve_of([0.3, 0.9], 0.7), "bank", 20, 0.4737, 1)
+    often = senses.finding(curve_of([0.3, 0.9], 0.85), "bank", 20, 0.745, 1)
+    assert "**stay mixed**: 90 %" in often
+    assert often.endswith("by chance 74 %, 85 % by always naming the most frequent.")
 
 
 def test_a_word_that_fails_is_among_the_choices(open_page: Open) -> None:

@@ -11,6 +11,7 @@ from components.analysis.maps.company import Company, company
 from components.analysis.maps.surroundings import Surroundings
 from components.analysis.maps.token_set import TokenSet
 from dashboard.ui import messages
+from dashboard.ui.wording import quoted
 from dashboard.views.map import findings, labels, pictures
 from tests.support.pages import backend
 
@@ -168,6 +169,16 @@ def test_a_piece_of_a_split_word_is_no_occurrence_of_its_own() -> None:
     assert marked is not None
     assert marked.word.casefold() == "unbelievableness"
     assert len(marked.rows) == 2
+    # Of a split word the points are its first pieces, and the sentence says so; a neighbour is named with its word.
+    around = findings.around_of(tokens, marked, [0, 6])
+    assert f"the first pieces of the 2 “{marked.word}” " in findings.of_layers(tokens, marked, [0, 6], around)
+    tokens, chosen = tokens_of(["Der Hund bellt laut, weil der Briefträger über die Straße läuft."])
+    marked = findings.word_of(tokens, chosen)
+    said = findings.of_layers(tokens, marked, [0, 6], findings.around_of(tokens, marked, [0, 6]))
+    assert said.startswith(
+        "The piece “St” of “Straße” occurs once; nearest to it are “Hu” of “Hund”, “die” and “wei” of"
+    )
+    assert "straße" in tokens.category("word")
 
 
 def test_a_split_word_that_a_person_marks_is_one_occurrence() -> None:
@@ -211,4 +222,4 @@ def test_texts_of_people_are_escaped() -> None:
 
 
 def test_a_number_stays_behind_a_name_that_is_written_from_the_right() -> None:
-    assert findings._listed(["ل", "ل", "can"]) == "\u2068“ل”\u2069 ×2 and “can”"
+    assert findings._listed([quoted(name) for name in ("ل", "ل", "can")]) == "\u2068“ل”\u2069 ×2 and “can”"

@@ -38,6 +38,7 @@ def said(*typed: str, length: int | None = None) -> str:
             "5 words become 9 pieces: 5 for “unbelievably”; 3 capitals and 1 accent are lost.",
         ),
         (("a 😀",), None, "**“😀” is not in the vocabulary:** one and the same piece stands for all that is unknown. "),
+        (("cat えき",), None, ", partly in a script without spaces between words"),
         (("えきのまえ",), None, "5 pieces, with no spaces between words."),
         (("ぎんこう",), None, "4 pieces, with no spaces between words; 1 mark is lost."),
         (("one two three",), 4, "1 piece of sentence 1 is cut off."),

@@ -28,6 +28,7 @@ def test_the_chips_are_the_tokenizers_pieces_ids_and_token_types_of_the_pair(ope
     assert (first["number"], second["number"]) == ("A", "B")
     assert second["words"][0]["tokens"][0]["piece"] == "i"
     assert f"One input of {len(expected['input_ids'])} tokens" in texts(app)
+    assert "Sentence 2 is not read." in texts(app)
 
 
 def test_the_first_token_of_b_is_chosen_and_its_facts_are_those_of_the_pair(open_page: Open) -> None:

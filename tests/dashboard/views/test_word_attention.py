@@ -96,7 +96,7 @@ def test_it_stands_for_any_sentence(open_page: Open, text: str) -> None:
     assert len(facts["rows"]) <= picture.MOST_ROWS
     assert sum(row["name"] == "itself" for row in facts["rows"]) >= 1
     if not words_of(backend().tokenize([text])):
-        assert "is no word" in texts(app)
+        assert "is no word, and the sentence has none: type one with a word" in texts(app)
     else:
         assert "heads look" in texts(app) or "heads looks" in texts(app)
 
@@ -169,7 +169,12 @@ def test_the_finding_is_of_what_is_shown() -> None:
     text = "The cat saw a dog."
     usual = said(text, "dog", {"cat": 5, "saw": 2}, look(0.8, 0.1), special=1)
     assert usual.startswith("From “dog”, 5 of 8 heads look first at “cat”, 2 at “saw” and 1 at")
-    assert usual.endswith("goes to “cat”: 80 % in block 1, head 3 (10 % is usual).")
+    assert usual.endswith(
+        "goes to “cat”: 80 % in block 1, head 3, furthest above what is usual at its distance (10 %)."
+    )
+    # A share of one piece is not that of its word.
+    piece = said("The Briefträger saw a dog.", "dog", {"saw": 1}, look(0.28, 0.02))
+    assert "goes to “brief” of “Briefträger”: 28 % in" in piece
     habit = said(text, "dog", {"cat": 1}, look(0.8, 0.75))
     assert habit.startswith("From “dog”, 1 of 1 head looks first at “cat”. No head gives another word much more")
     assert said(text, "dog", {}, None, special=4).endswith("There is no other word to look at.")

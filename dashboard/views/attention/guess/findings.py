@@ -203,6 +203,13 @@ def of_two(first: Guessed, second: Guessed, k: int) -> str:
     common = sum((Counter(first.pieces[:k]) & Counter(second.pieces[:k])).values())
     shown = min(k, len(first.pieces), len(second.pieces))
     both = f"{common or 'None'} of {shown} guesses {'is' if common == 1 else 'are'} the same"
+    # A hidden word that stands below the guesses that are shown.
+    below = [
+        f"{quoted(guess.true)} is {ordinal(int(guess.true_ranks[-1]))} in {name}"
+        for guess, name in ((first, "A"), (second, "B"))
+        if guess.true is not None and guess.true_ranks[-1] > shown
+    ]
+    both += f"; {' and '.join(below)}" if below else ""
     shares = [share_text(float(guess.probabilities[0])) for guess in (first, second)]
     if first.pieces[0] == second.pieces[0]:
         return f"{quoted(first.pieces[0])} comes first in both sentences ({shares[0]} and {shares[1]}). {both}."
@@ -285,3 +292,9 @@ def _left_out(found: TemplateGuesses, known: Sequence[int]) -> str:
     if further := [quoted(found.words[place]) for place in known[2:]]:
         said.append(f"{', '.join(further)}: only in the table.")
     return " ".join(said)
+
+
+def as_many_pieces(perplexity: float, vocabulary: int) -> str:
+    """What stands after the pseudo-perplexity; a vocabulary has so many pieces, and above that is worse than blind guessing."""
+    said = "equally likely pieces at each place would surprise it as much"
+    return f"{said}: worse than guessing blindly among its {vocabulary:,} pieces" if perplexity > vocabulary else said

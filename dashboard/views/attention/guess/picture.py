@@ -87,7 +87,9 @@ def draw_guesses(model_input: AttentionInput, reading: Reading, hide: Callable[[
                 )
             ],
             "lens": _lens(reading, own, backend.tokenization),
-            "surprise": _surprise(reading.surprises, sentence, reading.guesses.hidden),
+            "surprise": _surprise(
+                reading.surprises, sentence, reading.guesses.hidden, len(backend.tokenization.vocabulary)
+            ),
             "tables": _tables(reading, own, backend.tokenization),
         },
         KEY,
@@ -218,9 +220,9 @@ def shade_of(bits: float) -> float:
 
 
 def _surprise(
-    surprises: Surprises | None, sentence: TokenizedSentence, hidden: tuple[int, ...]
+    surprises: Surprises | None, sentence: TokenizedSentence, hidden: tuple[int, ...], pieces: int
 ) -> dict[str, Any] | None:
-    """The line of text: each word with its bits, and at its end the pseudo-perplexity."""
+    """The line of text: each word with its bits, and at its end the pseudo-perplexity. A vocabulary of so many `pieces`."""
     words, known = [], {}
     if surprises is not None:
         known = {word.positions: word.bits for word in surprises.words}
@@ -253,8 +255,8 @@ def _surprise(
         else f"not measured: it has {len(sentence)} tokens, and up to {MANY_TOKENS} are hidden one by one",
         "scale": [{"bits": str(bits), "shade": shade_of(bits)} for bits in SCALE] if surprises is not None else [],
         "words": words,
-        "total": "" if np.isnan(perplexity) else f"{perplexity:,.1f}",
-        "total_name": "" if np.isnan(perplexity) else "equally likely pieces at each place would surprise it as much",
+        "total": "" if np.isnan(perplexity) else f"{perplexity:,.{int(perplexity < 100)}f}",
+        "total_name": "" if np.isnan(perplexity) else findings.as_many_pieces(perplexity, pieces),
         "total_term": "" if np.isnan(perplexity) else "pseudo-perplexity",
     }
 

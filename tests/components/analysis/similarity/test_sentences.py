@@ -53,6 +53,8 @@ def test_pairs_of_a_larger_set_equal_its_upper_triangle():
 def test_ties_stay_in_reading_order():
     same = SentenceSimilarity(np.ones((4, 4)))
     assert [(pair.first, pair.second) for pair in same.pairs()] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    nearly = np.ones((4, 4)) - 1e-8 * np.arange(16)[::-1].reshape(4, 4)  # equal but for rounding
+    assert SentenceSimilarity(nearly).pairs()[0] == SentencePair(0, 1, nearly[0, 1])
 
 
 def test_a_sentence_without_a_vector_comes_last_everywhere():

@@ -18,6 +18,12 @@ def test_the_most_similar_words_are_told_with_their_unit(embedded: Backend) -> N
     most = cosine(hidden[0, rows][:, None], hidden[1, columns][None]).max()
     said = of_pictures([(picture, 1)], 0, trace.sentences)
     assert said == f"Most similar words: “bank” with “bank” of sentence 2 (**{most:.2f}**)."
+    assert of_pictures([(picture, 1)], 0, trace.sentences, unrelated=float(most) - 0.01) == said
+    chance = of_pictures([(picture, 1)], 0, trace.sentences, unrelated=float(most) + 0.01)
+    assert chance == (
+        f"No pair of words stands out: the most similar, “bank” with “bank” of sentence 2 (**{most:.2f}**), have no more than "
+        f"unrelated tokens reach ({most + 0.01:.2f})."
+    )
     percentiles = of_pictures([(picture, 1)], 0, trace.sentences, as_percentiles=True)
     assert percentiles.endswith(f"(cosine **{most:.2f}**).")
 

@@ -66,12 +66,14 @@ def course(start: list[float], others: list[float] | None, *twins: tuple[int, li
 
 def test_how_a_word_changes_within_its_sentence() -> None:
     words = [word("it")]
-    crossing = course([1, 0.8, 0.4], [0.2, 0.5, 0.7])
+    crossing = course([1, 0.8, 0.4, 0.4], [0.2, 0.5, 0.7, 0.7])
     assert findings.of_course(crossing, words[0], words) == (
         "From layer 2 on it is nearer to the other words (0.70 at the end) than to its start (0.40)."
     )
     again = course([1, 0.4, 0.6, 0.3], [0.2, 0.5, 0.5, 0.7])  # the last crossing counts
-    assert findings.of_course(again, words[0], words).startswith("From layer 3 on ")
+    assert findings.of_course(again, words[0], words).startswith("At layer 3, the last, it is nearer ")
+    late = course([1, 0.8, 0.4], [0.2, 0.5, 0.7])
+    assert findings.of_course(late, words[0], words).startswith("Only at layer 2 is it nearer ")
     stays = course([1, 0.9, 0.8], [0.2, 0.5, 0.7])
     assert findings.of_course(stays, words[0], words) == (
         "It stays nearer to its own start (0.80) than to the other words (0.70)."
@@ -142,7 +144,7 @@ def near(*names: str) -> list[Neighbour]:
         (
             ["banks/river"] * 3 + ["shore"] * 2,
             ["bank/money"] * 4 + ["bank/river"] * 4,
-            "Three of five are “bank” in the sense of river; before the first block 4 of the 8 nearest were.",
+            "Three of five are “bank” in the sense of river; before the first block 4 of the 8 equally near were.",
         ),
         (
             ["bank/river", "bank/river", "bank/money", "bank/money", "bank"],

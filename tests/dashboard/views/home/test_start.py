@@ -68,6 +68,9 @@ def test_before_a_sentence_two_pictures_stand_that_no_model_drew(open_page: Open
     assert part(app, "sentence") is None
     assert app.query_params == {}
     assert backend().forward_passes == passes
+    other = "the included model, and not with the chosen one"
+    assert other not in texts(app)
+    assert other in texts(open_page("home", m="embedded-cross-encoder"))
 
 
 def test_pictures_of_other_weights_are_not_shown(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:

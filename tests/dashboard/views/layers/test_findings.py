@@ -99,6 +99,10 @@ def test_sentences_name_the_nearest_pair_only_where_one_stands_out() -> None:
     assert said == (
         "By the mean, sentences 1 and 3 end nearest (0.440), 2 and 3 farthest (0.190); unrelated sentences reach 0.22."
     )
+    tied = curves(
+        [0.5, 0.5, -0.0530001], [0.5, 0.5, 0.44], [0.5, 0.5, -0.0530002]
+    )  # two equal sentences, but for rounding
+    assert "1 and 2 farthest" in findings.of_sentences(labels, tied, None, "the mean")
     words = findings.of_sentences(["“a” and “b”", "“a” and “c”", "“b” and “c”"], apart, None, "the mean", of_words=True)
     assert words == "By the mean, the sentences with “a” and “c” end nearest (0.440), “b” and “c” farthest (0.190)."
     level = curves([0.9, 0.9, 0.79], [0.9, 0.9, 0.82], [0.9, 0.9, 0.78])
@@ -126,11 +130,12 @@ def three(*values: list[float]) -> LayerCurves:
 def test_the_occurrence_that_moves_away_is_named() -> None:
     moved = three([0.98, 0.9, 0.773], [0.98, 0.9, 0.856], [0.97, 0.9, 0.745])
     assert findings.of_one_that_moves_away("bank", NAMES, moved, band(0.18)) == (
-        "The “bank” beside “river” moves away from the other two (0.745 to 0.773 after the last block), which are at 0.856 to "
+        "The “bank” beside “river” moves away from the other two (0.745 and 0.773 after the last block), which are at 0.856 to "
         "each other; unrelated tokens reach 0.18."
     )
     still = findings.of_one_that_moves_away("bank", NAMES, three([0.9, 0.773], [0.86, 0.856], [0.9, 0.745]), None)
     assert "which stay at 0.856 to each other" in still
+    assert findings._span(np.array([0.9, 0.7, 0.8])) == "between 0.700 and 0.900"
     numbered = findings.of_one_that_moves_away("bank", ("sentence 1", "sentence 2", "sentence 3"), moved, None)
     assert numbered.startswith("The “bank” of sentence 2 moves away")
 

@@ -61,6 +61,7 @@ def test_the_strips_and_the_answer_are_the_models_cosines(open_page: Open, cosin
     said = texts(app)
     ends = [f"{medians[kind]:.2f}" for kind in (order[-1], order[0])]
     assert (
+        f"Negation: nearer than a paraphrase in **{100 * (1 - share_of(cosines, 'negation')):.0f} %** of comparisons. "
         f"In **all 7 kinds** the typical changed pair ({ends[0]} to {ends[1]}) is nearer than two sentences that mean the same "
         "(0.68)." in said
     )
@@ -121,22 +122,20 @@ def test_the_layers_share_is_the_area_under_the_curve(open_page: Open, cosines: 
     right = 100 * share_of(cosines, "names")
     low, high = (clinic._percent(value / 100) for value in (min(curves["Names"]), max(curves["Names"])))
     assert f"Over all layers that is between {low} and {high}." in texts(app)
-    assert f"Beside another name, layer 6 finds the pair that means the same in **{right:.0f} %** of cases" in texts(
-        app
-    )
+    assert f"Beside another name, layer 6 ranks the paraphrase first in **{right:.0f} %** of cases" in texts(app)
 
 
 @pytest.mark.parametrize(
     ("share", "said"),
     [
-        (Separation(0.08, 0.03, 0.15), "the same in **8 %** of cases (guessing: 50 %)."),
-        (Separation(0.9, 0.8, 0.95), "the same in **90 %** of cases: better than guessing (50 %)."),
-        (Separation(0.55, 0.45, 0.65), "the same in **55 %** of cases: no better and no worse than guessing (50 %)."),
+        (Separation(0.08, 0.03, 0.15), "in **8 %** of cases (guessing: 50 %)."),
+        (Separation(0.9, 0.8, 0.95), "in **90 %** of cases: better than guessing (50 %)."),
+        (Separation(0.55, 0.45, 0.65), "in **55 %** of cases: no better and no worse than guessing (50 %)."),
     ],
 )
 def test_the_finding_by_layer_does_not_assume_that_the_difference_is_unseen(share: Separation, said: str) -> None:
     found = clinic.by_layer_finding(share, "negation", 3)
-    assert found == f"Beside a negation, layer 3 finds the pair that means {said}"
+    assert found == f"Beside a negation, layer 3 ranks the paraphrase first {said}"
 
 
 def test_the_probe_and_its_control_task(open_page: Open) -> None:
@@ -152,6 +151,10 @@ def test_the_probe_and_its_control_task(open_page: Open) -> None:
     )
     for term in ("probe", "control task", "selectivity"):
         assert caching.glossary()[term] in texts(app)
+    # What is read well is not called something that the model cannot see, and kinds that cannot be read come last.
+    assert app.title[0].value == "What is in the vector, though the cosine does not show it?"
+    options = app.selectbox(key="w_clinic_kind").options
+    assert ["not readable" in name for name in options] == [False] * 4 + [True] * 3
     app.selectbox(key="w_clinic_kind").set_value("swapped roles").run()
     assert not figures(app)
     assert "there is nothing to read from one sentence alone" in texts(app)
@@ -198,7 +201,7 @@ def test_intervals_are_computed_once_and_not_in_the_script(open_page: Open, monk
     app.number_input(key="w_layer").set_value(2).run()
     app = at_rest(app)
     assert not app.exception
-    assert "layer 2 finds the pair that means the same" in texts(app)
+    assert "layer 2 ranks the paraphrase first" in texts(app)
     kinds = {job.key[-2] for job in caching.explanations().finished() if job.key[0] == "separations"}
     assert "names" in kinds
     assert "quantity" not in kinds  # drawn as a curve, never chosen

@@ -64,12 +64,18 @@ def choose(always: bool = False) -> Pair:
 
 def choose_first() -> None:
     """Draw the picker of A, and beside it which sentence B is, for a view that draws the picker of B among its options."""
-    _choose_a()
+    _choose_a(label_of_first())
     tell_second()
 
 
-def _choose_a() -> None:
-    controls.sentence_of(state.get("sentences"), "sentence_a", "Sentence A", 0)
+def label_of_first() -> str:
+    """What stands at the picker of A: “Sentence” where there is no B."""
+    second = state.get("sentence_b")
+    return "Sentence A" if (_default_b(always=False) if second is None else second) else "Sentence"
+
+
+def _choose_a(label: str = "Sentence A") -> None:
+    controls.sentence_of(state.get("sentences"), "sentence_a", label, 0)
 
 
 def tell_second() -> None:

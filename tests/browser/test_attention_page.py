@@ -223,7 +223,7 @@ def test_head_numbers_are_large_enough_for_fingers(touched: Visit) -> None:
 
 def test_the_two_sentences_have_labels_on_a_phone(use: Stage) -> None:
     page = use.at("/attention?v=attention-matrix", phone=True)
-    for setting, label in (("sentence_a", "Sentence A"), ("sentence_b", "Sentence B")):
+    for setting, label in (("sentence_a", "Sentence"), ("sentence_b", "Sentence B")):
         if setting == "sentence_b":
             page.get_by_role("button", name="Options").click()
         text = page.locator(f"[class*=st-key-w_{setting}] label p")

@@ -73,8 +73,8 @@ def test_a_choice_that_is_not_there_is_said_and_forgotten(open_page: Open) -> No
     assert "Layer 99 is not available here. Choose from 0 to 6." in texts(app)
     assert app.session_state["layer"] is None
     app = open_page("heatmaps", sa="7")
-    assert "Sentence A 8 is not available here." in texts(app)
-    assert "Sentence A 8 is not available here." in texts(app.run())  # as after a job's progress
+    assert "Sentence 8 is not available here." in texts(app)
+    assert "Sentence 8 is not available here." in texts(app.run())  # as after a job's progress
     app.selectbox(key="w_sentence_a").set_value(1).run()
     assert "is not available here" not in texts(app)
 
@@ -256,7 +256,7 @@ def test_playing_counts_what_was_drawn_and_ends_at_the_last_number(monkeypatch: 
 
 def test_a_sentence_that_is_not_there_says_how_many_there_are(open_page: Open) -> None:
     app = open_page("attention", sa="63", v="attention-matrix")
-    assert "Sentence A 64 is not available here. There are 3 sentences." in texts(app)
+    assert "Sentence 64 is not available here. There are 3 sentences." in texts(app)
 
 
 def test_what_a_display_of_before_sends_takes_no_later_choice_back(open_page: Open) -> None:

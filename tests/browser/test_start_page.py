@@ -32,6 +32,9 @@ def test_a_sentence_becomes_three_figures_and_a_click_on_a_word_redraws_them(vis
     page = visit("/")
     field(page)
     expect(page.get_by_role("textbox", name="Your sentence")).to_be_focused()  # there is a mouse
+    page.get_by_role("button", name="Look inside").click()
+    said = page.get_by_role("textbox", name="Your sentence").evaluate("(field) => field.validationMessage")
+    assert said == "Type a sentence first."
     expect(page.locator(".senses svg circle")).to_have_count(20 + 1)  # ten in each panel, and one in the key
     expect(page.locator(".failures h2")).to_contain_text("0.88 against 0.48")
     type_sentence(page, "The trophy does not fit in the suitcase because it is too big.")

@@ -181,10 +181,11 @@ def left_out_finding(comparison: MethodComparison) -> str:
             f"No single word matters: without any one of them, the cosine of **{before}** hardly falls or even rises."
         )
     most = messages.escape(_named(comparison, order[0]))
-    said = f"Without {most} the cosine falls from **{before}** to **{after}**"
+    fall = number(float(falls[order[0]]), 2)  # as the bar has it, which is another number than the cosine that is left
+    said = f"Without {most} the cosine falls by {fall}, from **{before}** to **{after}**"
     if len(order) > 1 and falls[order[1]] >= SAME:
-        second = apart(comparison.cosine, comparison.cosine - float(falls[order[1]]))[1]
-        return f"{said}; next is {messages.escape(_named(comparison, order[1]))}, to {second}."
+        second = number(float(falls[order[1]]), 2)
+        return f"{said}; next is {messages.escape(_named(comparison, order[1]))}, by {second}."
     return f"{said}; without any other word it does not fall."
 
 
@@ -360,14 +361,14 @@ def _scores(comparison: MethodComparison, place: str) -> None:
 
 
 def _agreement(comparison: MethodComparison) -> str:
-    """Which word each method puts first."""
+    """Which word each method rates highest; a word that pulls down has a value below 0, which is no high one."""
     by_word: dict[str, list[str]] = {}
     for name, scores in comparison.scores.items():
         by_word.setdefault(_named(comparison, int(scores.argmax())), []).append(METHOD_NAMES[name])
     if len(by_word) == 1:
-        return f"All methods put {messages.escape(next(iter(by_word)))} first."
+        return f"All methods rate {messages.escape(next(iter(by_word)))} highest."
     parts = [f"{messages.escape(word)} ({', '.join(methods)})" for word, methods in by_word.items()]
-    return f"The methods put {len(by_word)} different words first: {'; '.join(parts)}."
+    return f"The methods rate {len(by_word)} different words highest: {'; '.join(parts)}."
 
 
 def _areas(comparison: MethodComparison) -> None:

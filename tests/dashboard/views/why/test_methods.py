@@ -91,9 +91,8 @@ def test_the_first_picture_and_its_finding_are_what_the_model_says_without_each_
     assert of_b["y"][1] == pytest.approx(whole - cosine_of(FIRST, "I money in the bank."), abs=1e-4)
     most = max([*of_a["y"], *of_b["y"]])
     assert most == of_a["y"][3]
-    said = (
-        f"Without “bank” (A) the cosine falls from **{whole:.2f}** to **{whole - most:.2f}**; next is “bank” (B), to "
-    )
+    falls = f"falls by {most:.2f}, from **{whole:.2f}** to **{whole - most:.2f}**"
+    said = f"Without “bank” (A) the cosine {falls}; next is “bank” (B), by "
     assert said in texts(app).replace("\\", "")
 
 
@@ -105,9 +104,14 @@ def told(cosine: float, *falls: float) -> str:
 
 
 def test_the_finding_does_not_assume_that_some_word_matters() -> None:
-    falls = "(A) the cosine falls from **0.50** to"
-    assert told(0.5, 0.1, 0.3, -0.2) == f"Without “w1” {falls} **0.20**; next is “w0” (A), to 0.40."
-    assert told(0.5, 0.1, -0.2) == f"Without “w0” {falls} **0.40**; without any other word it does not fall."
+    falls = "(A) the cosine falls by"
+    assert told(0.5, 0.1, 0.3, -0.2) == (
+        f"Without “w1” {falls} 0.30, from **0.50** to **0.20**; next is “w0” (A), by 0.10."
+    )
+    assert (
+        told(0.5, 0.1, -0.2)
+        == f"Without “w0” {falls} 0.10, from **0.50** to **0.40**; without any other word it does not fall."
+    )
     assert told(0.5, -0.1, -0.2).startswith("No single word matters: without any one of them, the cosine of **0.50** ")
     assert told(0.5, 0.0, 0.004).startswith("No single word matters")
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from components.model.architecture.structure import Structure
     from components.model.catalog import ModelSpec
+    from components.retrieval.evaluation.pair_runs import Pairs
 
 __all__ = [
     "NUMBERS_EXPLAINED",
@@ -36,6 +37,7 @@ __all__ = [
     "missing_parts",
     "model_in_words",
     "quoted",
+    "searched_texts",
     "shortened",
     "structure_in_words",
     "window_of",
@@ -254,3 +256,15 @@ def _end_of_word(text: str, place: int) -> int:
         return len(text)
     near = max(0, place - LONGEST_WORD)
     return next((before for before in range(place, near, -1) if text[before].isspace()), place)
+
+
+def searched_texts(pairs: Pairs) -> str:
+    """How many queries search how many texts, and what becomes of the texts that stand on rows without a query."""
+    said = f"{counted(len(pairs), 'query', 'queries')}, {counted(len(pairs.documents), 'text')} searched"
+    if pairs.others:
+        said += f", {pairs.others:,} of them on rows without a query"
+    if pairs.unsearched:
+        are, them = ("is", "it") if pairs.unsearched == 1 else ("are", "them")
+        said += f"; {counted(pairs.unsearched, 'text')} on rows without a query {are} left out here (Failed queries and What "
+        said += f"helps search {them} too)"
+    return said

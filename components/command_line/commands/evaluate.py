@@ -214,20 +214,18 @@ def read_pairs(options: argparse.Namespace, limits: Limits, every_text: bool = F
         preferred=TO_MEASURE,
         wanted="pairs",
     )
-    reading = rows.reading(rows.rows, BadRows())
+    reading = rows.reading(rows.rows, BadRows(), with_unused=every_text)
     if not rows.rows or len(rows.names) != 2:
         raise InputError(
-            f"{name} has no row with both a query and an answer{reasons_in_brackets(reading.reasons)}.",
+            f"{name} has no row with both a query and an answer{reasons_in_brackets(rows.bad.reasons)}.",
             "At least one such row is needed.",
             "Choose other columns (--columns anchor=...,positive=...), or another file.",
         )
     asked = [(row.source, *row.texts) for row in rows.rows]
-    others = [(row, "", text) for row, text in rows.unused] if every_text else []
+    others = [(row, "", text) for row, text, _ in rows.unused] if every_text else []
     _, queries, answers = zip(*sorted([*asked, *others], key=itemgetter(0)), strict=True)  # in the order of the file
     pairs = pairs_of_rows(name, answers, queries, reading.columns["anchor"], every_text)
     pairs.check_measurable()
-    if others:
-        shared.note(f"Texts of rows that are not used as queries, which are searched too: {len(others):,}.")
     if pairs.has_several:
         shared.writer(options)(
             f"{len(pairs):,} queries have {pairs.right_texts:,} correct answers: Recall@k is the share of queries with one of "

@@ -65,6 +65,7 @@ class Pairs:
         None  # [query], the numbers of its correct answers; None for the default
     )
     column: str = ""  # that holds the queries
+    unsearched: int = 0  # different texts that stand only on rows without a query, where these are not searched
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -78,6 +79,11 @@ class Pairs:
     def right_texts(self) -> int:
         """The number of correct answers of all queries."""
         return len(self) if self.answers is None else sum(map(len, self.answers))
+
+    @cached_property
+    def others(self) -> int:
+        """The number of documents that are no correct answer of a query: they stand on rows without one."""
+        return 0 if self.answers is None else len(self.documents) - len(set().union(*self.answers))
 
     @property
     def has_several(self) -> bool:
@@ -226,6 +232,7 @@ def pairs_of_rows(
         len(queries) - len(asking),
         (len(texts) if every_text else len(asking)) - len(documents),
         column,
+        0 if every_text else len(set(texts) - documents.keys()),
     )
 
 
@@ -246,6 +253,7 @@ def _pairs(
     left_out: int,
     repeated: int,
     column: str,
+    unsearched: int,
 ) -> Pairs:
     is_default = len(documents) == len(queries) and all(own == (query,) for query, own in enumerate(answers))
     return Pairs(
@@ -256,6 +264,7 @@ def _pairs(
         repeated,
         None if is_default else answers,
         column,
+        unsearched,
     )
 
 
@@ -276,6 +285,7 @@ def some_pairs(pairs: Pairs, chosen: Sequence[int]) -> Pairs:
         pairs.left_out,
         pairs.repeated,
         pairs.column,
+        pairs.unsearched,
     )
 
 

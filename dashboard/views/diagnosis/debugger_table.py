@@ -21,12 +21,13 @@ from components.shown_code.code import Command
 from components.shown_code.commands import measured
 from dashboard import caching, state
 from dashboard.corpora import current
-from dashboard.ui import browser, controls, figures
-from dashboard.ui.wording import counted
+from dashboard.ui import browser, controls, figures, messages
+from dashboard.ui.wording import counted, searched_texts
 from dashboard.views.diagnosis import trait_shares
 
 if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.failures.causes import Causes
     from components.retrieval.failures.failed_queries import Failures, Placing, SearchedCorpus
     from components.retrieval.failures.traits import TraitShare
@@ -145,12 +146,19 @@ def count_in_words(found: Failures) -> str:
 def finding(chosen: Chosen, shares: Sequence[TraitShare]) -> None:
     """Draw the line above both columns: how many queries fail, and what they share once that is known."""
     searched = chosen.searched
+    of_pairs(searched.corpus.pairs)
     if not shares:
         st.markdown(f":material/insights: {count_in_words(chosen.found)}")
         return
     length = searched.request.max_length
     told = trait_shares.told(searched.backend, shares, (searched.layer, searched.pooling), length, not chosen.only)
     figures.above(key="trait_shares", title=trait_shares.TITLE, chart=told.chart, **told.texts)
+
+
+def of_pairs(pairs: Pairs) -> None:
+    """Say which texts are searched where some stand on rows without a query: other views search fewer."""
+    if pairs.others:
+        st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs)}.")
 
 
 def listed(chosen: Chosen, shares: Sequence[TraitShare], placings: Sequence[Placing], opened: int | None) -> None:

@@ -26,7 +26,7 @@ from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
-from dashboard.views.diagnosis import other_models, trait_shares
+from dashboard.views.diagnosis import debugger_table, other_models, trait_shares
 from dashboard.views.diagnosis.measured import Diagnosed
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ def _remedies(
     if not rows:
         return
     now = found.now
+    debugger_table.of_pairs(found.pairs)
     told = diagnosis.diagnosed(now, shares, rows, found.pairs.queries.texts, found.first, found.seed, cost)
     failed, all_queries = told.failed, len(now)
     count = f"{failed:,} of {counted(all_queries, 'query', 'queries')} {'fails' if failed == 1 else 'fail'}."

@@ -30,7 +30,7 @@ from dashboard.jobs.runs.fusion import Part
 from dashboard.jobs.second_stage import Searched, TwoStages
 from dashboard.ui import controls, messages, model_gate
 from dashboard.ui.waiting import frame
-from dashboard.ui.wording import POOLING_NAMES, counted
+from dashboard.ui.wording import POOLING_NAMES, counted, searched_texts
 from dashboard.views.evaluate.rows import shared
 
 if TYPE_CHECKING:
@@ -290,19 +290,15 @@ def file_of_pairs() -> tuple[str, ...]:
 
 def about(pairs: Pairs, advice: str = " Change it at the top of the page.") -> None:
     """What is evaluated, and what was left out."""
-    text = f"**{messages.escape(pairs.name)}**: {counted(len(pairs), 'query', 'queries')}"
-    text += " (headlines)" if not state.get("corpus") else ""
+    text = f"**{messages.escape(pairs.name)}**: {searched_texts(pairs)}. "
+    text += "The queries are headlines. " if not state.get("corpus") else ""
     if pairs.has_several:
         text += (
-            f" with {pairs.right_texts:,} correct answers among {len(pairs.documents):,} sentences. Recall@k is the share of "
-            "queries with a correct answer among the first k, MRR is of the first correct answer, nDCG@10 of all."
+            f"They have {pairs.right_texts:,} correct answers: Recall@k is the share of queries with a correct answer among "
+            "the first k, MRR is of the first correct answer, nDCG@10 of all."
         )
     else:
-        many = len(pairs.documents)
-        text += f", each with one correct answer among {'as many' if many == len(pairs) else f'{many:,}'} sentences."
-    if pairs.left_out:
-        have, are = ("has", "is") if pairs.left_out == 1 else ("have", "are")
-        text += f" {counted(pairs.left_out, 'row')} {have} no query and {are} left out."
+        text += "Each query has one correct answer."
     if pairs.repeated:
         have = "has" if pairs.repeated == 1 else "have"
         text += f" {counted(pairs.repeated, 'row')} {have} the sentence of an earlier row, which is searched once."

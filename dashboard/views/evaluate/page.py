@@ -264,7 +264,7 @@ VIEWS = (
         label="Data",
         question="What are the queries, and what should they find?",
         asks=("Which questions and answers are measured?",),
-        intro="The pairs that the other views measure. Another corpus, or a file of yours, is chosen at the top.",
+        intro="The pairs that Compare, Layers and poolings and Re-ranking measure. Another corpus is chosen at the top.",
         draw="dashboard.views.evaluate.choices:data",
         settings=(
             *OF_MODELS,

@@ -22,8 +22,9 @@ from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import evaluation
 from dashboard.jobs.stored import second_looks
-from dashboard.ui import figures
+from dashboard.ui import figures, messages
 from dashboard.ui.waiting import frame
+from dashboard.ui.wording import searched_texts
 
 if TYPE_CHECKING:
     from components.model.trace import Pooling
@@ -58,6 +59,8 @@ def measured(stage: SecondStage, layer: int, pooling: Pooling, corpus: Corpus) -
     is_demo = not state.get("corpus")
     found: list[Measured] = []
     own = _pairs_of(corpus)
+    if own is not None and own.unsearched:
+        st.caption(f"{messages.escape(own.name)}: {searched_texts(own)}.")
     sets = [("headlines" if is_demo else "queries", own)] if own is not None else []
     sets += (
         [(name, second_looks.collection(*columns)) for name, *columns in second_looks.COLLECTIONS] if is_demo else []

@@ -22,6 +22,8 @@ from components.retrieval.corpora.readers.table import BadRows, Table
 from components.retrieval.corpora.rows import passages, roles
 from components.retrieval.corpora.rows.parts import ChosenPart, Part, check_no_part, choose_part, find_parts
 from components.retrieval.corpora.rows.reading import (
+    EMPTY,
+    NO_TEXT,
     PREVIEWED,
     VALUES_SHOWN,
     PreviewedRow,
@@ -70,16 +72,18 @@ class Rows:
     left_out: Mapping[str, tuple[str, ...]]
     known: Mapping[str, tuple[str, ...]]
     given: tuple[tuple[int, str], ...]  # the first rows as they stand in the file, by their numbers
-    # The second texts of rows that are not used, with these rows of the table: right texts of no query, which can be searched.
-    unused: tuple[tuple[int, str], ...]
+    # The second texts of rows that are not used, with these rows of the table and why they are not used: right texts of no
+    # query, which can be searched.
+    unused: tuple[tuple[int, str, str], ...]
 
-    def reading(self, used: Sequence[Row], bad: BadRows, repeated: int = 0) -> Reading:
-        """The account of all rows, when `used` are left and `bad` are refused since."""
+    def reading(self, used: Sequence[Row], bad: BadRows, repeated: int = 0, with_unused: bool = False) -> Reading:
+        """The account of all rows, when `used` are left and `bad` are refused since. `with_unused`: those texts are searched."""
         sources = {row.source for row in used}
         first: dict[int, Row] = {}
         for row in used:
             first.setdefault(row.source, row)
         both = self.bad.joined(bad)
+        alone = {self.table.numbers[row]: reason for row, _, reason in self.unused} if with_unused else {}
         reasons = {row.row: row.reason for row in both.first}
         places = {number: place for place, number in enumerate(self.table.numbers[: 2 * PREVIEWED])}
         preview = []
@@ -94,8 +98,9 @@ class Rows:
         return Reading(
             rows=len(self.table.numbers) + len(self.table.bad),
             used=len(sources),
-            reasons=dict(both.reasons),
-            refused=tuple(both.first),
+            reasons=dict(both.reasons - Counter(alone.values())),
+            refused=tuple(row for row in both.first if row.row not in alone),
+            text_alone=Counter(alone.values()),
             values=self.values,
             repeated=repeated,
             joined=self.table.joined,
@@ -268,6 +273,7 @@ class _Made:
         self.bad = BadRows()
         self.values: list[str] = []
         self.changed: set[int] = set()
+        self._reasons: dict[int, str] = {}  # why a row is not used
         self.notes: list[str] = []
         self._table, self._scores, self._recognised = table, scores, recognised
         self._label = None if recognised.label is None else columns[recognised.label]
@@ -286,6 +292,7 @@ class _Made:
 
     def refuse(self, row: int, reason: str) -> None:
         self.bad.add(self._table.numbers[row], reason)
+        self._reasons[row] = reason
 
     def learn_right_answers(self, rows: Iterable[int]) -> None:
         """Note the right answers of each query in rows that are used, where rows have wrong ones."""
@@ -302,7 +309,7 @@ class _Made:
         for place, column in enumerate((*self._rights, *self._wrongs)):
             found = self._cleaned(column[row])
             if isinstance(found, str):
-                if place >= len(self._rights) and found in ("no text", "empty"):
+                if place >= len(self._rights) and found in (NO_TEXT, EMPTY):
                     found = _Cell([])  # a row may have fewer wrong answers than another
                 else:
                     self.refuse(row, found)
@@ -389,19 +396,21 @@ class _Made:
             self.notes.append(f"Each row has {width} wrong answers, from lists in {wrong[0]}.")
         return rows, (*roles.COLUMNS["pairs"], *(roles.negative_name(place) for place in range(width)))
 
-    def unused(self) -> tuple[tuple[int, str], ...]:
-        """The second texts of rows that are not used, each with its row."""
+    def unused(self) -> tuple[tuple[int, str, str], ...]:
+        """The second texts of rows that are not used, each with its row and why this is not used."""
         used = {row for row, *_ in self._rows}
         cells = enumerate(self._rights[1] if len(self._rights) > 1 else ())
         found = ((row, self._cleaned(value)) for row, value in cells if row not in used)
-        return tuple((row, text) for row, cell in found if not isinstance(cell, str) for text in cell.texts)
+        return tuple(
+            (row, text, self._reasons[row]) for row, cell in found if not isinstance(cell, str) for text in cell.texts
+        )
 
     def _cleaned(self, value: Any) -> _Cell | str:
         """What a cell holds, cleaned; or the reason why the row cannot be used. Places of a list without text are skipped."""
         given = passages.texts_of(value)
         present = [text for text in given if not is_missing(text)]
         if not present:
-            return "no text"
+            return NO_TEXT
         texts: list[str] = []
         is_changed = False
         for text in present:
@@ -414,7 +423,7 @@ class _Made:
             is_changed |= cleaned.changed
             if cleaned.text:
                 texts.append(cleaned.text)
-        return _Cell(texts, is_changed, len(given) - len(texts)) if texts else "empty"
+        return _Cell(texts, is_changed, len(given) - len(texts)) if texts else EMPTY
 
     def _label_of(self, row: int) -> str | float | _Refused | None:
         if self._label is None:

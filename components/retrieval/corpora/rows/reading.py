@@ -23,6 +23,7 @@ PREVIEWED = 3  # rows
 RAW_CHARACTERS = 500  # of a row as it stands in the file
 VALUES_SHOWN = 3  # that are no scores
 REFUSED_SHOWN = 5  # rows in a sentence
+NO_TEXT, EMPTY = "no text", "empty"  # why a cell cannot be used
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Reading:
     reasons: Mapping[str, int] = field(default_factory=dict)  # why rows are not used, to their number
     refused: tuple[BadRow, ...] = ()  # the first 100 of these
     values: tuple[str, ...] = ()  # a few that should be scores and are no numbers
+    text_alone: Mapping[str, int] = field(default_factory=dict)  # why rows give a text that is searched, and no query
     repeated: int = 0  # rows that equal an earlier one, with which they count once
     joined: int = 0  # rows that were written over several lines
     changed: int = 0  # used rows with a text or score that was changed
@@ -65,19 +67,31 @@ class Reading:
     @property
     def lost(self) -> int:
         """Rows that are not used."""
-        return self.rows - self.used - self.repeated
+        return self.rows - self.used - self.repeated - sum(self.text_alone.values())
 
     def counts(self) -> str:
         """The numbers of rows, in one sentence."""
-        said = f"{counted(self.rows, 'row')} read, {self.used:,} used, {self.lost:,} left out"
+        alone = sum(self.text_alone.values())
+        said = f"{counted(self.rows, 'row')} read, {self.used:,} used"
+        said += f", of {alone:,} the text alone" if alone else ""
+        said += f", {self.lost:,} left out"
         said += f", {self.repeated:,} equal to an earlier one" if self.repeated else ""
         return f"{said}; {self.joined:,} joined from several lines, {self.changed:,} changed."
 
+    def texts_alone(self) -> str:
+        """That texts of rows without a query are searched; "" where there are none."""
+        count = sum(self.text_alone.values())
+        if not count:
+            return ""
+        have, their = ("has", "its text is") if count == 1 else ("have", "their texts are")
+        if self.text_alone.keys() <= {NO_TEXT, EMPTY}:
+            return f"{counted(count, 'row')} {have} no query; {their} searched."
+        are = "is" if count == 1 else "are"
+        return f"{counted(count, 'row')} {are} not used for a query; {their} searched: {_each(self.text_alone)}."
+
     def refusals(self) -> str:
         """Why rows are left out, with the numbers of the first; "" where none is."""
-        reasons = "; ".join(
-            f"{reason}: {counted(count, 'row')}" for reason, count in Counter(self.reasons).most_common()
-        )
+        reasons = _each(self.reasons)
         shown = ", ".join(f"row {row.row} ({row.reason})" for row in self.refused[:REFUSED_SHOWN])
         said = f"{self.lost:,} of {self.rows:,} rows cannot be used and are left out: {reasons}"
         return f"{said}{f'. The first: {shown}' if shown else ''}." if reasons else ""
@@ -100,7 +114,7 @@ class Reading:
 
     def sentences(self) -> list[str]:
         """All that is to be said of the file, without the preview."""
-        said = [self.counts(), self.refusals(), self.choice(), self.columns_left_out()]
+        said = [self.counts(), self.texts_alone(), self.refusals(), self.choice(), self.columns_left_out()]
         said += [self.part.sentence()] if self.part is not None else []
         return [sentence for sentence in (*said, *self.notes) if sentence]
 
@@ -110,6 +124,7 @@ class Reading:
         return {
             "rows_read": self.rows,
             "rows_used": self.used,
+            "rows_with_text_alone": sum(self.text_alone.values()),
             "rows_left_out": self.lost,
             "rows_repeated": self.repeated,
             "rows_joined": self.joined,
@@ -156,3 +171,7 @@ def given_rows(table: Table, most: int) -> tuple[tuple[int, str], ...]:
 
 def _shown(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) and value == value else as_text(value)
+
+
+def _each(reasons: Mapping[str, int]) -> str:
+    return "; ".join(f"{reason}: {counted(count, 'row')}" for reason, count in Counter(reasons).most_common())

@@ -1092,7 +1092,7 @@ def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:
     assert small.texts[0] in {answer for _, answer in shown_pairs(app)}
     app.selectbox(key="w_query_column").set_value("topic").run()
     said = read_texts(app)
-    assert "10 queries with 100 correct answers among 100 sentences" in said
+    assert "10 queries, 100 texts searched. They have 100 correct answers" in said
     assert "The column topic has 10 different values for 100 texts, so that it looks like a category" in said
     app.selectbox(key="w_query_column").set_value("title").run()  # it can still be chosen
     assert app.query_params["col"] == "title"
@@ -1141,8 +1141,8 @@ def test_repeated_sentences_are_said(open_page: Open) -> None:
     caching.corpora().put(current.key_of(own), own)
     app = ready(open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own)))
     assert "1 row has the sentence of an earlier row, which is searched once" in captions(app)
-    assert "3 queries, each with one correct answer among 2 sentences" in captions(app)
-    assert "1 row has no query and is left out" in captions(app)
+    left_out = "1 text on rows without a query is left out here (Failed queries and What helps search it too)"
+    assert f"3 queries, 2 texts searched; {left_out}. Each query has one correct answer" in captions(app)
     assert frame(app, "p (Holm)")["Recall@1"].tolist() == [100]  # equal texts are one
 
 
@@ -1153,11 +1153,14 @@ def test_a_category_is_warned_about_and_rows_with_one_query_hold_its_correct_ans
     )
     said = read_texts(open_page("evaluate", v="evaluated-data", corpus=category))
     assert "The column compressed has 3 different values for 30 texts, so that it looks like a category" in said
-    assert "each with one correct answer" not in said
+    assert "one correct answer" not in said
     twice = kept_corpus("twice.jsonl", sentences[:4], ["login", "billing", "login", "returns"])
     app = open_page("evaluate", v="evaluated-data", corpus=twice)
     said = read_texts(app)
-    assert "3 queries with 4 correct answers among 4 sentences. Recall@k is the share of queries with a correct" in said
+    assert (
+        "3 queries, 4 texts searched. They have 4 correct answers: Recall@k is the share of queries with a correct"
+        in said
+    )
     assert "looks like a category" not in said
     assert [query for query, _ in shown_pairs(app)] == ["login", "login", "billing", "returns"]
     assert [text.split()[2] for _, text in shown_pairs(app)] == ["0", "2", "1", "3"]
@@ -1175,7 +1178,7 @@ def test_several_correct_answers_by_vectors_and_by_words(open_page: Open, embedd
     own = kept_corpus("several.jsonl", [text for text, _ in rows], [query for _, query in rows])
     app = ready(open_page("evaluate", v="compare-runs", corpus=own, r=["m.6.mean", "bm25"], oq="3"))
     said = read_texts(app)
-    assert "4 queries with 6 correct answers among 6 sentences" in said
+    assert "4 queries, 6 texts searched. They have 6 correct answers" in said
     options = embedded.embed_options(precision="float32")
     documents, queries = (
         embedded.embed(texts, options=options)[0, 0].astype(np.float64)

@@ -107,7 +107,8 @@ def _kind(one: Sequence[str], other: Sequence[str], runs: Sequence[tuple[bool, l
         return "negation"
     if sorted(left) == sorted(right):
         return "order"
-    if left and right and all(map(is_number, both)):
+    numbers = [sorted(filter(is_number, words)) for words in (left, right)]
+    if all(numbers) and numbers[0] != numbers[1]:
         return "number"
     if left and right and both <= _DAYS:
         return "day"

@@ -46,6 +46,7 @@ FIGURES = {
     "weights": "Words and vectors",
 }
 MOST_K = 100
+_RUNS = "_compare_runs"  # session key: the chosen runs that the headline has taken note of
 _LATE = "_compare_late_times"  # session key: the times that came while the figures were drawn, for which they are drawn again
 
 
@@ -84,7 +85,7 @@ def compare(backend: Backend) -> None:
         rows = _rows(entries, differences, compared, measure)
         is_same_data = all(run_table.paired(run, runs[0]) for run in runs)
         with other_slot:
-            other = _other(entries, rows, compared, reference)
+            other = _other(entries, rows, compared, reference, request.codes)
         opened = [reference] if other is None else [other, reference]
         _show_rows(entries, rows, measure, reference, other, pairs, compared, measured)
         choices.about(pairs)
@@ -207,13 +208,17 @@ def _rows(
             None if difference is None else per_cent(difference),
             is_clear=compared.p_values.get(place, 1.0) < metrics.ALPHA,
             is_reference=place == compared.reference,
+            comparisons=compared.comparisons,
         )
         for place, (entry, (value, difference)) in enumerate(zip(entries, differences, strict=True))
     ]
 
 
-def _other(entries: Sequence[Entry], rows: Sequence[RunRow], compared: Compared, reference: int) -> int | None:
-    """The run whose queries are shown beside those of the reference, chosen by a person or as the most telling one."""
+def _other(
+    entries: Sequence[Entry], rows: Sequence[RunRow], compared: Compared, reference: int, codes: Sequence[RunCode]
+) -> int | None:
+    """The run whose queries are shown beside those of the reference: chosen by a person, just added to the chosen `codes`, or
+    the most telling one."""
     comparable = [reference, *compared.p_values]
     better = sorted(
         (number for number, row in enumerate(rows) if row.is_clear and row.difference and row.difference.value > 0),
@@ -225,6 +230,12 @@ def _other(entries: Sequence[Entry], rows: Sequence[RunRow], compared: Compared,
         return None
     names = {"": f"{entries[telling].short} (most to see)"}
     names |= {entries[number].key: entries[number].short for number in comparable if number != reference}
+    added, before = {*map(str, codes)}, st.session_state.get(_RUNS)
+    if before is not None and before < added and len(added) == len(before) + 1 and names.keys() >= added - before:
+        state.put("other_run", next(iter(added - before)))
+        st.session_state[_RUNS] = added
+    elif before is None or not before < added or len(added) > len(before) + 1:
+        st.session_state[_RUNS] = added
     if state.get("other_run") not in names:
         state.put("other_run", "")
     chosen = controls.pick("other_run", "For whom is it better", names)

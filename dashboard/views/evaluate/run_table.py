@@ -49,6 +49,7 @@ class Compared:
     reference: int
     p_values: Mapping[int, float]  # run to adjusted p; without the reference and runs on other data
     cells: tuple[str, ...]  # the p-value of each run, as text
+    comparisons: int = 1  # for which the p-values are adjusted
 
     @property
     def answers(self) -> list[str]:
@@ -71,12 +72,13 @@ def against(values: Sequence[Float64], reference: int, are_paired: Sequence[bool
     others = [run for run, is_paired in enumerate(are_paired) if is_paired and run != reference]
     raw = [metrics.randomisation_test(values[run], values[reference]) for run in others]
     count = len(others) + 1
-    adjusted = metrics.holm(raw, count * (count - 1) // 2 if is_best else None)
+    comparisons = count * (count - 1) // 2 if is_best else len(others)
+    adjusted = metrics.holm(raw, comparisons)
     cells = ["other data"] * len(values)
     cells[reference] = "reference"
     for run, p, raw_p in zip(others, adjusted, raw, strict=True):
         cells[run] = metrics.shown_p(p, raw_p)
-    return Compared(reference, dict(zip(others, adjusted, strict=True)), tuple(cells))
+    return Compared(reference, dict(zip(others, adjusted, strict=True)), tuple(cells), comparisons)
 
 
 def results(

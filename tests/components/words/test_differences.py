@@ -16,6 +16,7 @@ from components.words.differences import Kind, difference
         ("The dog chased the cat.", "The cat chased the dog.", "order"),
         ("Bake it at 150 degrees.", "Bake it at 230 degrees.", "number"),
         ("It costs two pounds.", "It costs twenty-one pounds.", "number"),
+        ("The old VTR-90B gives ninety watts.", "The new VTR-09B gives forty-five watts.", "number"),
         ("We meet on Monday.", "We meet on Friday.", "day"),
         ("He left before noon came.", "He left after noon came.", "opposite"),
         ("The box is too big.", "The box is too small.", "opposite"),

@@ -77,7 +77,7 @@ class Rows:
     unused: tuple[tuple[int, str, str], ...]
 
     def reading(self, used: Sequence[Row], bad: BadRows, repeated: int = 0, with_unused: bool = False) -> Reading:
-        """The account of all rows, when `used` are left and `bad` are refused; `with_unused`: the other texts are searched."""
+        """The account of all rows, when `used` are left and `bad` are refused since. `with_unused`: these are searched."""
         sources = {row.source for row in used}
         first: dict[int, Row] = {}
         for row in used:

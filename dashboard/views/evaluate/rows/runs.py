@@ -31,6 +31,15 @@ class RunRow:
     difference: Interval | None  # to the run that all are compared with; None for itself and on other data
     is_clear: bool = False  # whether the difference is more than chance, among all runs (Holm)
     is_reference: bool = False
+    comparisons: int = 1  # for which the verdict is corrected
+
+    @property
+    def unsure(self) -> str:
+        """Why the difference is not clear: where its own interval is on one side of 0, the correction decides."""
+        own = self.difference
+        if own is None or own.low <= 0 <= own.high or self.comparisons == 1:
+            return "unsure"
+        return f"unsure after correcting for {self.comparisons} comparisons"
 
 
 def measured(
@@ -118,6 +127,9 @@ def finding(run: RunRow, reference: RunRow, measure: str, found: ForWhom, k: int
     value = 0.0 if run.difference is None else run.difference.value
     if run.is_clear and value:
         return f"{one} is {'better' if value > 0 else 'worse'} than {other} beyond chance, by {measure}: {answers}"
+    if run.unsure != "unsure":
+        apart = f"{number(abs(value), 1)} points {'higher' if value > 0 else 'lower'}"
+        return f"{one} is {apart} than {other} by {measure}; {run.unsure}: {answers}"
     return f"{one} may be as good as {other}, by {measure}: {answers}"
 
 
@@ -139,7 +151,7 @@ def drawn(rows: Sequence[RunRow], measure: str, reference: str) -> str:
             kind = "unsure" if not row.is_clear else "better" if row.difference.value > 0 else "worse"
             apart_axis = f'<s style="left:{zero}%"></s>{_axis(row.difference, below, above, kind)}'
             value = signed(row.difference.value, 1)
-            said = f"<strong>{value}</strong>" if row.is_clear else f"{value} <small>unsure</small>"
+            said = f"<strong>{value}</strong>" if row.is_clear else f"{value} <small>{row.unsure}</small>"
         beside = "".join(f'<td class="beside">{number(value, 1)}</td>' for value in row.beside)
         lines.append(
             f'<tr><th scope="row">{escape(row.name)} {mark}</th><td class="axis"><div>{axis}</div></td>'

@@ -352,6 +352,9 @@ def test_runs_are_added_and_taken_out(evaluate: Open) -> None:
     ready(app.run())
     assert frame(app, "p (Holm)")["run"].tolist() == ["Layer 6, Mean", "Layer 2, Max"]
     assert app.query_params["r"] == ["m.6.mean", "m.2.max"]
+    app.multiselect(key="w_runs").set_value(["m.6.mean", "m.2.max", "bm25"])
+    ready(app.run())
+    assert app.selectbox(key="w_other_run").value == "bm25"  # of what was just added the headline speaks
     app.multiselect(key="w_runs").set_value(["m.2.max"])
     ready(app.run())
     assert len(frame(app, "p (Holm)")) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,19 @@ def test_the_queries_are_those_that_one_run_both_or_neither_answers_the_hardest_
 )
 def test_the_finding_says_better_worse_or_unsure(one: RunRow, said: str) -> None:
     assert runs.finding(one, row("Vectors", 96.7), "Recall@1", for_whom(OTHER, REFERENCE, 1), 1) == said
+
+
+def test_a_difference_that_is_unsure_only_by_the_correction_says_so_with_its_size() -> None:
+    one = replace(row("TF-IDF", 77.1, -7.9), comparisons=6)
+    found = for_whom(OTHER, REFERENCE, 1)
+    said = runs.finding(one, row("Vectors", 85), "Recall@1", found, 1)
+    assert said.startswith(
+        "**TF-IDF** is 7.9 points lower than **Vectors** by Recall@1; unsure after correcting for 6 comparisons: it finds 3"
+    )
+    assert "−7.9 <small>unsure after correcting for 6 comparisons</small>" in runs.drawn([one], "Recall@1", "Vectors")
+    near = replace(row("TF-IDF", 84.6, -0.4), comparisons=6)  # its own interval holds 0
+    assert "−0.4 <small>unsure</small>" in runs.drawn([near], "Recall@1", "Vectors")
+    assert "may be as good as" in runs.finding(near, row("Vectors", 85), "Recall@1", found, 1)
 
 
 def test_runs_that_answer_the_same_queries_are_said_to() -> None:

@@ -158,6 +158,8 @@ def _first_invalid(content: bytes, encoding: str) -> int | None:
             decoder.decode(content[start:end], final=end == len(content))
         except UnicodeDecodeError as problem:  # in this block, and the bytes of an unfinished character before it
             return end - len(problem.object) + problem.start
+        except UnicodeError:  # as UTF-16 without its mark is refused, at no byte
+            return start
     return None
 
 

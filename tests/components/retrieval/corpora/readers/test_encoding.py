@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from contextlib import suppress
 
 import pytest
 
@@ -104,6 +105,13 @@ def test_bytes_that_are_no_text_are_refused():
     noise = bytes((i * 7919 + i // 256 * 31) % 256 for i in range(20_000))
     with pytest.raises(InputError, match="could not be read as text"):
         read_corpus(noise, "a.txt")
+
+
+def test_utf_16_whose_mark_is_not_at_its_beginning_is_no_error_of_the_program():
+    with suppress(InputError):
+        decode(b"\x00\n\xff\xfes\x00", "a.tsv")
+    with pytest.raises(InputError, match="is not utf-16: byte 1"):
+        decode("a river".encode("utf-16-le"), "a.txt", "utf-16")
 
 
 def test_a_few_broken_bytes_cost_their_rows_and_not_the_encoding():

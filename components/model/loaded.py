@@ -166,6 +166,7 @@ class LoadedModel:
             + _told_of_chance(tokenizer)
             + _told_of_lengths_of_rows(folder)
             + self._told_of_length()
+            + _told_of_rotation(encoder.config)
             + _told_of_masks(folder, tokenizer)
             + _told_of_list(spec, folder)
             + _told_of_precision(spec, folder)
@@ -397,6 +398,18 @@ def _told_of_damage(folder: Path) -> tuple[str, ...]:
     if not files or not (folder / MODULES).is_file():
         return ()
     return (f"Its {' and '.join(files)} cannot be read: no JSON in UTF-8 without a mark. Nothing of it is applied.",)
+
+
+def _told_of_rotation(config: Any) -> tuple[str, ...]:
+    """That the rotation of positions changes with the length of a batch, where config.json asks for a kind that does."""
+    rope = getattr(config, "rope_parameters", None)
+    parts = [rope, *(part for part in rope.values() if isinstance(part, dict))] if isinstance(rope, dict) else []
+    kinds = {str(part.get("rope_type")) for part in parts} & {"dynamic", "longrope"}
+    return tuple(
+        f"Its positions are rotated by “{kind}”, which changes once a text of a batch is longer than its training. "
+        "The vectors of the other texts of this batch then change too, here and in sentence-transformers."
+        for kind in sorted(kinds)
+    )
 
 
 def _told_of_chance(tokenizer: Any) -> tuple[str, ...]:

@@ -255,6 +255,12 @@ def test_float32_that_is_asked_for_is_not_called_another_precision(make: Callabl
     assert assert_equal(folder).not_applied == ()
 
 
+def test_a_rotation_that_changes_with_the_batch_is_named(make: Callable[..., Path]) -> None:
+    rope = {"rope_type": "dynamic", "rope_theta": 1000.0, "factor": 4.0}
+    backend = Backend.load(str(make([MEAN], {}, "nomic_bert", rope_parameters=rope)))
+    assert "rotated by “dynamic”" in "".join(backend.not_applied)
+
+
 def test_the_padding_row_of_mpnet_is_its_own(make: Callable[..., Path]) -> None:
     folder = make([MEAN], {}, "mpnet")
     before = Backend.load(str(folder)).spec.facts

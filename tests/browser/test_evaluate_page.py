@@ -199,7 +199,7 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
     path.write_text("\n".join(lines), encoding="utf-8")
     page = visit("/diagnose?v=evaluated-data", phone=True)
     use_file(page, path)
-    expect(page.get_by_text("60 queries, each")).to_be_visible()
+    expect(page.get_by_text("60 queries, 60 texts searched")).to_be_visible()
     page.wait_for_url("**corpus=*")
     (corpus,) = parse_qs(urlsplit(page.url).query)["corpus"]
     page.goto(urljoin(page.url, f"/laboratory?v=pooling-lab&l=3&d=8&corpus={corpus}"))

@@ -153,7 +153,7 @@ def _small(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> str:
     path.write_text("\n".join(lines), encoding="utf-8")
     page = stage.at("/evaluate?v=evaluated-data")
     use_file(page, path)
-    expect(page.get_by_text("60 queries, each")).to_be_visible()
+    expect(page.get_by_text("60 queries, 60 texts searched")).to_be_visible()
     expect(page.get_by_label("Path of a file on this machine")).to_be_hidden()  # the bar has closed itself
     return str(wait_until(page, "() => new URLSearchParams(location.search).get('corpus')"))
 

@@ -63,7 +63,7 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         return
     best = scored.top(pattern, TOP)
     figures.finding(
-        messages.escape(f"{pattern_message(scored, best[0], pattern)} {_counted_over(model_input, pattern)}"),
+        messages.escape(pattern_message(scored, best[0], pattern)),
         key="best_head",
         read="A score is the mean share of attention over the tokens of your text ([Clark et al. 2019](https://aclanthology.org/"
         "W19-4828/)); special tokens do not count as queries. Entropy 0 means that all attention goes to one token.",
@@ -88,7 +88,7 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         legend=_legend(pattern, best[0].score),
         numbers=["–" if np.isnan(score) else f"{100 * score:.0f}" for score in scores.ravel()],
     )
-    st.caption("Click a row to open its head.")
+    st.caption(f"Click a row to open its head. {messages.escape(_counted_over(model_input, pattern))}")
     st.dataframe(
         _ranking(scored, pattern),
         hide_index=True,

@@ -1114,16 +1114,15 @@ def test_curves_as_percentiles_are_shares_of_the_unrelated_pairs(open_page: Open
     assert app.toggle(key="w_show_baseline").disabled
 
 
-def test_a_large_part_of_a_page_is_sent_and_not_named_by_its_hash() -> None:
-    """A browser that holds it no longer would stay with an error (see .streamlit/config.toml)."""
+def test_a_browser_holds_the_parts_of_a_page_for_many_runs() -> None:
+    """What it has said to hold must be there when a run that began later names it (see .streamlit/config.toml)."""
+    from streamlit import config
     from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-    from streamlit.runtime.forward_msg_cache import populate_hash_if_needed
+    from streamlit.runtime import app_session
 
-    part = ForwardMsg()
-    part.delta.new_element.markdown.body = "x" * 10_000_000
-    populate_hash_if_needed(part)
-    assert part.hash
-    assert not part.metadata.cacheable
+    message = ForwardMsg()
+    app_session._populate_config_msg(message.new_session.config)
+    assert config.get_option("global.maxCachedMessageAge") == message.new_session.config.max_cached_message_age == 100
 
 
 def test_pages_are_not_searched_for_bare_expressions(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,9 +165,13 @@ def use_file(page: Page, path: Path) -> None:
     if not source.is_visible():
         page.locator(".st-key-corpus_bar summary").click()
     settle(page)  # a click on what is being replaced is lost
-    source.click()
-    settle(page)
     box = page.get_by_label("Path of a file on this machine")
+    for _ in range(5):  # on a slow machine the bar may be drawn again at the click, and a person clicks once more
+        source.click()
+        settle(page)
+        page.wait_for_timeout(300)
+        if box.is_visible():
+            break
     box.fill(str(path))
     box.press("Enter")
     page.get_by_role("button", name=re.compile("^Use (this|these) ")).click()

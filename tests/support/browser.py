@@ -166,12 +166,10 @@ def use_file(page: Page, path: Path) -> None:
         page.locator(".st-key-corpus_bar summary").click()
     settle(page)  # a click on what is being replaced is lost
     box = page.get_by_label("Path of a file on this machine")
-    for _ in range(5):  # on a slow machine the bar may be drawn again at the click, and a person clicks once more
-        source.click()
-        settle(page)
-        page.wait_for_timeout(300)
-        if box.is_visible():
-            break
+    wait_until_at_rest(source)  # on a slow machine the bar is drawn again for a while after it opens
+    settle(page)
+    source.click()
+    settle(page)
     box.fill(str(path))
     box.press("Enter")
     page.get_by_role("button", name=re.compile("^Use (this|these) ")).click()

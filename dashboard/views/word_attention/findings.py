@@ -83,12 +83,7 @@ def of_looked_at(
         return f"{said} The largest share comes from {who}: {where}."
     if decisive.weight - decisive.usual < DECIDED:
         return f"{said} In no head does another word give it much more than is usual at that distance."
-    return f"{said} The most decisive look comes from {who}: {where} {_above(decisive)}."
-
-
-def _above(look: Look) -> str:
-    """Why a look is the most decisive one: another can have a larger share."""
-    return f"(usual: {percent(look.usual)})"
+    return f"{said} The most decisive look comes from {who}: {where} ({percent(decisive.usual)} is usual)."
 
 
 def of_head_looked_at(
@@ -150,7 +145,7 @@ def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bo
         return f"The largest share of a word goes to {named(sentence, look.target)}: {where}."
     if look.weight - look.usual < DECIDED:
         return "No head gives another word much more than is usual for it at that distance."
-    return f"The most decisive look goes to {named(sentence, look.target)}: {where} {_above(look)}."
+    return f"The most decisive look goes to {named(sentence, look.target)}: {where} ({percent(look.usual)} is usual)."
 
 
 def of_other_answer(old: str, new: str, candidates: Sequence[tuple[str, int, int]], heads: int) -> str:

@@ -169,7 +169,7 @@ def test_the_finding_is_of_what_is_shown() -> None:
     text = "The cat saw a dog."
     usual = said(text, "dog", {"cat": 5, "saw": 2}, look(0.8, 0.1), special=1)
     assert usual.startswith("From “dog”, 5 of 8 heads look first at “cat”, 2 at “saw” and 1 at")
-    assert usual.endswith("goes to “cat”: 80 % in block 1, head 3 (usual: 10 %).")
+    assert usual.endswith("goes to “cat”: 80 % in block 1, head 3 (10 % is usual).")
     # A share of one piece is not that of its word.
     piece = said("The Briefträger saw a dog.", "dog", {"saw": 1}, look(0.28, 0.02))
     assert "goes to “brief” of “Briefträger”: 28 % in" in piece

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Visit, figure, fits, settle, use_file, wait_until
+from tests.support.browser import Visit, downloaded, figure, fits, settle, use_file, wait_until
 from tests.support.places import ROOT
 from tests.support.stage import Stage
 
@@ -120,10 +120,9 @@ def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> 
     expect(page.get_by_text("the time per query is measured")).to_have_count(0, timeout=60_000)
     settle(page)
     expect(page.get_by_text("the time per query is measured")).to_have_count(0, timeout=60_000)
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save the runs (JSON)").click()
-    path = tmp_path / download.value.suggested_filename
-    download.value.save_as(path)
+    download = downloaded(page, page.get_by_role("button", name="Save the runs (JSON)"))
+    path = tmp_path / download.suggested_filename
+    download.save_as(path)
     runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
     assert [run["name"] for run in runs] == [
         "all-MiniLM-L6-v2, layer 6, Mean",
@@ -136,9 +135,8 @@ def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> 
         assert run["made"].endswith("+00:00")
     assert {"torch", "transformers"} <= set(runs[0]["versions"])  # what its ranks came from
     for name, start in (("Markdown table", "| run"), ("LaTeX table", r"\begin{tabular}")):
-        with page.expect_download() as download:
-            page.get_by_role("button", name=name).click()
-        assert Path(download.value.path()).read_text(encoding="utf-8").startswith(start)
+        download = downloaded(page, page.get_by_role("button", name=name))
+        assert Path(download.path()).read_text(encoding="utf-8").startswith(start)
 
     page.get_by_text("Load saved runs").click()
     page.locator(".st-key-load_runs input[type=file]").set_input_files(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Page, Request, expect
 
 from dashboard.declared import table
-from tests.support.browser import Visit, settle
+from tests.support.browser import Visit, downloaded, settle
 
 BLOCK, MASK = (table.VIEWS[key].question for key in ("block", "mask-token"))
 LECTURE = "/lecture?lecture=inside?v=block%23block_change&lecture=inside?v=mask-token%23mask_vectors"
@@ -24,10 +24,9 @@ def test_a_picture_with_a_star_stands_in_the_lecture_and_leaves_as_a_page(visit:
     expect(page.get_by_role("button", name="Take out of my lecture")).to_be_visible()
     page.get_by_role("link", name="My lecture").click()
     expect(page.locator(".lecture .says")).to_contain_text("depends most on")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Export as one page").click()
+    download = downloaded(page, page.get_by_role("button", name="Export as one page"))
     path = tmp_path / "lecture.html"
-    download.value.save_as(path)
+    download.save_as(path)
     page.goto("about:blank")
     asked: list[str] = []
 
@@ -51,11 +50,9 @@ def exported_with(page: Page, folder: Path) -> Path:
     settle(page)
     page.get_by_role("link", name="My lecture").click()
     expect(page.get_by_role("button", name="Export as one page")).to_be_visible()
-    settle(page)  # a button that is drawn anew while it is pressed downloads nothing
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Export as one page").click()
+    download = downloaded(page, page.get_by_role("button", name="Export as one page"))
     path = folder / "lecture.html"
-    download.value.save_as(path)
+    download.save_as(path)
     return path
 
 
@@ -232,10 +229,9 @@ def test_the_bar_covers_nothing_and_a_key_draws_no_frame_around_the_page(visit: 
 
 def test_the_arrow_keys_go_from_picture_to_picture_in_the_exported_page(visit: Visit, tmp_path: Path) -> None:
     page = visit(LECTURE)
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Export as one page").click()
+    download = downloaded(page, page.get_by_role("button", name="Export as one page"))
     path = tmp_path / "lecture.html"
-    download.value.save_as(path)
+    download.save_as(path)
     page.goto("about:blank")
     page.set_content(path.read_text(encoding="utf-8"))
     titles = page.locator("h2.part")

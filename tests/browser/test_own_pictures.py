@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page
 
-from tests.support.browser import settle
+from tests.support.browser import downloaded, settle
 from tests.support.stage import Stage
 
 # Each with the picture on the page.
@@ -26,10 +26,9 @@ PICTURES = {
 
 
 def saved(page: Page, name: str) -> bytes:
-    with page.expect_download() as download:
-        page.get_by_role("button", name=name).click()
-    assert download.value.suggested_filename.endswith(".png")
-    return download.value.path().read_bytes()
+    download = downloaded(page, page.get_by_role("button", name=name))
+    assert download.suggested_filename.endswith(".png")
+    return download.path().read_bytes()
 
 
 @pytest.mark.parametrize("path", PICTURES)

@@ -9,7 +9,16 @@ from urllib.parse import parse_qs, quote, urlparse
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import NewPage, Visit, figure, settle, wait_for_animations, wait_for_title, wait_until
+from tests.support.browser import (
+    NewPage,
+    Visit,
+    downloaded,
+    figure,
+    settle,
+    wait_for_animations,
+    wait_for_title,
+    wait_until,
+)
 from tests.support.stage import Stage
 
 BANK = {
@@ -170,13 +179,12 @@ def test_data_is_a_table_and_a_csv(use: Stage) -> None:
     page = use.at("/layers")
     has_bank_curves(page)
     page.get_by_role("button", name="Share").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download as CSV").click()
+    download = downloaded(page, page.get_by_role("button", name="Download as CSV"))
     page.get_by_role("tab", name="Table").click()
     expect(page.get_by_test_id("stPopoverBody").get_by_test_id("stDataFrame")).to_be_visible()
     page.get_by_role("tab", name="Link").click()
     expect(page.get_by_test_id("stPopoverBody").get_by_role("img", name="A code with the address")).to_be_visible()
-    text = download.value.path().read_text(encoding="utf-8-sig")
+    text = download.path().read_text(encoding="utf-8-sig")
     header, first = text.splitlines()[:2]
     assert header.startswith('"pair","layer 0","layer 1"')
     assert first.startswith('"bank (rob) – bank (river)",0.96')
@@ -185,17 +193,15 @@ def test_data_is_a_table_and_a_csv(use: Stage) -> None:
 def test_a_figure_is_taken_home_as_a_slide_and_as_a_page_without_a_network(use: Stage, new_page: NewPage) -> None:
     page = use.at("/layers?v=one-word&s=" + quote("A <script>alert(1)</script> bank.") + "&s=The+bank")
     page.get_by_role("button", name="Share").click()
-    with page.expect_download() as slide:
-        page.get_by_role("button", name="Slide (PNG)").click()
-    picture = slide.value.path().read_bytes()
-    assert slide.value.suggested_filename.endswith("-slide.png")
+    slide = downloaded(page, page.get_by_role("button", name="Slide (PNG)"))
+    picture = slide.path().read_bytes()
+    assert slide.suggested_filename.endswith("-slide.png")
     assert struct.unpack(">II", picture[16:24]) == (1920, 1080)
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Page (HTML)").click()
+    saved = downloaded(page, page.get_by_role("button", name="Page (HTML)"))
     home, problems = new_page(), []
     for event in ("dialog", "pageerror", "request"):
         home.on(event, lambda found: problems.append(found))
-    home.set_content(saved.value.path().read_text(encoding="utf-8"))
+    home.set_content(saved.path().read_text(encoding="utf-8"))
     expect(home.locator(".js-plotly-plot .main-svg").first).to_be_visible()
     assert problems == []
     assert home.locator("footer").inner_text().startswith("BERT Internals")

@@ -19,7 +19,7 @@ from components.arrays import cosine
 from components.model.backend import Backend
 from dashboard.declared.stops import STOPS, VIEW
 from dashboard.views.home.whole import SENTENCES
-from tests.support.browser import Visit, wait_until
+from tests.support.browser import Visit, downloaded, wait_until
 from tests.support.static_models import save_model2vec
 
 WORDS = ("the", "cat", "sat", "on", "a", "bank", "by", "river", "we", "put", "money", "in")  # of the tiny vocabularies
@@ -303,9 +303,8 @@ def test_keys_lead_through_the_path_and_the_table_says_it_in_words(visit: Visit)
     path.get_by_text("Numbers of this stop").click()
     expect(path.locator("table tr")).to_have_count(1 + 13)
     expect(path.locator("ol.text li")).to_have_count(len(STOPS))
-    with page.expect_download() as saved:
-        path.get_by_role("button", name="Save as picture").click()
-    assert saved.value.suggested_filename == "path-1-pieces.png"
+    saved = downloaded(page, path.get_by_role("button", name="Save as picture"))
+    assert saved.suggested_filename == "path-1-pieces.png"
     path.locator(".stage canvas").press("ArrowRight")
     drawn(page, "zero")
     path.get_by_role("button", name="Parts of layer 0").click()

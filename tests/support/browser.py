@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Download, Locator, Page, expect, sync_playwright
 
 from tests.browser import chromium
 from tests.support.places import ROOT
@@ -119,6 +119,15 @@ def wait_until_still(page: Page, selector: str, frames: int = 3) -> None:
 def wait_until_at_rest(element: Locator, frames: int = 6) -> None:
     """Wait until an element, which may stand in a component, keeps its box and what it has scrolled for some frames."""
     element.evaluate(AT_REST, frames)
+
+
+def downloaded(page: Page, button: Locator) -> Download:
+    """What a button saves. One that moves or is drawn anew while it is pressed saves nothing, so it comes to rest first."""
+    settle(page)
+    wait_until_at_rest(button)
+    with page.expect_download() as download:
+        button.click()
+    return download.value
 
 
 def wait_for_title(page: Page, words: str, number: int = 0, timeout: float = 60_000) -> None:

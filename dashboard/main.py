@@ -27,7 +27,7 @@ from dashboard.jobs.requests import NotReady  # noqa: E402
 from dashboard.lessons import panel, steps  # noqa: E402
 from dashboard.sharing import lecture, walk  # noqa: E402
 from dashboard.sharing import panel as session_panel  # noqa: E402
-from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
+from dashboard.ui import browser, messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
 from dashboard.ui.waiting import frame, listing, turn  # noqa: E402
 
 warm_up.follow_models()
@@ -112,23 +112,9 @@ def ask_for_login() -> None:
 def enlarge_for_projector() -> None:
     """Larger type in projector mode; the style sheet of all pages stands in the first page (see app.py)."""
     if state.get("projector"):
-        # The navigation is then at the top, above the page's first line. A sidebar that was open stays open and
-        # empty: hide it.
-        # Without icons all pages stand beside each other, where a menu would hide the last ones.
         # In a lecture, without controls, type grows with a large window.
         size = "max(135%, min(67.5% + 1.2vh, 67.5% + 0.75vw, 202.5%))" if lecture.is_given() else "135%"
-        st.html(
-            f"<style>html {{ font-size: {size}; }} "
-            ".stMainBlockContainer { padding-top: 4.2rem; } "
-            '[data-testid="stHeader"] { background: inherit; backdrop-filter: blur(1rem); } '
-            '[data-testid="stSidebar"] { display: none; } '
-            '[data-testid="stTopNavLink"] { padding: 0 0.35rem; } '
-            '[data-testid="stTopNavLink"] > span:has([data-testid="stIconMaterial"]) { display: none; } '
-            '@media (max-width: 1300px) { [data-testid="stTopNavLink"] { padding: 0 0.15rem; } '
-            '[data-testid="stTopNavLink"] p { font-size: 0.65rem; } } '
-            "@media (min-width: 901px) { .st-key-lesson_panel { top: 3.4rem; border-top: 1px solid rgba(133, 139, 149, 0.3); "
-            "border-top-left-radius: 0.5rem; } }</style>"
-        )
+        st.html(f"<style>html {{ font-size: {size}; }} {browser.asset('projector', 'css')}</style>")
 
 
 if __name__ == "__main__":  # as Streamlit runs it; app.py only imports it

@@ -66,12 +66,12 @@ def web_component(name: str, html: str, *before: str) -> Any:
     return st.components.v2.component(
         f"bert_internals_{name}",
         html=html,
-        css="".join(_asset(part, "css") for part in (*before, name)) or None,
-        js="".join(_asset(part, "js") for part in (*before, name)),
+        css="".join(asset(part, "css") for part in (*before, name)) or None,
+        js="".join(asset(part, "js") for part in (*before, name)),
     )
 
 
-def _asset(name: str, ending: str) -> str:
+def asset(name: str, ending: str) -> str:
     """What a file of assets/web holds; nothing where there is none."""
     path = ASSETS / "web" / f"{name}.{ending}"
     return path.read_text(encoding="utf-8") if path.exists() else ""

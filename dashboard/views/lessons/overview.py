@@ -74,7 +74,7 @@ def _rows(lessons: list[Lesson]) -> None:
     for column, lesson in zip(columns, lessons, strict=False):
         now = opened[1] if opened is not None and opened[0].key == lesson.key else 0
         with column.container(
-            key=f"lesson_card_{lesson.key}", horizontal=True, gap="small", vertical_alignment="center"
+            key=f"lesson_row_{lesson.key}", horizontal=True, gap="small", vertical_alignment="center"
         ):
             st.markdown(f"**{lesson.title}** :gray[{lesson.minutes} min]  \n{lesson.question}")
             _start(lesson, now)

@@ -110,11 +110,12 @@ def draw(awaited: Awaited) -> None:
 def wait(jobs: Jobs, job: Job, *, stop_key: str, unit: str = "", meanwhile: Callable[[], None]) -> None:
     """Wait in this run of the page for a job without which the page cannot be drawn; a click ends the wait, not the job.
 
-    Progress and Stop are drawn until then, and below them what `meanwhile` draws.
+    Progress and Stop are drawn until then, and below them what `meanwhile` draws. They have a place where nothing is awaited
+    too: else all that follows would move by one place when the page is drawn again, and the browser would make it anew.
     """
+    slot = st.empty()
     if job.is_stopped_for(caching.person()) or job.finished.wait(0.02):
         return
-    slot = st.empty()
     with slot.container():
         shown = _bar(line(job, unit), share(job), stop_key, jobs.stop, (job, caching.person()))
         meanwhile()

@@ -345,6 +345,10 @@ def test_a_page_that_waits_in_its_run_is_drawn_once_the_job_is_done(
     assert len(app.get("progress")) == 0
     assert len(drawn) >= 3
     assert drawn[0].startswith("Ranking secret.csv · 25 %")
+    # What follows keeps its place when the page is drawn again: it does not begin anew in the browser.
+    places = [place for place, element in app.main.children.items() if element.type == "markdown"]
+    app.run()
+    assert [place for place, element in app.main.children.items() if element.type == "markdown"] == places == [1]
 
 
 def test_who_stops_a_wait_in_the_run_reads_so_and_can_start_again(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:

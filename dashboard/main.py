@@ -121,6 +121,7 @@ def enlarge_for_projector() -> None:
             f"<style>html {{ font-size: {size}; }} "
             ".stMainBlockContainer { padding-top: 4.2rem; } "
             '[data-testid="stHeader"] { background: inherit; backdrop-filter: blur(1rem); } '
+            '[data-testid="stLayoutWrapper"]:has(> .st-key-page_header) { position: static; background: none; } '
             '[data-testid="stSidebar"] { display: none; } '
             '[data-testid="stTopNavLink"] { padding: 0 0.35rem; } '
             '[data-testid="stTopNavLink"] > span:has([data-testid="stIconMaterial"]) { display: none; } '

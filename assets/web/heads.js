@@ -108,7 +108,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const stop = (at) => `rgb(${palette.slice(3 * at, 3 * at + 3).join(" ")})`;
   bar.style.background = `linear-gradient(to right, ${[0, 64, 128, 192, 255].map(stop).join(", ")})`;
   key.hidden = !name;
-  key.replaceChildren(`${name}: ${low} `, bar, ` ${high}`);
+  const ends = document.createElement("span"); // one line, also where the name has a line of its own
+  ends.style.whiteSpace = "nowrap";
+  ends.append(`${low} `, bar, ` ${high}`);
+  key.replaceChildren(`${name}: `, ends);
   canvas.setAttribute("aria-label", layout.label);
   say(block, head);
   draw();

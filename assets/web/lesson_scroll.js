@@ -5,7 +5,7 @@ const ANSWER_WAIT = 3000, POLL = 50; // milliseconds: the answer may open anothe
 const ABOVE = 0.3; // of the height that is seen stays above the verdict
 const NARROW = "(max-width: 900px)"; // as in style.css: there the panel lies over the page
 const RESULT_WAIT = 300_000, LOOK = 150, CALM = 10; // milliseconds; looks at a page that stays as it is
-const FIRST_LINE = 52; // pixels at the top of the page that the button of the sidebar lies over
+const FIRST_LINE = 56; // pixels: the first line of a page on a phone, which stays at the top
 const LEAST = 40; // pixels: lower elements are no results
 const NO_RESULT = ".st-key-page_header, .st-key-path_line, .st-key-lesson_panel, .stExpander";
 let shown = { step: null, answered: false };

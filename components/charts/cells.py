@@ -13,7 +13,7 @@ from plotly.colors import hex_to_rgb, unlabel_rgb
 
 _SIZE = 36  # pixels of an invisible square
 _FRAME = 0.45  # of a cell: half of a frame's side, so that it lies on the cell
-_CLEAR = "rgba(0, 0, 0, 0)"
+CLEAR = "rgba(0, 0, 0, 0)"
 INK = "#14181F"  # readable on all colours of a scale with a pale middle
 
 
@@ -99,7 +99,7 @@ def number_readably(figure: go.Figure) -> None:
             z=np.where(numbered, 0.0, np.nan).astype(np.float32),
             x=heatmap.x,
             y=heatmap.y,
-            colorscale=[[0, _CLEAR], [1, _CLEAR]],
+            colorscale=[[0, CLEAR], [1, CLEAR]],
             showscale=False,
             text=white,
             texttemplate=heatmap.texttemplate,

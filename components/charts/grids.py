@@ -14,6 +14,7 @@ import numpy as np
 from components.numbers import counted, enumerated
 
 _TYPES = "token_type_ids"  # whose 1 has a colour: the second text of a pair
+_ON_A_PHONE = 6  # columns at most, without scrolling
 _MASK = "attention_mask"  # whose 1 has a colour, because it says what is read
 
 
@@ -47,7 +48,7 @@ def tensor_grids(
     shape = f"{listed}: {counted(len(tensors), 'tensor')} of {count:,} × {width:,} numbers"
     return (
         '<div class="bi-grids" tabindex="0" role="region" aria-label="Input tensors"><table>'
-        f"<caption>{shape}</caption>"
+        f'<caption><span class="{"wide" * (width > _ON_A_PHONE)}">{shape}</span></caption>'
         f'<thead><tr><th scope="col">position</th>{head}</tr></thead>{body}</table></div>'
     )
 

@@ -239,7 +239,9 @@ def layer_strip(
     # The layers stand above the cells, below the title.
     further_lines = figure.layout.title.text.count("<br>")  # by which plotly moves a title up
     figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8 + 20 * further_lines})
-    figure.layout.margin.update(r=60, t=figure.layout.margin.t + 44)
+    # The name of the axis has a line of its own below a title of several lines.
+    figure.layout.margin.update(r=60, t=figure.layout.margin.t + 44 + 8 * further_lines)
+    figure.layout.height += 28 * further_lines
     return figure
 
 

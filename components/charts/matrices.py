@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
-from components.charts.cells import number_readably
+from components.charts.cells import CLEAR, colours_of, ink, number_readably
 from components.charts.heatmap import hover_of, written
 
 BORDER = "border of the window"
@@ -21,6 +21,9 @@ Border = Sequence[tuple[float, float]]  # a line of points (column, row); cell n
 
 MAX_TICKS = 20  # labels of an axis: as many as stand beside each other in half a page, or on a phone
 NUMBERED = 16  # bars: with more, their numbers would run into each other
+SMALL = (
+    9.5  # pixels: type of the numbers for a phone, by which style.css knows them; plotly's own choice is a whole number
+)
 SQUARE_FROM = 20  # tokens: with fewer, cells are as wide as the column allows
 _PLOT = 380  # pixels: height of a large matrix; with its labels it ends within the first screen
 _LABEL = 14  # characters of a token on an axis; the hover shows more
@@ -52,7 +55,8 @@ def token_matrix(
     show_values: bool = False,
     numbers_from: float = -np.inf,
     decimals: int = 2,
-    colour_bar: bool | Literal["key"] = True,
+    small_from: float | None = None,
+    colour_bar: bool | Literal["key", "above"] = True,
     upright: bool = True,
     second_text: int | None = None,
     narrow: bool = False,
@@ -63,10 +67,12 @@ def token_matrix(
 
     `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique on each
     axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it: by a bar
-    beside the matrix or, of diverging colours, by a "key" under the title, which leaves a phone more room for the columns.
+    beside the matrix or, which leaves a phone more room for the columns, by one "above" it or, of diverging colours, by a
+    "key" under the title.
     Diverging colours are orange above zero, or with `blue_adds` blue; others are `pale` to blue, or dark to bright.
     `show_values`
     writes each number from `numbers_from` on into its cell, with so many `decimals`, a percentile as a whole number.
+    Those from `small_from` on are written once more in small type, for a phone: a page shows either.
     Column labels stand `upright`, or beside each other if they are short. `second_text` is the number of the row and of
     the column with which a pair's second text begins: lines part the texts, and a frame marks the first's rows in the
     second's columns. `narrow`: for
@@ -97,13 +103,15 @@ def token_matrix(
             **({"xgap": 1, "ygap": 1} if pale and most < SQUARE_FROM else {}),
             text=written(np.asarray(matrix), value, decimals, numbers_from) if show_values else None,
             texttemplate="%{text}" if show_values else None,
-            showscale=colour_bar is True,
+            showscale=colour_bar in (True, "above"),
             customdata=hints,
             hovertemplate=f"{rows}: %{{y}}<br>{columns}: %{{x}}<br>{value} {hover}<extra></extra>",
         ),
         # All at once: one update of the axes after another takes ten times as long.
         layout={"xaxis": x_axis | names[0], "yaxis": y_axis | names[1]},
     )
+    if small_from is not None:
+        _add_small_numbers(figure, np.asarray(matrix), small_from)
     number_readably(figure)
     if second_text is not None and 0 < second_text < min(n_rows, n_columns):
         _part(figure, second_text - 0.5, n_rows - 0.5, n_columns - 0.5)
@@ -119,13 +127,20 @@ def token_matrix(
     # Never so low that the numbers of the colour scale overlap.
     height = max(240 if narrow else 330, 46 + plot + _LETTER * longest + (10 if narrow else 34))
     theme.finish(figure, title, round(height))
-    if colour_bar is True and is_square and not narrow:
+    is_bar_above = colour_bar == "above" or (colour_bar is True and is_square)
+    if is_bar_above and not narrow:
         _lay_bar_above(figure)
+    if colour_bar is True and is_square and not narrow:
+        figure.layout.xaxis.title.standoff = 26  # pixels: nearer, the name lies on the longest labels
+    if colour_bar == "above" and not is_square:  # on a phone there is room for the ends alone
+        figure.layout.height += _BAR_HEIGHT
+        ends = [figure.data[0].zmin, figure.data[0].zmax]
+        figure.data[0].colorbar.update(tickvals=ends, ticktext=[theme.number(end, 2) for end in ends], tickangle=0)
     if borders and not narrow:
         # Not below: a legend at the figure's lower edge pushes the axis's name into its labels.
         beside_bar = {"x": 0.42, "xanchor": "left"}
         beside_title = {"x": 1, "xanchor": "right"}
-        place = beside_bar if colour_bar is True and is_square else beside_title
+        place = beside_bar if is_bar_above else beside_title
         figure.layout.legend = {**place, "y": 1, "yanchor": "bottom"}
         figure.layout.showlegend = True
     if colour_bar == "key":
@@ -133,10 +148,31 @@ def token_matrix(
     return figure
 
 
+def _add_small_numbers(figure: go.Figure, matrix: np.ndarray, least: float) -> None:
+    """Write the numbers from `least` on, or the largest alone, into the cells as .31: in small type, black or white."""
+    heatmap = figure.data[0]
+    is_white = ink(colours_of(heatmap))
+    is_strong = matrix >= min(least, np.nanmax(matrix, initial=-np.inf))
+    for colour, own in (("#000000", ~is_white), ("#FFFFFF", is_white)):
+        shown = is_strong & own
+        if not shown.any():
+            continue
+        figure.add_heatmap(
+            z=np.where(shown, 0.0, np.nan).astype(np.float32),
+            x=heatmap.x,
+            y=heatmap.y,
+            colorscale=[[0, CLEAR], [1, CLEAR]],
+            showscale=False,
+            text=[[text.removeprefix("0") for text in row] for row in written(np.where(shown, matrix, np.nan), "")],
+            texttemplate="%{text}",
+            textfont={"color": colour, "size": SMALL},
+            hoverinfo="skip",
+        )
+
+
 def _lay_bar_above(figure: go.Figure) -> None:
-    """Lay the colour bar above a square matrix, both at the left: at the page's right edge it stands far from the matrix."""
+    """Lay the colour bar above a matrix, both at the left: at the page's right edge it stands far from the matrix."""
     figure.layout.xaxis.constraintoward = "left"
-    figure.layout.xaxis.title.standoff = 26  # pixels: nearer, the name lies on the longest labels
     figure.layout.margin.t += _BAR_HEIGHT
     figure.data[0].colorbar.update(
         title_side="top",  # at its side the name would lie on the bar

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from dashboard.ui.pair_choice import Pair
 
 NUMBERED = 16  # tokens of a matrix whose cells have room for numbers
-NUMBERED_ON_A_PHONE = 9
+NUMBERED_ON_A_PHONE = 9  # with more, only the numbers from STRONG on
+STRONG = 0.15
 FRAME_HEIGHT = 560  # pixels of a bertviz view at most, unless that makes its type too small
 WEAK = 0.15  # of its token's attention: a weaker line is drawn only if it is the token's strongest
 WEAK_HELP = (
@@ -357,6 +358,8 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
             limits=(0.0, float(np.nanmax(shares))),
             pale=True,
             show_values=max(len(rows), len(columns)) <= NUMBERED,
+            small_from=STRONG if is_wide and max(len(rows), len(columns)) <= NUMBERED else None,
+            colour_bar="above" if is_wide else True,
             borders=borders,
             message=" ".join(filter(None, (message, seen))),
             read="Rows are the tokens that attend (queries). Columns are the tokens that they attend to (keys). Hover for "

@@ -56,9 +56,16 @@ def test_a_strip_has_a_column_for_each_layer_and_its_last_values_at_the_right() 
     assert (row.y0, row.y1, row.line.color) == (-0.5, 0.5, theme.BLUE)
 
 
-def strip(values: np.ndarray, value: str = "cosine") -> go.Figure:
+def test_a_title_in_two_lines_takes_no_room_from_a_strip_nor_the_line_of_its_axis() -> None:
+    short, long = strip(np.eye(3)), strip(np.eye(3), title="A title in so many words that a phone needs a second line")
+    assert long.layout.title.text.count("<br>") == 1
+    more = long.layout.margin.t - short.layout.margin.t
+    assert more == long.layout.height - short.layout.height == 28
+
+
+def strip(values: np.ndarray, value: str = "cosine", title: str = "Title") -> go.Figure:
     names = [str(row) for row in range(len(values))]
-    return layer_strip(values, names, "Title", ends=names, strong=[False] * len(names), value=value)
+    return layer_strip(values, names, title, ends=names, strong=[False] * len(names), value=value)
 
 
 def test_word_bars_keep_signs_and_equal_words_apart() -> None:

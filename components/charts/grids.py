@@ -46,8 +46,9 @@ def tensor_grids(
     count = total or len(rows)
     shape = f"{listed}: {counted(len(tensors), 'tensor')} of {count:,} × {width:,} numbers"
     return (
-        '<div class="bi-grids" tabindex="0" role="region" aria-label="Input tensors"><table>'
-        f"<caption>{shape}</caption>"
+        '<div class="bi-grids" tabindex="0" role="region" aria-label="Input tensors">'
+        f'<p class="more" aria-hidden="true"><span>{counted(width, "column")} →</span></p><table>'
+        f"<caption><span>{shape}</span></caption>"
         f'<thead><tr><th scope="col">position</th>{head}</tr></thead>{body}</table></div>'
     )
 

@@ -197,6 +197,7 @@ def test_grids_align_grey_the_padding_and_escape() -> None:
     assert '<td class="word" colspan="1"><small>padding</small></td>' in html
     assert '<th scope="rowgroup">sentence 5</th>' in html
     assert "2 tensors of 9 × 2 numbers" in html
+    assert "<span>2 columns →</span>" in html  # seen where they have no room
 
 
 def test_a_tick_stands_where_its_id_is_among_all() -> None:

@@ -229,6 +229,7 @@ def compare_with_all(words: Words, *, key: str, scale: controls.CosineScale, pla
     """Draw a token and all others of its sentence as rows of cells, the most similar after the last block first."""
     choice, sentences = words.choice, words.sentences
     names, descriptions = choice.names(sentences), choice.descriptions(sentences)
+    quoted = choice.quoted_names(sentences)
     compared = words.compared()
     with place:
         needs_baseline = scale.centred or scale.percentiles
@@ -253,6 +254,7 @@ def compare_with_all(words: Words, *, key: str, scale: controls.CosineScale, pla
             _strip(
                 curves,
                 names,
+                quoted,
                 [f"{descriptions[a]} and {descriptions[b]}" for a, b in curves.pairs],
                 band,
                 _full_title(choice.title_with_sentence(sentences), item, compared),
@@ -267,6 +269,7 @@ def compare_with_all(words: Words, *, key: str, scale: controls.CosineScale, pla
 def _strip(
     curves: LayerCurves,
     names: Sequence[str],
+    quoted: Sequence[str],
     details: Sequence[str],
     band: BandData | None,
     title: str,
@@ -280,10 +283,12 @@ def _strip(
     values = np.concatenate([itself, curves.values])
     reach = np.inf if band is None else band.high[-1]
     if scale.percentiles:
-        message = f"“{names[0]}” and the others of its sentence. {summary(replace(curves, labels=tuple(others)), band, scale)}"
+        message = (
+            f"{quoted[0]} and the others of its sentence. {summary(replace(curves, labels=tuple(others)), band, scale)}"
+        )
         reach = 95.0
     else:
-        message = findings.of_all_tokens(f"“{names[0]}”", [f"“{name}”" for name in others], curves.values, band)
+        message = findings.of_all_tokens(quoted[0], [quoted[b] for _, b in curves.pairs], curves.values, band)
     lowest = float(np.nanmin(values))
     limits = (0.0, 100.0) if scale.percentiles else (lowest if lowest > HIGH_FROM else 0.0, 1.0)
     ends = ["" if np.isnan(row[-1]) else _cell(float(row[-1]), scale) for row in values]
@@ -305,6 +310,7 @@ def _strip(
             limits=limits,
             value="percentile" if scale.percentiles else "cosine",
             low_rows=controls.scale() > 1,
+            bold="bold: more similar than 95 % of unrelated tokens" if (curves.values[:, -1] > reach).any() else "",
         ),
         key=key,
         alt=f"{title}. {message}",

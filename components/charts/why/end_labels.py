@@ -14,11 +14,11 @@ LETTER = 7.4  # pixels of a letter, about
 BELOW = 60  # pixels of a figure's height: the axis with its title
 
 
-def label_ends(figure: go.Figure, names: Sequence[str] = (), within: Sequence[float] = ()) -> go.Figure:
+def label_ends(figure: go.Figure, names: Sequence[str] = (), within: Sequence[np.ndarray] = ()) -> go.Figure:
     """Write the name of each curve of a finished figure beside its last point, with a thin line from there.
 
-    `names` replace those of the legend; `within` are further values that the y axis has to hold. A curve without a number has
-    no name. The figure needs a height, and its curves one x axis that ends with them.
+    `names` replace those of the legend; `within` are arrays of further values that the y axis has to hold. A curve without a
+    number has no name. The figure needs a height, and its curves one x axis that ends with them.
     """
     ends, letters = [], 0
     for number, trace in enumerate(figure.data):
@@ -29,7 +29,7 @@ def label_ends(figure: go.Figure, names: Sequence[str] = (), within: Sequence[fl
             ends.append((float(trace.x[known[-1]]), float(trace.y[known[-1]]), name, trace.line.color))
     if not ends:
         return figure
-    values = np.concatenate([*(np.asarray(trace.y, float) for trace in figure.data), np.asarray(within, float)])
+    values = np.concatenate([*(np.asarray(trace.y, float) for trace in figure.data), *within])
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     room = 0.06 * (high - low) or 0.05
     figure.update_yaxes(range=[low - room, high + room])  # so that the places of the names are known

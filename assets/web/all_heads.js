@@ -291,6 +291,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       tiles[at].firstChild.style.imageRendering = size > 1.3 * found.size ? "auto" : "pixelated";
     }
     const marks = layout.telling.map(({ at }, place) => {
+      tiles[at].classList.add("telling");
       const mark = element("span", "mark", `${place + 1}`), [x, y] = places.get(at);
       mark.classList.toggle("on", at === selected);
       mark.style.cssText = `left: ${x - 6}px; top: ${y - 7}px`;

@@ -15,9 +15,9 @@ function fitted(text, width, size, least, weight, root) {
 // A heading; `mark` says what the colour of one bar means, in this colour.
 function heading(x, y, strong, soft, size, mark, isKnown) {
   const line = label(x, y, "", { "font-size": size * rem() });
-  line.append(svgElement("tspan", { "font-weight": 700 }, strong));
+  if (strong) line.append(svgElement("tspan", { "font-weight": 700 }, strong));
   if (soft) line.append(svgElement("tspan", { class: "quiet" }, ` ${soft}`));
-  if (mark) line.append(svgElement("tspan", { class: isKnown ? "mark" : "mark first", "font-weight": 600, dx: 12 * rem() }, `■ ${mark}`));
+  if (mark) line.append(svgElement("tspan", { class: isKnown ? "mark" : "mark first", "font-weight": 600, dx: strong ? 12 * rem() : 0 }, `■ ${mark}`));
   return line;
 }
 
@@ -29,7 +29,7 @@ function drawBars(svg, panel, panels, x, y, width, height, size, root) {
   const all = panels.flatMap((other) => other.rows); // bars of two masks have the same width for 100 %
   const names = Math.min(width * 0.42, Math.max(...all.map((row) => widthOf(row.piece, size, row.own ? 700 : 400, root))) + 12 * u);
   const numbers = Math.max(...all.map((row) => widthOf(row.said, size - 1, row.own ? 700 : 400, root))) + 12 * u;
-  const room = Math.max(20, width - names - numbers), end = "100 %", title = widthOf(`${panel.title} ${panel.soft} ■ ${panel.mark}`, size, 700, root) + 12 * u;
+  const room = Math.max(20, width - names - numbers), end = "100 %", title = widthOf(`${panel.title} ${panel.soft}${panels.length > 1 ? "" : ` ■ ${panel.mark}`}`, size, 700, root) + 12 * u;
   if (title + widthOf(end, 12, 400, root) + 12 * u < names + room) // beside the heading
     svg.append(label(x + names + room, y - 10 * u, end, { "text-anchor": "end", class: "num quiet", "font-size": 12 * u }));
   rows.forEach((row, place) => {
@@ -184,11 +184,15 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const size = narrow ? 14 : 15, rows = Math.max(...panels.map((panel) => panel.rows.length));
     const bars = (narrow ? 25 : 24) * u * (rows + 0.5), layers = lens ? (lens.most * 30 + (lens.rank ? 190 : 50)) * u : 0;
     const height = narrow ? panels.length * (bars + 34 * u) + (lens ? layers + 74 * u : 0) : data.height;
-    const svg = picture(width, height, data.said);
+    const isOne = panels.length === 1, marks = isOne ? [] : panels.filter((panel, place) => panels.findIndex((other) => other.mark === panel.mark) === place);
+    const above = marks.length ? 22 * u : 0; // what the colours mean in all panels
+    const svg = picture(width, height + above, data.said);
+    marks.forEach((panel, place) => svg.append(heading(place * 160 * u, 14 * u, "", "", 14, panel.mark, panel.known)));
     if (narrow) {
-      let top = 0;
+      let top = above;
       for (const panel of panels) {
-        svg.append(heading(0, top + 14 * u, panel.title, panel.soft, 14, panel.mark, panel.known));
+        const [title] = isOne ? [panel.title] : fitted(panel.title, width, 14, 13, 700, root);
+        svg.append(heading(0, top + 14 * u, title, panel.soft, 14, isOne ? panel.mark : "", panel.known));
         drawBars(svg, panel, panels, 0, top + 24 * u, width, bars, size, root);
         top += bars + 38 * u;
       }
@@ -196,7 +200,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
         const left = lens.rank ? 46 * u : 0, soft = atLayers(lens, stepOf(lens, width - left, true));
         svg.append(heading(0, top + 10 * u, lens.title, soft, 14));
         const below = drawNote(svg, lens, stepOf(lens, width - left, true), 0, top + 28 * u, width, root);
-        drawLayers(svg, lens, left, top + 44 * u + below, width - left, height - top - 46 * u - below, true, root);
+        drawLayers(svg, lens, left, top + 44 * u + below, width - left, height + above - top - 46 * u - below, true, root);
       }
     } else if (lens) {
       const left = Math.min(320 * u, width * 0.3), x = left + 76 * u;
@@ -208,9 +212,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     } else {
       const gap = 48 * u, each = (width - gap * (panels.length - 1)) / panels.length;
       panels.forEach((panel, place) => {
-        const x = place * (each + gap), [title] = fitted(panel.title, each - 160 * u, 15, 13, 700, root);
-        svg.append(heading(x, 14 * u, title, panel.soft, 15, panel.mark, panel.known));
-        drawBars(svg, panel, panels, x, 26 * u, Math.min(each, 460 * u), height - 30 * u, size, root);
+        const x = place * (each + gap), [title] = fitted(panel.title, each, 15, 13, 700, root);
+        svg.append(heading(x, above + 14 * u, title, panel.soft, 15, isOne ? panel.mark : "", panel.known));
+        drawBars(svg, panel, panels, x, above + 26 * u, Math.min(each, 460 * u), height - 30 * u, size, root);
       });
     }
     figure.replaceChildren(svg);

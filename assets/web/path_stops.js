@@ -511,6 +511,10 @@ const CLOSED = {
     const { pen, numbers, state: { token, block, head } } = path;
     const shares = numbers.hasBlock(block) ? numbers.weights(block, head, token) : numbers.took(block, token);
     byRow(path, area, shares).forEach(([weight, y]) => weight > 0 && pen.curve(area.x, area.y(token), area.x + area.width, y, thickness(path, weight, 0.75), pen.colours.accent, fade(weight)));
+    eachRest(path, (rest) => { // where lines to the tokens out of the window end
+      const [y, words] = [area.y(rest[0]) + (rest[0] === 0 ? -12 : 12) * pen.scale, `${rest[1] - rest[0] + 1} more`];
+      restSpot(path, rest, area.x, y, pen.text(words, area.x + area.width, y, { size: 11, align: "right", colour: pen.colours.quiet }));
+    });
   },
   take(path, area) {
     const { numbers, state: { block } } = path;

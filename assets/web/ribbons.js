@@ -51,7 +51,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const single = isTaken ? pairs.filter((pair) => data.first[pair.i].kind !== "rest") : pairs;
   const strongest = Math.abs(single[0]?.value ?? 0) || 1e-12;
   const written = (value, digits = 0) => {
-    const text = data.parts ? value.toFixed(digits ? 3 : 2) : (100 * value / data.whole).toFixed(digits);
+    if (isTaken && !data.parts && value > 0 && value < 0.005 * data.whole) return "< 1 %";
+    const text = data.parts ? value.toFixed(digits ? 3 : 2) : (100 * value / data.whole).toFixed(isTaken ? 0 : digits);
     const plain = /^-0(\.0*)?$/.test(text) ? text.slice(1) : text.replace("-", "−");
     return data.parts ? plain : `${plain} %`;
   };

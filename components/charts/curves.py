@@ -34,7 +34,7 @@ def layer_curves(
     y_title: str = "cosine similarity",
     y_range: tuple[float, float] | None = None,
     mark_extremes: bool = True,
-    ends: Sequence[EndLabel] = (),
+    ends: Sequence[EndLabel | None] = (),
     layer: int | None = None,
     height: int = 440,
 ) -> go.Figure:
@@ -42,29 +42,32 @@ def layer_curves(
 
     `details` are longer names of the curves for the hover. Triangles pointing down and up mark the lowest and the
     highest layer of each curve; they are traces of their own behind those of the curves. NaN leaves a gap.
-    `ends` are labels of the curves at their ends, in place of a legend and triangles; they need a `y_range`. `layer` is marked.
+    `ends` are labels of the curves at their ends, in place of a legend and triangles; they need a `y_range`. Curves without one
+    of their own are thin and grey, and are counted beside their ends. `layer` is marked.
     """
+    styles = styles_of([end is not None for end in ends]) if ends else range(len(values))
     mark_extremes = mark_extremes and not ends
     layers = np.arange(values.shape[1])
     extremes: list[dict[str, Any]] = []
     traces = [] if band is None else _band(layers, band)
+    drawn: list[dict[str, Any]] = []
     for index, (row, label) in enumerate(zip(values, labels, strict=True)):
         long_name = theme.plain(details[index] if details else label, 140)
         if mark_extremes:
             extremes += _extremes(layers, row, index)
-        traces.append(
+        drawn.append(
             {
                 "x": layers,
                 "y": np.asarray(row, np.float32),
                 "name": theme.plain(label),
                 "mode": "lines+markers",
-                "line": theme.line_style(index),
-                "marker": theme.marker_style(index),
+                **_style(styles[index]),
                 "legendgroup": f"curve {index}",
                 "hovertemplate": f"{long_name}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
             }
         )
-    figure = go.Figure(traces + extremes)
+    drawn.sort(key=lambda trace: trace["line"]["color"] != theme.GREY)  # the grey ones below the others
+    figure = go.Figure(traces + drawn + extremes)
     theme.layer_axis(figure, len(layers))
     figure.layout.yaxis = {"title": {"text": y_title}, "range": y_range, "zeroline": False}
     theme.legend_below(figure, shown=not ends)
@@ -76,21 +79,41 @@ def layer_curves(
     return figure
 
 
-def small_curves(values: np.ndarray, title: str, y_range: tuple[float, float], height: int = 440) -> go.Figure:
-    """The curves `values` [curve, layer 0..L] without names, in the styles and on the scale of the large figure beside them."""
+def styles_of(are_named: Sequence[bool]) -> list[int | None]:
+    """The number of each curve's style: those with names are counted from 0, the others have none and are grey."""
+    return [sum(are_named[:index]) if is_named else None for index, is_named in enumerate(are_named)]
+
+
+def _style(number: int | None) -> dict[str, Any]:
+    if number is None:
+        return {"line": {"color": theme.GREY, "width": 1.2}, "marker": {"size": 4}, "opacity": 0.8}
+    return {"line": theme.line_style(number), "marker": theme.marker_style(number)}
+
+
+def small_curves(
+    values: np.ndarray,
+    labels: Sequence[str],
+    title: str,
+    y_range: tuple[float, float],
+    styles: Sequence[int | None],
+    height: int = 440,
+) -> go.Figure:
+    """The curves `values` [curve, layer 0..L], in the styles and on the scale of the large figure beside them.
+
+    Their names stand in the hover alone; those without a style are below the others.
+    """
     layers = np.arange(values.shape[1])
     figure = go.Figure(
         [
             {
                 "x": layers,
-                "y": np.asarray(row, np.float32),
+                "y": np.asarray(values[index], np.float32),
                 "mode": "lines+markers",
-                "line": theme.line_style(index),
-                "marker": theme.marker_style(index),
+                **_style(styles[index]),
                 "showlegend": False,
-                "hovertemplate": "layer %{x}: %{y:.4f}<extra></extra>",
+                "hovertemplate": f"{theme.plain(labels[index], 140)}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
             }
-            for index, row in enumerate(values)
+            for index in sorted(range(len(values)), key=lambda index: styles[index] is not None)
         ]
     )
     theme.layer_axis(figure, len(layers))
@@ -126,7 +149,7 @@ def _mark_layer(figure: go.Figure, layer: int) -> None:
 def _label_ends(
     figure: go.Figure,
     values: np.ndarray,
-    ends: Sequence[EndLabel],
+    ends: Sequence[EndLabel | None],
     band: BandData | None,
     y_range: tuple[float, float],
 ) -> None:
@@ -135,15 +158,20 @@ def _label_ends(
     The text has the page's colour, which is read on any background; the lines and the curves' ends have the curves'.
     """
     x = values.shape[1] - 1
+    styles = styles_of([end is not None for end in ends])
     labelled = [
         (
             float(row[-1]),
             f"{theme.plain(label.name, MOST_LETTERS)} <b>{label.value}</b>",
-            str(theme.line_style(index)["color"]),
+            str(theme.line_style(style)["color"]),
         )
-        for index, (row, label) in enumerate(zip(values, ends, strict=True))
-        if not np.isnan(row[-1])
+        for row, label, style in zip(values, ends, styles, strict=True)
+        if label is not None and style is not None and not np.isnan(row[-1])
     ]
+    others = [float(row[-1]) for row, label in zip(values, ends, strict=True) if label is None]
+    if others and not np.isnan(others).all():
+        name = "1 other" if len(others) == 1 else f"{len(others)} others"
+        labelled.append((float(np.nanmedian(others)), name, theme.GREY))
     if band is not None:
         mean = theme.number(float(band.mean[-1]), 2)
         labelled.append((float(band.mean[-1]), f"{band.name} {mean}", theme.GREY))

@@ -47,8 +47,9 @@ def tensor_grids(
     count = total or len(rows)
     shape = f"{listed}: {counted(len(tensors), 'tensor')} of {count:,} × {width:,} numbers"
     return (
-        '<div class="bi-grids" tabindex="0" role="region" aria-label="Input tensors"><table>'
-        f'<caption><span class="{"wide" * (width > _ON_A_PHONE)}">{shape}</span></caption>'
+        '<div class="bi-grids" tabindex="0" role="region" aria-label="Input tensors">'
+        f'<p class="more" aria-hidden="true"><span>{counted(width, "column")} →</span></p><table>'
+        f"<caption><span>{shape}</span></caption>"
         f'<thead><tr><th scope="col">position</th>{head}</tr></thead>{body}</table></div>'
     )
 
@@ -100,20 +101,23 @@ class KnownRow:
 
 
 def known_pieces(rows: Sequence[KnownRow], size: int) -> str:
-    """Lines of pieces in a vocabulary of `size` pieces."""
+    """Lines of pieces in a vocabulary of `size` pieces; what a search has found stands above them."""
     head = (
         f'<tr><th scope="col">piece</th><th scope="col">id</th><th scope="col"><span>0</span><span>{size - 1:,}</span></th>'
         '<th scope="col">begin alike</th></tr>'
     )
+    found = "".join(_line(row, size) for row in rows if row.kind == "found")
+    lines = "".join(_line(row, size) for row in rows if row.kind != "found")
     return (
         '<div class="bi-known" tabindex="0" role="region" aria-label="Pieces in the vocabulary"><table>'
-        f"<thead>{head}</thead><tbody>{''.join(_line(row, size) for row in rows)}</tbody></table></div>"
+        f"<colgroup><col><col><col><col></colgroup><thead>{found}{head}</thead><tbody>{lines}</tbody></table></div>"
     )
 
 
 def _line(row: KnownRow, size: int) -> str:
     ticks = "".join(f'<b style="left: {100 * number / max(1, size - 1):.2f}%"></b>' for number in row.ids)
-    named = ", ".join(html.escape(piece) for piece in row.first)
+    # A mark alone, such as "…", would read as if something were left out.
+    named = ", ".join(html.escape(piece if any(map(str.isalnum, piece)) else f"“{piece}”") for piece in row.first)
     more = ", …" if row.alike > len(row.first) else ""
     found = "found: " if row.kind == "found" else ""
     others = f"<b>{row.alike:,}</b> {found}{named}{more}" if row.alike else "none"

@@ -171,11 +171,13 @@ def layer_strip(
     limits: tuple[float, float] = (0.0, 1.0),
     value: str = "cosine",
     low_rows: bool = False,
+    bold: str = "",
 ) -> go.Figure:
     """Curves as rows of coloured cells, values [row, layer 0..L], one column per layer; NaN stays empty.
 
     `ends` are the texts at the rows' right, `strong` are the rows in bold type. The row `chosen` and the column `layer` have
-    a frame. Rows are lower with `low_rows`. `value` names the quantity, `limits` are those of its colours.
+    a frame. Rows are lower with `low_rows`. `value` names the quantity, `limits` are those of its colours. `bold`
+    says below the cells what bold type means.
     """
     labels = [
         f"<b>{theme.plain(name, 22)}</b>" if is_strong else theme.plain(name, 22)
@@ -226,6 +228,11 @@ def layer_strip(
     for row, (end, is_strong) in enumerate(zip(ends, strong, strict=True)):
         text = f"<b>{end}</b>" if is_strong else end
         figure.add_annotation(x=last, y=row, text=text, xanchor="left", xshift=6, showarrow=False)
+    if bold:
+        figure.add_annotation(
+            text=theme.wrapped(bold, 26), x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="top", yshift=-12,
+            align="right", showarrow=False,
+        )  # fmt: skip
     for edges, line in (
         (None if layer is None else (layer - 0.5, layer + 0.5, -0.5, len(rows) - 0.5), (theme.ORANGE, 2)),
         (None if chosen is None else (-0.5, last, chosen - 0.5, chosen + 0.5), (theme.BLUE, 6)),

@@ -181,7 +181,8 @@ def shares_by_layer(
         name="guessing (50 %)",
         hovertemplate="guessing: 50 %<extra></extra>",
     )
-    end_labels.label_ends(figure, (*names, "guessing 50 %"))
+    edges = [edge for curve in curves for edge in (curve.low, curve.high) if edge is not None]
+    end_labels.label_ends(figure, (*names, "guessing 50 %"), edges)
     bands = [(curve, colour) for curve, colour in zip(curves, colours, strict=True) if curve.low is not None]
     x = np.asarray(layers, np.float32)
     for curve, colour in bands:

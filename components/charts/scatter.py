@@ -27,6 +27,9 @@ REST = "all others"
 SELECTED = "#D6246E"
 PLAY = "#1F66A3"  # a darker BLUE: white type is read on it
 HUES = (*theme.PALETTE, "#5B6BC0", "#A8683F", "#6A9A1F", "#C2477F", "#2A8F8F")
+SAME_PLACE = 0.004  # of a map's extent: points that are nearer lie on one place
+RING = 0.6  # how much larger a point is for each that lies on it
+RINGS = 3  # points for which another becomes larger
 _STEP_MS = 700
 
 Renderer = Literal["svg", "webgl"]
@@ -75,13 +78,15 @@ def token_map(
     height: int = 520,
     scale: float = 1.0,
     marked: Marked | None = None,
+    places: np.ndarray | None = None,
 ) -> go.Figure:
     """Points [token, 2 or 3] as a figure. `extent` is half the axes' length, to compare maps; by default the points fill it.
 
-    `scale` enlarges points and their labels, for a projector; for the rest of the type see `theme.enlarge`.
+    `scale` enlarges points and their labels, for a projector; for the rest of the type see `theme.enlarge`. Of points with
+    shapes that lie on each other in `places` [token, dim], by default in the map, the lower ones are larger.
     """
     figure = go.Figure()
-    for trace in _traces(points, texts, colours, selected, renderer, symbol, scale, marked):
+    for trace in _traces(points, texts, colours, selected, renderer, symbol, scale, marked, places):
         figure.add_trace(trace)
     if len(points) > LABELLED:
         for trace in _labels(points, texts, selected or (marked.rows if marked else ()), scale):
@@ -124,7 +129,7 @@ def moving_map(
     dims = first.shape[1]
     figure = token_map(
         first, texts, colours, title, selected=selected, renderer=renderer, extent=fitting(*maps.values()),
-        height=height, scale=scale, marked=marked,
+        height=height, scale=scale, marked=marked, places=np.concatenate([maps[layer] for layer in layers], axis=1),
     )  # fmt: skip
     if dims == 2 and len(first):
         _fill(figure, np.concatenate([maps[layer] for layer in layers]), 1.0 if scale == 1 else ROOM_FOR_LABELS)
@@ -290,10 +295,12 @@ def _traces(
     symbol: str,
     scale: float,
     marked: Marked | None,
+    places: np.ndarray | None,
 ) -> list[Any]:
     chosen = set(selected)
     result = []
     few = len(points) <= LABELLED
+    larger = np.ones(len(points))  # where points lie on each other, the lower ones are larger, so that all are seen
     own = np.zeros(len(points), bool)
     if marked is not None and colours.groups is not None:  # where colours are numbers, blue would be one of them
         own[list(marked.rows)] = True
@@ -301,10 +308,14 @@ def _traces(
     groups = [group for group in groups if len(group[1])]
     if marked is not None and own.any():  # last, so that they lie above the others
         groups.append((marked.name, np.flatnonzero(own), {"color": theme.BLUE}))
+    if few and colours.shapes is not None:
+        order = np.concatenate([rows for _, rows, _ in groups])  # from the lowest point to the uppermost
+        larger[order] = 1 + RING * _above((points if places is None else places)[order])
     for name, rows, marker in groups:
         is_marked = marked is not None and own[rows].all()
         chosen_points = [number for number, row in enumerate(rows) if int(row) in chosen]
         size = (9 if len(points) <= 400 else 6 if len(points) <= 5_000 else 3.5) * scale * (1.4 if is_marked else 1)
+        sizes: Any = size if (larger[rows] == 1).all() else size * larger[rows]
         common: dict[str, Any] = {
             "name": theme.plain(name, 28),
             "mode": "markers+text" if few else "markers",
@@ -316,8 +327,11 @@ def _traces(
         }
         if points.shape[1] == 3:
             # Three-dimensional figures have no selected points: the chosen ones are larger and have their own colour.
-            sizes = np.where(np.isin(rows, list(chosen)), 1.8, 1.0) * size * 0.75
-            marker = marker | {"size": sizes, "opacity": 0.85, "line": {"width": 0}}
+            marker = marker | {
+                "size": np.where(np.isin(rows, list(chosen)), 1.8, 1.0) * size * 0.75,
+                "opacity": 0.85,
+                "line": {"width": 0},
+            }
             if chosen and "colorscale" not in marker:
                 marker["color"] = [SELECTED if int(row) in chosen else marker["color"] for row in rows]
             coordinates = {axis: points[rows, column] for column, axis in enumerate("xyz")}
@@ -330,7 +344,8 @@ def _traces(
                 x=points[rows, 0],
                 y=points[rows, 1],
                 marker=marker
-                | {"size": size, "opacity": 1.0 if is_marked else 0.85}
+                | {"size": sizes, "opacity": 1.0 if is_marked else 0.85}
+                | ({"line": {"width": 1.2, "color": "#FFFFFF"}} if is_marked and (larger[rows] > 1).any() else {})
                 | {"symbol": symbol if colours.shapes is None else [colours.shapes[row] for row in rows]},
                 # Alternately above and below, because neighbours in a sentence are often close together.
                 textposition=[("top center", "bottom center")[int(row) % 2] for row in rows] if few else None,
@@ -344,6 +359,13 @@ def _traces(
             )
         )
     return result
+
+
+def _above(places: np.ndarray) -> np.ndarray:
+    """How many of the later rows of `places` [row, dim] lie on the same place as each row; at most `RINGS`."""
+    reach = SAME_PLACE * max(float(np.ptp(places, axis=0).max()), 1e-12)
+    same = np.abs(places[:, None] - places[None]).max(axis=2) <= reach  # [row, row]
+    return np.minimum(np.triu(same, 1).sum(axis=1), RINGS)
 
 
 def _label_size(scale: float) -> float:

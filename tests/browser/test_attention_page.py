@@ -56,6 +56,10 @@ def test_a_click_on_a_tile_opens_that_head_beside_the_tiles(use: Stage) -> None:
     expect(heads).to_have_attribute("data-drawn", "6x12x10")
     expect(heads.locator("h3")).to_have_text("Block 0, head 0")
     expect(heads.locator(".halo")).to_have_text("49 %")
+    # The most telling heads are framed, so that it is seen which tile a number belongs to.
+    for tile in heads.locator(".tile.telling").all():
+        expect(tile).to_have_css("outline-style", "solid")
+    expect(heads.locator(".tile.telling")).to_have_count(3)
     heads.get_by_role("button", name="Block 0, head 2 ").click()
     expect(heads.locator("h3")).to_have_text("Block 0, head 2")
     expect(heads.locator(".tile[aria-pressed=true]")).to_have_count(1)

@@ -96,6 +96,8 @@ def test_head_view_draws_every_weight_of_a_block(draw: Draw, pair: dict[str, Any
     assert np.abs(weights - pair["attentions"][2]).max() <= STEP
     np.testing.assert_allclose(opacities, weights / 12)
     assert page.locator("#attention line").count() == np.count_nonzero(np.rint(pair["attentions"][2] * 255))
+    hues = page.get_by_role("checkbox").evaluate_all("(all) => all.map((each) => each.getAttribute('fill'))")
+    assert len(hues) == 12 == len(set(hues))  # a hue for each head
     assert page.locator("#note").text_content() == ""  # no line that could be seen is left out
 
 

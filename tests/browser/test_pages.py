@@ -116,7 +116,13 @@ def test_a_hostile_link_shows_its_text_and_fetches_nothing(look: Stage) -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_row_numbers_of_the_grids_cover_what_scrolls_under_them(look: Stage, dark: bool) -> None:
-    page = look.at("/tokens?v=input-tensors", dark=dark)
+    page = look.at("/tokens?v=input-tensors&s=" + quote("one two three four five " * 8), dark=dark)
+    # As long as there are columns at the right, their number is seen.
+    more, seen = page.locator(".bi-grids .more"), "(element) => +getComputedStyle(element).opacity"
+    expect(more).to_have_text("42 columns →")
+    assert more.evaluate(seen) > 0.9
+    page.locator(".bi-grids").evaluate("(element) => { element.scrollLeft = element.scrollWidth; }")
+    wait_until(page, "() => getComputedStyle(document.querySelector('.bi-grids .more')).opacity === '0'")
     cell = page.locator(".bi-grids tbody th[scope=row]").first
     colour = cell.evaluate("(element) => getComputedStyle(element).backgroundColor")
     assert colour == ("rgb(18, 22, 28)" if dark else "rgb(255, 255, 255)")

@@ -217,13 +217,14 @@
     if (page.view === "model" && !parent.parentNode.classList.contains("detail")) return picture(this._parents, rows);
     return append.call(thinned(this, rows), name);
   };
-  let colours = d3.schemeCategory10;
+  // d3 has ten; with them alone the eleventh head looks like the first.
+  let colours = [...d3.schemeCategory10, "#e8b500", "#00796b", "#5b6bc0", "#f0027f", "#6a9a1f", "#a65628"];
   if (page.dark) {
     const lighter = (colour) => ((colour.l += (1 - colour.l) * 0.35), colour.hex()); // made for white paper
     colours = colours.map((colour) => lighter(d3.hsl(colour)));
   }
   // A head keeps its colour when others are left out; the model view looks up the block's number itself.
-  d3.schemeCategory10 = page.view === "head" ? page.heads.map((head) => colours[head % 10]) : colours;
+  d3.schemeCategory10 = page.view === "head" ? page.heads.map((head) => colours[head % colours.length]) : colours;
 
   // --- labels and keyboard ----------------------------------------------------------------------------------------
   const find = (selector) => [...vis.querySelectorAll(selector)];

@@ -273,9 +273,9 @@ def _table(drawing: Drawing, model: Model, read: Read, width: float, height: flo
         drawing.line(0, y, width, y, "picked" if row == read.chosen else "row")
     if is_large:
         middle = _TABLE_TOP + height * 0.56
-        drawing.text(width / 2, middle - 26, f"{rows:,} × {size}", "bold", "middle")
-        drawing.text(width / 2, middle, millions(rows * size), "", "middle")
-        drawing.text(width / 2, middle + 28, model.share("pieces"), "large", "middle")
+        drawing.text(width / 2, middle - 26, f"{rows:,} × {size}", "bold over", "middle")
+        drawing.text(width / 2, middle, millions(rows * size), "over", "middle")
+        drawing.text(width / 2, middle + 28, model.share("pieces"), "large over", "middle")
     bottom = _TABLE_TOP + height
     if read.chosen is not None:
         y, said = _TABLE_TOP + height * (read.chosen + 0.5) / rows, f"{read.piece}: row {read.chosen:,}"

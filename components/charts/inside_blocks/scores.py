@@ -28,7 +28,7 @@ def score_bars(parts: Mapping[str, np.ndarray], attention: np.ndarray, labels: S
     """
     names = [theme.plain(label, 26) for label in labels]
     is_numbered = len(names) <= NUMBERED
-    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.6, 0.4], vertical_spacing=0.06)
+    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.6, 0.4], vertical_spacing=0.12)
     for part, values in parts.items():
         figure.add_bar(
             x=names,
@@ -72,6 +72,10 @@ def score_bars(parts: Mapping[str, np.ndarray], attention: np.ndarray, labels: S
     figure.layout.xaxis2.update(axis | ticks(labels) | {"title": {"text": "key"}})
     figure.layout.yaxis.update({"title": {"text": "score"}, "zeroline": True})
     figure.layout.yaxis2.update({"title": {"text": "attention"}, "rangemode": "tozero"})
+    between = (figure.layout.yaxis.domain[0] + figure.layout.yaxis2.domain[1]) / 2
+    figure.add_annotation(
+        text="softmax ↓", x=0, y=between, xref="paper", yref="paper", xanchor="left", yanchor="middle", showarrow=False
+    )
     return theme.finish(figure, title, 470 if len(parts) > 1 else 430)
 
 

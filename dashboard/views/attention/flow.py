@@ -75,7 +75,7 @@ class Estimate:
     def number(self, value: float) -> str:
         if self.method == "norms":
             return numbers.number(value, 2)
-        return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %"
+        return numbers.percent(value / 100)
 
 
 def intro() -> str:
@@ -272,7 +272,7 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
             keys="token of the input",
             value=estimate.unit,
             itself=keys.index(token) if token in keys else None,
-            decimals=1 if estimate.is_share else 2,
+            decimals=0 if estimate.is_share else 2,
             compared=(COMPARED, others) if is_compared else None,
         ),
         key="flow_bars",
@@ -401,12 +401,12 @@ def _left_out(
     if with_special or model_input.direction != "all" or special.all() or not special.any():
         return ""
     values = estimate.values[queries]
-    share = 100 * values[:, special].sum() / values.sum()
+    share = float(values[:, special].sum() / values.sum())
     names = " and ".join(
         dict.fromkeys(piece for piece, is_special in zip(model_input.pieces, special, strict=True) if is_special)
     )
     what = f"of {whose} vector comes from" if estimate.is_share else "of all the lengths belongs to"
-    return f"**{share:.0f} %** {what} {messages.escape(names)}, left out here."
+    return f"**{numbers.percent(share)}** {what} {messages.escape(names)}, left out here."
 
 
 def _read(model_input: AttentionInput, estimate: Estimate, mark: str, left_out: str) -> str:

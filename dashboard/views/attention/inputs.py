@@ -42,7 +42,7 @@ def with_words(draw: Callable[[AttentionInput, Any], None], backend: Backend) ->
     with row:
         if len(texts) > 1:
             with st.container(key="looks_sentence"):
-                controls.sentence_of(texts, "sentence_a", pair_choice.label_of_first(), 0, label_inside=True)
+                controls.sentence_of(texts, "sentence_a", pair_choice.label_of_first(), 0)
         pair_choice.tell_second()
     _with_pair(draw, backend, row, partial(_chosen_with_masks, backend))
 

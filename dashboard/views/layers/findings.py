@@ -27,14 +27,13 @@ def of_occurrences(subject: str, labels: Sequence[str], curves: LayerCurves, ban
     values = _known(curves.values)
     if not len(values):
         return "There is no value to show."
-    last, named = values[:, -1], [label for label, row in zip(labels, curves.values, strict=True) if _is_known(row)]
+    last = values[:, -1]
     way = _way(values.mean(axis=0), alike=bool(values.min() >= courses.ALIKE))
     if len(values) == 1:
         ends = f"{theme.number(values[0, 0])} at layer 0, {theme.number(last[0])} after the last block"
     else:
-        order = np.argsort(last, kind="stable")
-        least, most = int(order[0]), int(order[-1])
-        ends = f"{named[least]} {theme.number(last[least])}, {named[most]} {theme.number(last[most])}"
+        least, most = extremes(curves.values)
+        ends = ", ".join(f"{labels[row]} {theme.number(curves.values[row, -1])}" for row in (least, most))
     return f"{subject} {way}: {ends}{_unrelated(float(last.max()), band)}"
 
 
@@ -122,13 +121,11 @@ def of_sentences(
     values = _known(curves.values)
     if not len(values):
         return "There is no value to show."
-    last, named = values[:, -1], [label for label, row in zip(labels, curves.values, strict=True) if _is_known(row)]
-    seen = np.round(last, TIED)
-    most, least = int(np.argmax(seen)), int(np.argmin(seen))
-    number = theme.number
+    least, most = extremes(curves.values)
+    last, number = curves.values[:, -1], theme.number
     if len(values) == 1:
         way = _way(values[0], alike=bool(values.min() >= courses.ALIKE))
-        ends = f"{number(values[0, 0])} at layer 0, {number(last[0])} after the last block"
+        ends = f"{number(values[0, 0])} at layer 0, {number(last[most])} after the last block"
         text = f"By {pooling}, the two sentences {way}: {ends}"
     elif last[most] - last[least] < courses.FAINT:
         ends = (
@@ -138,8 +135,8 @@ def of_sentences(
         )
         text = f"By {pooling}, no pair stands out after the last block: {ends}"
     else:
-        farthest = f"{named[least]} farthest ({number(last[least])})"
-        text = f"By {pooling}, {what} {named[most]} end nearest ({number(last[most])}), {farthest}"
+        farthest = f"{labels[least]} farthest ({number(last[least])})"
+        text = f"By {pooling}, {what} {labels[most]} end nearest ({number(last[most])}), {farthest}"
     text += _unrelated(float(last[most]), band, "sentences")
     until = _equal_until(values)
     if until is None:
@@ -182,6 +179,13 @@ def _unrelated(highest: float, band: BandData | None, things: str = "tokens") ->
     if highest <= band.high[-1]:
         return f"; that is no more than unrelated {things} reach ({reach})."
     return f"; unrelated {things} reach {reach}."
+
+
+def extremes(values: Float64) -> tuple[int, int]:
+    """The rows of the curves [curve, layer] that end lowest and highest, of those without gaps; the first of equal ones."""
+    rows = [row for row in range(len(values)) if _is_known(values[row])]
+    seen = np.round(values[rows, -1], TIED)
+    return rows[int(np.argmin(seen))], rows[int(np.argmax(seen))]
 
 
 def _known(values: Float64) -> Float64:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 ALMOST_ALL = 99.9  # per cent of unrelated pairs: the sample cannot tell higher ones apart
 AS_COSINES = controls.CosineScale()
 MOST_OF_WORD = 12  # characters of a word in the name of a pair
-FEW_CURVES = 6  # so many have labels at their ends, more have a legend
+FEW_CURVES = 6  # so many have labels at their ends; of more the lowest and the highest
 LOWEST = -0.1  # of the scale of cosines, unless a curve goes below
 HIGH_FROM = 0.3  # where no cosine is lower, the colours begin at the lowest: all would be deep blue
 SPOKEN: Mapping[Pooling, str] = {
@@ -103,8 +103,8 @@ class _Panel:
     def chart(self, band: BandData | None, limits: tuple[float, float]) -> go.Figure:
         values = self.curves.values
         ends = [
-            curve_charts.EndLabel(name, _written(float(row[-1]), self.scale))
-            for name, row in zip(self.ends, values, strict=True)
+            curve_charts.EndLabel(name, _written(float(row[-1]), self.scale)) if is_named else None
+            for name, row, is_named in zip(self.ends, values, _are_named(values), strict=True)
         ]
         return curve_charts.layer_curves(
             values,
@@ -114,7 +114,7 @@ class _Panel:
             band=band,
             y_title=_quantity(self.scale),
             y_range=limits,
-            ends=ends if len(ends) <= FEW_CURVES else (),
+            ends=ends,
             layer=self.layer,
             # Beside the words it is as high as they are, unless it has to fit a projector.
             height=440 if self.layer is None or controls.scale() > 1 else 520,
@@ -138,6 +138,14 @@ class _Panel:
             table=lambda: curve_table(self.curves, self.details, band),
             code=self.code(band is not None),
         )
+
+
+def _are_named(values: Float64) -> list[bool]:
+    """Which curves [curve, layer] have a name and a colour of their own: few all, of many the lowest and the highest."""
+    is_known = ~np.isnan(values).any(axis=1)
+    if len(values) <= FEW_CURVES or not is_known.any():
+        return [True] * len(values) if len(values) <= FEW_CURVES else [False] * len(values)
+    return [row in findings.extremes(values) for row in range(len(values))]
 
 
 def _written(value: float, scale: controls.CosineScale) -> str:
@@ -221,6 +229,7 @@ def compare_with_all(words: Words, *, key: str, scale: controls.CosineScale, pla
     """Draw a token and all others of its sentence as rows of cells, the most similar after the last block first."""
     choice, sentences = words.choice, words.sentences
     names, descriptions = choice.names(sentences), choice.descriptions(sentences)
+    quoted = choice.quoted_names(sentences)
     compared = words.compared()
     with place:
         needs_baseline = scale.centred or scale.percentiles
@@ -245,6 +254,7 @@ def compare_with_all(words: Words, *, key: str, scale: controls.CosineScale, pla
             _strip(
                 curves,
                 names,
+                quoted,
                 [f"{descriptions[a]} and {descriptions[b]}" for a, b in curves.pairs],
                 band,
                 _full_title(choice.title_with_sentence(sentences), item, compared),
@@ -259,6 +269,7 @@ def compare_with_all(words: Words, *, key: str, scale: controls.CosineScale, pla
 def _strip(
     curves: LayerCurves,
     names: Sequence[str],
+    quoted: Sequence[str],
     details: Sequence[str],
     band: BandData | None,
     title: str,
@@ -272,10 +283,12 @@ def _strip(
     values = np.concatenate([itself, curves.values])
     reach = np.inf if band is None else band.high[-1]
     if scale.percentiles:
-        message = f"“{names[0]}” and the others of its sentence. {summary(replace(curves, labels=tuple(others)), band, scale)}"
+        message = (
+            f"{quoted[0]} and the others of its sentence. {summary(replace(curves, labels=tuple(others)), band, scale)}"
+        )
         reach = 95.0
     else:
-        message = findings.of_all_tokens(f"“{names[0]}”", [f"“{name}”" for name in others], curves.values, band)
+        message = findings.of_all_tokens(quoted[0], [quoted[b] for _, b in curves.pairs], curves.values, band)
     lowest = float(np.nanmin(values))
     limits = (0.0, 100.0) if scale.percentiles else (lowest if lowest > HIGH_FROM else 0.0, 1.0)
     ends = ["" if np.isnan(row[-1]) else _cell(float(row[-1]), scale) for row in values]
@@ -297,6 +310,7 @@ def _strip(
             limits=limits,
             value="percentile" if scale.percentiles else "cosine",
             low_rows=controls.scale() > 1,
+            bold="bold: more similar than 95 % of unrelated tokens" if (curves.values[:, -1] > reach).any() else "",
         ),
         key=key,
         alt=f"{title}. {message}",
@@ -339,7 +353,8 @@ def compare_sentences(
             return summary(curves, band, scale)
         return findings.of_sentences(pair_names(called, curves.pairs), curves, band, SPOKEN[pooling], of_words)
 
-    def small(limits: tuple[float, float], columns: Sequence[Any]) -> None:
+    def small(large: LayerCurves, limits: tuple[float, float], columns: Sequence[Any]) -> None:
+        styles = curve_charts.styles_of(_are_named(large.values))
         for other, column in zip(others, columns, strict=True):
             centre = caching.sentence_baseline(models[0], other, include_special).centre if scale.centred else None
             curves = cosines.pair_curves(pool(traces[0], other, include_special), numbered, None, centre)
@@ -347,7 +362,9 @@ def compare_sentences(
             message = findings.of_sentences(pair_names(called, curves.pairs), curves, None, SPOKEN[other], of_words)
             with column:
                 st.plotly_chart(
-                    figures.sized(curve_charts.small_curves(curves.values, title, limits)),
+                    figures.sized(
+                        curve_charts.small_curves(curves.values, pair_names(texts, curves.pairs), title, limits, styles)
+                    ),
                     key=f"{key}_{other}",
                     alt=f"{title}. {message}",
                 )
@@ -365,9 +382,7 @@ def compare_sentences(
         key=key,
         title=f"Sentence vectors ({POOLING_NAMES[pooling]})",
         names=short_names(texts) if few else texts,
-        short_names=[
-            shortened(word, MOST_OF_WORD) if word else number for word, number in zip(words, numbered, strict=True)
-        ],
+        short_names=[shortened(word, MOST_OF_WORD) for word in words] if of_words else numbered,
         descriptions=[f"{number}: {text[:40]}" for number, text in enumerate(texts, start=1)],
         pairs=None,
         scale=scale,
@@ -412,12 +427,13 @@ def _compare(
     say: Callable[[LayerCurves, BandData | None], str],
     layer: int | None = None,
     beside: Callable[[], None] | None = None,
-    small: tuple[int, Callable[[tuple[float, float], Sequence[Any]], None]] | None = None,
+    small: tuple[int, Callable[[LayerCurves, tuple[float, float], Sequence[Any]], None]] | None = None,
 ) -> None:
     """Draw the similarities over the layers into the container `place`, and how to read them.
 
     `unrelated` is the name of the baseline's pairs, `say` the finding. Of one model, `beside` draws what stands at the right
-    of the figure, and `small` so many small figures there, given their scale and places; the finding is then above all.
+    of the figure, and `small` so many small figures there, given the figure's curves, their scale and places; the finding is
+    then above all.
     """
     if pairs is None and len(names) > MANY_THINGS:
         _matrices(models, key, title, names, scale, place)
@@ -454,6 +470,15 @@ def _compare(
         code = partial(item.code.curves, pairs, centred=scale.centred, percentiles=scale.percentiles)
         full_title = _full_title(title, item, models)
         panels.append(_Panel(f"{key}_{number}", full_title, curves, labels, ends, details, scale, code, say, layer))
+
+    def draw_right(limits: tuple[float, float]) -> None:
+        """Draw what stands at the right of a figure, or below the figures of two models."""
+        if small is not None and right:
+            small[1](panels[0].curves, limits, right)
+        if beside is not None:
+            with right[0] if right else place:
+                beside()
+
     values = [panel.curves.values for panel in panels]
     drawing = _Drawing(panels, slots, above, key, is_wide)
     if scale.percentiles:
@@ -465,7 +490,7 @@ def _compare(
             f"at 50 % a pair is as similar as any two, at 99 % only one unrelated pair in a hundred is more similar. {missing}",
             NOT_SHOWN_BY_PERCENTILES,
         )
-        _draw_right(beside, small, (-3.0, 103.0), right, place)
+        draw_right((-3.0, 103.0))
         return
     values.append(
         np.array([LOWEST, 1.0])
@@ -478,7 +503,7 @@ def _compare(
             READ,
             f"{WHY_SIMILAR}{HIGH_COSINES}: switch the baseline on to compare with it.",
         )
-        _draw_right(beside, small, limits, right, place)
+        draw_right(limits)
         return
     if is_late:
         if is_wide:
@@ -499,22 +524,7 @@ def _compare(
     band = f"The grey band holds 90 % of the pairs of {unrelated}; the dotted line is their mean."
     missing = messages.no_baseline(*(item.baseline() for item in models))
     drawing.draw(bands, limits, f"{READ} {band if edges else missing}", NOT_SHOWN)
-    _draw_right(beside, small, limits, right, place)
-
-
-def _draw_right(
-    beside: Callable[[], None] | None,
-    small: tuple[int, Callable[[tuple[float, float], Sequence[Any]], None]] | None,
-    limits: tuple[float, float],
-    right: Sequence[Any],
-    place: Any,
-) -> None:
-    """Draw what stands at the right of a figure, or below the figures of two models."""
-    if small is not None and right:
-        small[1](limits, right)
-    if beside is not None:
-        with right[0] if right else place:
-            beside()
+    draw_right(limits)
 
 
 @dataclass(frozen=True)

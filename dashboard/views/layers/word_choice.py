@@ -97,18 +97,21 @@ class Choice:
         """A short name for each pick, all different: its word, and what tells equal words apart.
 
         Across sentences that is a word near it ("bank (river)"), or else the sentence's number; within a sentence it is
-        the position.
+        the position ("the (9)").
         """
         words = self._words(sentences)
         if self.mode != "across":
-            return _told_apart(words, [f"position {position}" for _, position in self.picks])
+            return _at_positions(words, self.picks)
         counts = Counter(word.lower() for word in words)
         names = [
             f"{word} ({wording.isolated(neighbour)})" if counts[word.lower()] > 1 and neighbour else word
             for word, neighbour in zip(words, self.neighbours(sentences), strict=True)
         ]
-        names = _told_apart(names, [f"sentence {row + 1}" for row, _ in self.picks])
-        return _told_apart(names, [f"position {position}" for _, position in self.picks])
+        return _at_positions(_told_apart(names, [f"sentence {row + 1}" for row, _ in self.picks]), self.picks)
+
+    def quoted_names(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
+        """As `names` of tokens of one sentence, for a sentence of text: “the” (9)."""
+        return _at_positions([f"“{word}”" for word in self._words(sentences)], self.picks)
 
     def neighbours(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
         """For each pick a word that tells it from the others: one that only its sentence has, or the next word of those that
@@ -178,6 +181,15 @@ def _told_apart(names: Sequence[str], details: Sequence[str]) -> list[str]:
     counts = Counter(name.lower() for name in names)
     return [
         f"{name}, {detail}" if counts[name.lower()] > 1 else name for name, detail in zip(names, details, strict=True)
+    ]
+
+
+def _at_positions(names: Sequence[str], picks: Sequence[tuple[int, int]]) -> list[str]:
+    """The names, with their positions after those that occur more than once: "the (9)"."""
+    counts = Counter(name.lower() for name in names)
+    return [
+        f"{name} ({position})" if counts[name.lower()] > 1 else name
+        for name, (_, position) in zip(names, picks, strict=True)
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from components.analysis.maps.drawing import LayerMap
     from components.analysis.maps.map_trust import MapTrust
     from components.analysis.maps.projection import MapOptions
-    from components.analysis.maps.surroundings import Surroundings
     from components.analysis.maps.token_set import TokenSet
     from components.model.backend import Backend
     from components.shown_code.code import AnyCode
@@ -44,6 +44,7 @@ SVG_MOST = 5_000  # points drawn where the browser has no WebGL
 PROJECTED_PAIR = 380
 PAIR_HEIGHT = 430  # of each of two maps in pixels, so that they are whole on the first screen with the line below them
 MOST_OF_SENTENCE = 60  # characters of a sentence in the key
+MOST_OF_WORD = 24  # characters of a word there
 READ = (
     "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Click a point "
     "to list its token; to select several, use with a mouse the lasso or the box of the figure's toolbar."
@@ -101,8 +102,12 @@ def ends(backend: Backend) -> None:
         maps = {layer: drawing.maps[layer] for layer in layers}
         is_flat = options.dims == 2
         around = findings.around_of(token_set, marked, layers)
-        has_lines = is_flat and any(each.asked for each in around.values())
-        marks = _marks(marked, are_joined=len(layers) == 2 and is_flat, told_apart=True if has_lines else None)
+        pairs = {
+            layer: findings.nearest_pairs(token_set, marked, around.get(layer) if is_flat else None) for layer in layers
+        }
+        are_joined = marked is not None and len(layers) == 2 and is_flat
+        has_lines = any(pairs.values())
+        marks = _marks(marked, are_joined=are_joined, told_apart=True if has_lines else None)
         with figure_slot:
             read, not_shown = how_to_read(options)
             figures.finding(
@@ -126,9 +131,9 @@ def ends(backend: Backend) -> None:
                             renderer,
                             code,
                             marked,
-                            around.get(layer),
+                            pairs[layer],
                         )
-            _key(token_set, by)
+            _key(token_set, by, _lines(marked, [*itertools.chain(*pairs.values())], are_joined=are_joined))
         labels.thin(_positions(_drawn_rows(token_set, renderer), marked.rows) if marked is not None else ())
     if joint:
         labels.thin()
@@ -161,6 +166,7 @@ def through(backend: Backend) -> None:
     around = findings.around_of(token_set, marked, layers)
     nearest = {layer: findings.nearest_pairs(token_set, marked, around.get(layer)) for layer in layers}
     place_of = {int(row): number for number, row in enumerate(drawn_rows)}
+    has_lines = options.dims == 2 and len(drawn_rows) == len(token_set) and bool(nearest[0])
     figure = scatter.moving_map(
         {layer: layer_map.points[drawn_rows] for layer, layer_map in maps.items()},
         texts(token_set, drawn_rows),
@@ -174,11 +180,10 @@ def through(backend: Backend) -> None:
         nearest={
             layer: [(place_of[row], place_of[other]) for row, other, _ in pairs] for layer, pairs in nearest.items()
         }
-        if len(drawn_rows) == len(token_set) and nearest[0]
+        if has_lines
         else None,
     )
     trusts = [maps[layer].trust for layer in layers]
-    has_lines = options.dims == 2 and bool(nearest[0])
     marks = _marks(marked, are_joined=False, told_apart=False if has_lines else None)
     with figure_slot:
         figures.figure(
@@ -194,7 +199,7 @@ def through(backend: Backend) -> None:
             table=lambda: _table(token_set, maps),
             on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),
         )
-        _key(token_set, by)
+        _key(token_set, by, _lines(marked, nearest[0], are_joined=False, are_dotted=True) if has_lines else [])
     labels.thin()
     choices.about(backend, token_set)
     layer = controls.layer(backend.facts.layers, "Layer of the neighbours below") if len(rows) == 1 else layers[-1]
@@ -266,7 +271,7 @@ def _one(
     renderer: scatter.Renderer,
     code: AnyCode,
     marked: findings.Marked | None,
-    around: Surroundings | None,
+    pairs: Sequence[tuple[int, int, bool]],
 ) -> None:
     key = f"map_{number}"
     drawn = _sampled(token_set, renderer)
@@ -285,9 +290,7 @@ def _one(
         scale=controls.scale(),
         marked=None if marked is None else scatter.Marked(marked.word, _positions(drawn, marked.rows)),
     )
-    if options.dims == 2:
-        pairs = findings.nearest_pairs(token_set, marked, around)
-        scatter.join_pairs(figure, layer_map.points, pairs, (theme.BLUE, theme.GREY))
+    scatter.join_pairs(figure, layer_map.points, pairs, (theme.BLUE, theme.GREY))
     figures.figure(
         figure,
         key=key,
@@ -386,17 +389,54 @@ def _coloured(token_set: TokenSet, by: str) -> scatter.Colours:
     return replace(colours, hues=SENTENCE_HUES, shapes=shapes, has_key=False)
 
 
-def _key(token_set: TokenSet, by: str) -> None:
-    """Which mark is which sentence, in the words of the sentences: once for both maps."""
-    if _coloured(token_set, by).has_key:
-        return
-    order = sorted({token.sentence for token in token_set.tokens})
-    parts = [
-        f'<span><b style="color:{hue}" aria-hidden="true">{SIGNS[shape]}</b> {number + 1}: '
-        f"{html.escape(shortened(token_set.texts[number], MOST_OF_SENTENCE))}</span>"
-        for number, hue, shape in zip(order, SENTENCE_HUES, SENTENCE_SHAPES, strict=False)
-    ]
-    figures.markup(f'<div class="bi-map-key">{"".join(parts)}</div>', "map_key")
+def _key(token_set: TokenSet, by: str, lines: Sequence[str]) -> None:
+    """Which mark is which sentence, in the words of the sentences, and what the `lines` are: once for both maps."""
+    parts = []
+    if not _coloured(token_set, by).has_key:
+        order = sorted({token.sentence for token in token_set.tokens})
+        parts = [
+            f'<span><b style="color:{hue}" aria-hidden="true">{SIGNS[shape]}</b> {number + 1}: '
+            f"{html.escape(shortened(token_set.texts[number], MOST_OF_SENTENCE))}</span>"
+            for number, hue, shape in zip(order, SENTENCE_HUES, SENTENCE_SHAPES, strict=False)
+        ]
+    rows = "".join(f'<div class="bi-map-key">{"".join(row)}</div>' for row in (parts, lines) if row)
+    if rows:
+        figures.markup(rows, "map_key")
+
+
+def _lines(
+    marked: findings.Marked | None,
+    pairs: Sequence[tuple[int, int, bool]],
+    *,
+    are_joined: bool,
+    are_dotted: bool = False,
+) -> list[str]:
+    """The key of the lines that are drawn: a sample of each kind, and what it leads to.
+
+    `pairs` are those of all maps, `are_joined` where lines lead from one map to the other, `are_dotted` where the lines of
+    own and of other sentences look the same.
+    """
+    if marked is None:
+        return []
+    name = f"“{html.escape(shortened(marked.word, MOST_OF_WORD))}”"
+    near = f"to the tokens nearest to {name}"
+    found = []
+    if are_dotted and pairs:
+        found.append((f"1.5px dotted {theme.GREY}", near))
+    elif pairs:
+        kinds = {is_other for _, _, is_other in pairs}
+        if False in kinds:
+            found.append((f"1px solid {theme.BLUE}", f"{near}, in the same sentence"))
+        if True in kinds:
+            found.append(
+                (
+                    f"2px dashed {theme.GREY}",
+                    "in another sentence" if False in kinds else f"{near}, in another sentence",
+                )
+            )
+    if are_joined:
+        found.append(("2.5px solid rgba(43, 123, 186, 0.55)", f"from {name} at one layer to itself at the other"))
+    return [f'<span><i style="border-top: {line}"></i> {what}</span>' for line, what in found]
 
 
 def _joint(

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _KEY = "whole_path"
 _SENT = "_path_sent"  # session key: the id of the path whose arrays the browser has, and its settled place
+MOST_AT_ONCE = 40  # pieces: what more of them need is said while it is computed
 MOST_TOKENS = 256  # of a sentence: of more, the arrays of a block are larger than 4 MB
 
 
@@ -54,6 +55,10 @@ def draw(backend: Backend) -> None:
     messages.truncation(
         path.trace.sentences, names=[(f"sentence {row + 1}", "") for row in (first, other) if row is not None]
     )
+    waiting = st.empty()
+    longest = max(map(len, path.trace.sentences))
+    if longest > MOST_AT_ONCE:
+        waiting.caption(f"Drawing the path of {longest} pieces …")
     sentences = controls.current_tokens(backend)
     tokens = controls.positions(sentences, backend)
     position = tokens[first]
@@ -82,6 +87,7 @@ def draw(backend: Backend) -> None:
         on_place_change=partial(_take_place, first, sentences, tokens, _Sizes.of(path), (position, block, head)),
         on_open_change=lambda: None,
     )
+    waiting.empty()
     _open(path, first, other, sentences, tokens)
     if not known:  # the drawing stands while it is measured, and gets the grey band after it
         caching.baseline(backend)

@@ -498,10 +498,7 @@ def _by_layer(measured: Measured, found: Sequence[Separation], kind: str, layer:
             f"How often the cosine is right: {POOLING_NAMES[pooling]}",
             y_title="right (%)",
             colours=[theme.ORANGE if name == kind else theme.GREY for name in kinds],
-            names=[
-                f"{name.capitalize()} {_percent(shares[name][-1])}" if name == kind else name.capitalize()
-                for name in kinds
-            ],
+            names=[f"{name.capitalize()} {_percent(shares[name][-1])}" for name in kinds],
             chosen=layer,
         ),
         key="clinic_layers",

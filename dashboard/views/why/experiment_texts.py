@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from components.model.trace import TokenizedSentence
 
 FEWEST_DIFFERENT = 3  # tokens of B that are not in A: from here on, and if they are most of them, the view gives advice
+MEASURED = {"cosine": "the cosine with C", "score": "the cross-encoder's score with C", "rank": "the rank for C"}
 MOST_THIRD = 1_000  # characters of text C
 MOST_CHARACTERS = 500  # of each text: as many as the tokens that an experiment can read
 # Session keys: the title that the list of pairs shows, and how often something other than the list has changed it.
@@ -105,11 +106,7 @@ def two_sentences() -> tuple[str, str]:
 
 
 def leave_example(example: MinimalPair) -> None:
-    """What is shown instead of the sentences at the top, with buttons to change that."""
-    st.caption(
-        f":material/info: Shown is the ready-made pair “{example.title}”. The sentences at the top of the page stay as they "
-        "are."
-    )
+    """Buttons to use the sentences at the top, or to put the ready-made pair in their place."""
     with st.container(horizontal=True, gap="small", key="row_example"):
         st.button(
             "Use the sentences at the top",
@@ -126,6 +123,14 @@ def leave_example(example: MinimalPair) -> None:
             on_click=_choose_pair,
             args=(example,),
         )
+
+
+def name_example(example: MinimalPair) -> None:
+    """Say that a ready-made pair is shown instead of the sentences at the top."""
+    st.caption(
+        f":material/info: A and B are the ready-made pair “{example.title}”, measured by "
+        f"{MEASURED[state.get('experiment_outcome')]}. The sentences at the top are not used here."
+    )
 
 
 def on_display() -> MinimalPair | None:
@@ -176,6 +181,8 @@ def show(texts: tuple[str, str, str], ready_made: MinimalPair | None) -> None:
         origin = "C belongs to the pair."
     else:
         origin = "C, with which both are compared, is A until you choose another text."
+    if not shows_example():  # of an example the line below says it
+        origin += f" Measured by {MEASURED[state.get('experiment_outcome')]}."
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row_experiment_texts"):
         for name, text in zip("ABC", texts, strict=True):
             st.markdown(f"**{name}** {messages.escape(shortened(text, MOST_CHARACTERS))}", width="content")

@@ -145,6 +145,21 @@ def test_labels_stand_at_the_ends_of_the_curves_and_not_on_each_other() -> None:
     assert figure.layout.margin.r > 100
 
 
+def test_curves_without_a_label_are_grey_below_the_others_and_counted() -> None:
+    values = np.array([[0.9, 0.2], [0.9, 0.7], [0.9, 0.3], [0.9, 0.6], [0.9, 0.5]])
+    ends = [EndLabel("low", "0.2"), EndLabel("high", "0.7"), None, None, None]
+    figure = layer_curves(values, list("abcde"), "Title", ends=ends, y_range=(-0.1, 1.0))
+    assert [trace.name for trace in figure.data] == ["c", "d", "e", "a", "b"]
+    assert [trace.line.color for trace in figure.data[:3]] == [theme.GREY] * 3
+    assert [trace.line.color for trace in figure.data[3:]] == [theme.line_style(n)["color"] for n in (0, 1)]
+    assert [(label.text, label.y) for label in figure.layout.annotations] == [
+        ("low <b>0.2</b>", 0.2),
+        ("high <b>0.7</b>", 0.7),
+        ("3 others", 0.5),
+    ]
+    assert figure.layout.showlegend is False
+
+
 def test_places_are_spread_in_their_order_and_no_more_than_needed() -> None:
     assert spread([0, 100, 50], 20) == [0, 100, 50]
     np.testing.assert_allclose(spread([10, 12, 11], 20), [-9, 31, 11])
@@ -153,7 +168,9 @@ def test_places_are_spread_in_their_order_and_no_more_than_needed() -> None:
 
 
 def test_small_curves_are_those_of_the_large_figure() -> None:
-    figure = small_curves(VALUES, "Max", (-0.1, 1.0))
-    np.testing.assert_array_equal(figure.data[0].y, VALUES[0].astype(np.float32))
-    assert [trace.line.color for trace in figure.data] == [theme.line_style(number)["color"] for number in range(2)]
+    figure = small_curves(VALUES, ["a", "<b>"], "Max", (-0.1, 1.0), [0, None])
+    below, above = figure.data
+    np.testing.assert_array_equal(above.y, VALUES[0].astype(np.float32))
+    assert (above.line.color, below.line.color) == (theme.line_style(0)["color"], theme.GREY)
+    assert below.hovertemplate.startswith("&lt;b&gt;<br>layer")
     assert figure.layout.yaxis.range == (-0.1, 1.0)

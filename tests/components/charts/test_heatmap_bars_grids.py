@@ -44,7 +44,12 @@ def test_limits_leave_the_diagonals_out() -> None:
 
 def test_a_strip_has_a_column_for_each_layer_and_its_last_values_at_the_right() -> None:
     values = np.arange(6).reshape(2, 3) / 6
-    figure = layer_strip(values, ["<a>", "b"], "Title", ends=["0.33", "0.83"], strong=[False, True], chosen=0, layer=2)
+    options = {"ends": ["0.33", "0.83"], "strong": [False, True], "chosen": 0, "layer": 2}
+    figure = layer_strip(values, ["<a>", "b"], "Title", **options)
+    said = layer_strip(values, ["<a>", "b"], "Title", **options, bold="bold: above <95 %>")
+    assert {item.text for item in said.layout.annotations} - {item.text for item in figure.layout.annotations} == {
+        "bold: above &lt;95 %&gt;"
+    }
     heat = figure.data[0]
     np.testing.assert_allclose(heat.z, values, rtol=1e-6)
     assert list(heat.x) == [0, 1, 2]
@@ -204,6 +209,7 @@ def test_grids_align_grey_the_padding_and_escape() -> None:
     assert '<td class="word" colspan="1"><small>padding</small></td>' in html
     assert '<th scope="rowgroup">sentence 5</th>' in html
     assert "2 tensors of 9 × 2 numbers" in html
+    assert "<span>2 columns →</span>" in html  # seen where they have no room
 
 
 def test_a_tick_stands_where_its_id_is_among_all() -> None:
@@ -216,6 +222,8 @@ def test_a_tick_stands_where_its_id_is_among_all() -> None:
     assert re.findall(r"left: ([\d.]+)%", html) == ["0.00", "100.00", "25.00", "100.00"]
     assert "<b>2</b> found: &lt;b&gt;, c<" in html
     assert "<b>9</b> cat, cab, …" in html
+    assert html.index("found: ") < html.index('scope="col"')  # above the table
+    assert "<b>1</b> “…”<" in known_pieces([KnownRow(".", "12", (12,), 1, ["…"])], 101)
     assert html.count("none") == 1
     assert "<i>&lt;b&gt;</i>" in html
     assert 'class="chosen"' in html

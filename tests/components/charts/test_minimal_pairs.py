@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
+from components.charts import theme
 from components.charts.minimal_pairs import Strip, shares_by_layer, value_strips
 from components.charts.retrieval.evaluation import Curve
 
@@ -47,3 +50,19 @@ def test_the_line_of_chance_goes_through_all_layers():
     written = " ".join(item.text for item in figure.layout.annotations)
     assert all(name in written for name in ("read 100 %", "by heart", "guessing 50 %"))
     assert not figure.layout.showlegend
+    # The names stand apart by a line's height, whatever the bands do to the axis, each with a stroke from its curve's end.
+    near = shares_by_layer(
+        [Curve("a", values, values - 45, values), Curve("b", values / 2 + 1)],
+        [0, 1, 2],
+        "Probe",
+        y_title="%",
+        colours=["#123456", theme.GREY],
+        names=["a", "b"],
+    )
+    low, high = near.layout.yaxis.range
+    assert low < 5
+    pixels = near.layout.height - near.layout.margin.t - 60
+    places = [(label.y - low) / (high - low) * pixels - label.ay for label in near.layout.annotations]
+    assert [label.y for label in near.layout.annotations] == [100, 51, 50]
+    assert min(abs(one - other) for one, other in itertools.combinations(places, 2)) >= 16.9
+    assert all(label.showarrow and label.font.color is None for label in near.layout.annotations)

@@ -168,3 +168,18 @@ def test_markup_in_a_token_is_shown_as_text(points):
 def test_hues_differ_and_the_palette_comes_first():
     assert len(set(scatter.HUES)) == len(scatter.HUES) >= GROUPS
     assert scatter.HUES[: len(theme.PALETTE)] == theme.PALETTE
+
+
+def test_of_points_on_one_place_the_lower_are_larger_so_that_all_are_seen():
+    places = np.array([[0, 0], [1, 0], [0, 0], [1, 1], [0, 0]], np.float32)
+    colours = Colours("sentence", ["1", "1", "2", "2", "3"], shapes=["circle", "circle", "square", "square", "star"])
+    sizes = {}
+    for trace in token_map(places, texts(5), colours, "Map").data:
+        sizes |= dict(zip(trace.customdata.tolist(), np.broadcast_to(trace.marker.size, len(trace.x)), strict=True))
+    assert sizes[0] > sizes[2] > sizes[4] == sizes[1] == sizes[3]
+    # Of a map that moves: what lies together at every layer.
+    apart = places.copy()
+    apart[2] = [0.5, 0.5]
+    moving = moving_map({0: places, 1: apart}, texts(5), colours, "Map").data
+    assert moving[0].marker.size[0] == sizes[2]
+    assert moving[1].marker.size == sizes[4]

@@ -293,11 +293,16 @@ def test_flow_opens_after_the_last_block_with_the_shares_of_one_token(open_page:
     shares = shares_by_norms()[5]
     tokens = backend().tokenize([BANK[0]])[0].tokens
     bank = next(token.position for token in tokens if token.piece == "bank")
-    others, itself, medians, _ = figures(app)[0]["data"]
+
+    def number(value: float) -> str:
+        return f"{value:.0f} %"
+
+    others, itself, medians, written = figures(app)[0]["data"]
     words = range(1, len(tokens) - 1)  # without [CLS] and [SEP]
     np.testing.assert_allclose(others["y"], [shares[bank, key] for key in words if key != bank], rtol=1e-5)
     np.testing.assert_allclose(itself["y"], [shares[bank, bank]], rtol=1e-5)
     assert list(itself["x"]) == [f"{bank} bank"]
+    assert written["text"][bank - 1] == number(shares[bank, bank]).removesuffix(" %")
     expected = [np.median([shares[other, key] for other in words if other not in (bank, key)]) for key in words]
     np.testing.assert_allclose(medians["y"], expected, rtol=1e-5)
     assert list(figures(app)[0]["layout"]["xaxis"]["categoryarray"]) == [f"{key} {tokens[key].piece}" for key in words]
@@ -305,9 +310,6 @@ def test_flow_opens_after_the_last_block_with_the_shares_of_one_token(open_page:
     # What the bars say, in a sentence.
     first, second = sorted((key for key in words if key != bank), key=lambda key: -shares[bank, key])[:2]
     said = texts(app).replace("\\", "")
-
-    def number(value: float) -> str:
-        return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %"
 
     assert (
         f"**{shares[bank, bank]:.0f} %** of “bank” after block 5 is its own start; {number(shares[bank, first])} comes"
@@ -376,7 +378,7 @@ def test_it_does_not_read_like_a_resolved_pronoun_where_others_take_as_much(open
     text = "The trophy does not fit in the suitcase because it is too big."
     app = open_page("attention", v="attention-flow", s=[text])
     said = texts(app)
-    assert "4.9 %** of “it” after block 5 is its own start; 15 % comes from “trophy”, 13 % from “suitcase”." in said
+    assert "5 %** of “it” after block 5 is its own start; 15 % comes from “trophy”, 13 % from “suitcase”." in said
     assert "Other words take about as much from “trophy” (median 14 %)." in said
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import Counter
@@ -90,6 +91,12 @@ def test_it_opens_with_the_first_layer_beside_the_last(open_page: Open, bank_tok
         assert len(lines) == 9
         assert [line["color"] for line in lines if line["dash"] == "solid"] == [theme.BLUE] * solid
     assert "3, then 7 of their 9 nearest other tokens are from the same sentence" in texts(app)
+    key = "".join(element.proto.body for element in app.get("html"))
+    assert re.findall(r"border-top: (\S+ \w+) [^>]*></i> ([^<]*)<", key) == [
+        ("1px solid", "to the tokens nearest to “bank”, in the same sentence"),
+        ("2px dashed", "in another sentence"),
+        ("2.5px solid", "from “bank” at one layer to itself at the other"),
+    ]
     kept = [
         map_trust(bank_tokens.at(layer), np.asarray(layer_map(bank_tokens.at(layer), options, start))).kept
         for layer in (0, 6)

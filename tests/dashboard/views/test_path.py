@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import state
 from dashboard.declared import table
@@ -80,6 +81,20 @@ def test_a_text_that_is_too_long_to_send_is_refused_in_words(open_page: Open, mo
     monkeypatch.setattr(whole, "MOST_TOKENS", 12)
     app = open_page(VIEW, s=[RIVER])
     assert "A sentence has 13 tokens.** The whole path shows at most 12." in texts(app)
+
+
+def test_while_the_path_of_a_long_text_is_computed_the_page_says_so(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole, "MOST_AT_ONCE", 12)
+    seen: list[str] = []
+    caption = DeltaGenerator.caption
+    monkeypatch.setattr(
+        DeltaGenerator, "caption", lambda slot, text, **more: (seen.append(text), caption(slot, text, **more))[1]
+    )
+    app = open_page(VIEW, s=[RIVER])
+    assert "Drawing the path of 13 pieces …" in seen
+    assert "Drawing the path" not in texts(app)  # it is there
 
 
 def test_the_payload_of_48_tokens_is_small(embedded: Any) -> None:

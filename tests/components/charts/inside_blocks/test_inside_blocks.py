@@ -24,6 +24,9 @@ def test_a_single_part_has_no_sum_and_no_legend() -> None:
     figure = score_bars({"content to content": np.array([1.0])}, np.array([1.0]), ["0 a"], "Title")
     assert [trace.name for trace in figure.data] == ["score", "attention"]
     assert figure.layout.showlegend is False
+    (between,) = figure.layout.annotations
+    assert between.text == "softmax ↓"
+    assert figure.layout.yaxis2.domain[1] < between.y < figure.layout.yaxis.domain[0]
 
 
 def test_few_scores_have_their_numbers_and_of_several_parts_the_sum_has() -> None:

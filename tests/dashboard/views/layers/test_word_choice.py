@@ -11,7 +11,7 @@ from components.arrays import cosine
 from components.model.backend import Backend
 from dashboard.ui import word_chips
 from dashboard.views.layers import word_choice
-from tests.support.pages import Open, figures, read_texts
+from tests.support.pages import Open, backend, figures, read_texts
 from tests.support.unseen_sentences import UNSEEN
 
 
@@ -91,9 +91,16 @@ def test_what_is_bold_in_the_strip_is_said_with_percentiles_too(open_page: Open)
     assert "In bold: those that are more similar there than 95 % of unrelated tokens (0." in read_texts(
         open_page("layers", **page)
     )
-    assert "In bold: those that are more similar there than 95 % of unrelated tokens." in read_texts(
-        open_page("layers", pct="1", **page)
-    )
+    app = open_page("layers", pct="1", **page)
+    assert "In bold: those that are more similar there than 95 % of unrelated tokens." in read_texts(app)
+    # The picture says it too, and equal words have their positions, which stand outside of the quotes.
+    (figure,) = figures(app)
+    said = {item["text"] for item in figure["layout"]["annotations"]}
+    assert "bold: more similar than<br>95 % of unrelated tokens" in said
+    rows = {label.removeprefix("<b>").removesuffix("</b>") for label in figure["layout"]["yaxis"]["ticktext"]}
+    assert {"bank", "the (4)", "the (7)"} <= rows
+    choice = word_choice.Choice("against", ((0, 5), (0, 4), (0, 7)), ((0, 1), (0, 2)), False)
+    assert choice.quoted_names(backend().tokenize(page["s"])) == ["“bank”", "“the” (4)", "“the” (7)"]
 
 
 def test_words_of_a_sentence_are_called_nearest_only_by_the_values_by_which_they_were_chosen(open_page: Open) -> None:

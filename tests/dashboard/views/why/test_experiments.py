@@ -75,7 +75,6 @@ def test_it_opens_with_the_pair_in_which_an_equal_token_carries_most_its_map_and
 ) -> None:
     app = opened(open_page)
     assert app.selectbox(key="w_minimal_pair").value == PLANT.title
-    assert "The sentences at the top of the page stay as they are." in texts(app)
     codes = [[f"t{layer}.{token}"] for layer in range(7) for token in range(8)]
     found = expected(codes, PLANT)
     np.testing.assert_allclose(cells(app).ravel(), found.shares, atol=1e-4)
@@ -88,6 +87,10 @@ def test_it_opens_with_the_pair_in_which_an_equal_token_carries_most_its_map_and
     assert PLANT.look_for.split(".")[0] in texts(app)
     assert f"**C** {PLANT.c}" in texts(app)
     assert "C belongs to the pair." in texts(app)
+    assert "“Which plant?”, measured by the cosine with C." in texts(app)
+    captions = "\n".join(element.value for element in app.caption)
+    above, below = (captions.index(said) for said in ("The sentences at the top are not used here.", "Click cells"))
+    assert above < below
     way = next(item.proto.body for item in app.get("html") if "bi-way" in item.proto.body)
     assert f"B: {found.of_b:.2f} {PLANT.b}" in way
     assert f"A: {found.of_a:.2f} {PLANT.a}" in way

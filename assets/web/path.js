@@ -80,7 +80,7 @@ class WholePath {
     if (isByHand && this.isPlaying) this.play(false);
     const block = changes.block ?? this.state.block;
     if (this.facts.opened && !this.facts.opened.includes(block)) {
-      this.report("open", ["look", this.state.token, block, this.state.head]); // where every block can be opened
+      this.open("look", block); // where every block can be opened
       return;
     }
     const before = this.state.stop;
@@ -101,6 +101,12 @@ class WholePath {
     this.remember();
     clearTimeout(this.resting);
     if (!this.isPlaying) this.resting = setTimeout(() => this.reportPlace(), REST);
+  }
+
+  // On Start, what its field holds unsent goes along.
+  open(stop, block) {
+    const typed = window.bertInternalsTyped?.();
+    this.report("open", [stop, this.state.token, block, this.state.head, ...(typed ? [typed] : [])]);
   }
 
   // On a phone: the open stop, with the keys at the bottom of the screen, where they were.
@@ -535,7 +541,7 @@ class WholePath {
     press(".before", () => this.step(-1));
     press(".after", () => this.step(1));
     press(".play", () => this.play(!this.isPlaying));
-    press(".more", () => this.report("open", [this.state.stop, this.state.token, this.state.block, this.state.head]));
+    press(".more", () => this.open(this.state.stop, this.state.block));
     press(".save", () => this.save());
     this.find("input").oninput = (event) => this.set({ stop: this.facts.stops[Number(event.target.value) - 1] });
     this.find("details").ontoggle = () => this.find("details").open && this.table();

@@ -7,7 +7,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const isNarrow = matchMedia("(max-width: 760px)").matches;
   const kept = (root.kept ??= { text: null, isNew: true });
   // The server's text is written only when it has changed: else it would replace what a person types meanwhile.
-  if (kept.text !== data.text && !kept.isClearing) input.value = kept.text = data.text;
+  if (kept.text !== data.text && !kept.isClearing) {
+    input.value = kept.text = data.text;
+    delete window.bertInternalsUnsaved;
+  }
   input.setAttribute("aria-label", data.label);
   input.placeholder = isNarrow ? data.short : data.placeholder;
   input.dir = "auto";
@@ -30,6 +33,18 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   if (data.shown && kept.isClearing) send("cleared", true);
   input.oninput = show;
+  // What is typed goes along with a click that leaves the page: tools.js sends it, the pictures take it with what they report.
+  window.bertInternalsTyped = () => {
+    const text = input.value.trim();
+    return root.isConnected && text !== data.text.trim() ? text : "";
+  };
+  window.bertInternalsSendTyped = () => {
+    const text = window.bertInternalsTyped();
+    if (!text) return false;
+    window.bertInternalsUnsaved = { text, since: performance.now() };
+    send("typed", text);
+    return true;
+  };
   // A field has one line: lines of a pasted text become sentences of their own.
   input.onpaste = (event) => {
     const text = event.clipboardData.getData("text/plain");

@@ -1,4 +1,4 @@
-// The two pictures of Start that need no model. A link reports "open" with the picture's name.
+// The two pictures of Start that need no model. A link reports "open" with the picture's name and what the field holds unsent.
 const STEP = 1100; // milliseconds between two layers that are played
 
 function senseMark(kind, hue, scale, text) {
@@ -116,7 +116,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     card.querySelector("h2").textContent = of.says;
     const link = card.querySelector(".link");
     link.textContent = of.link;
-    link.onclick = () => setTriggerValue("open", of.key);
+    link.onclick = () => setTriggerValue("open", [of.key, window.bertInternalsTyped?.() ?? ""]);
     card.querySelector(".draw").onclick = link.onclick;
     card.querySelector(".draw").style.cursor = "pointer";
   }

@@ -196,17 +196,22 @@ function pressed() {
 // Streamlit sends what was typed a moment after the field is left, but a page change at once. The page change then came
 // first, and the text, sent with the name of the old page, took the person back. And of two runs that begin together,
 // the one for the text can tell the other its page. So a click on a page's link waits until all that is due has been
-// sent, and until the server has drawn the sentences that were typed, but not for ever.
+// sent, and until the server has drawn the sentences that were typed, but not for ever. On Start, where a sentence is sent
+// with the Enter key, a click that leaves the page sends it (start_field.js); so does one of the buttons below the picture.
+const LEAVES_START = ":is(.st-key-start_to_path, .st-key-start_cards) .stButton button";
 const TEXT_WAIT = 3000, LINK_WAIT = 2000, POLL = 20; // milliseconds
 
 function typedBeforeClicked() {
   const follow = (event) => {
-    const link = event.target.closest?.("a[href]");
+    const link = event.target.closest?.(`a[href], ${LEAVES_START}`), isLink = link?.matches("a");
     const opensElsewhere = event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link?.target === "_blank";
-    if (!event.isTrusted || !link || opensElsewhere || link.origin !== window.location.origin) return;
+    if (!event.isTrusted || !link || opensElsewhere || (isLink && link.origin !== window.location.origin)) return;
+    const isSent = window.bertInternalsSendTyped?.();
+    if (!isLink && !isSent) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    const same = `a[href="${CSS.escape(link.getAttribute("href"))}"]`;
+    const key = link.closest('[class*="st-key-"]')?.className.match(/st-key-\S+/)[0];
+    const same = isLink ? `a[href="${CSS.escape(link.getAttribute("href"))}"]` : `.${key} button`;
     const clicked = performance.now();
     const open = () => {
       const now = performance.now();

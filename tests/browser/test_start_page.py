@@ -91,6 +91,28 @@ def test_clear_is_not_lost_while_a_sentence_is_read(visit: Visit) -> None:
     expect(page.get_by_role("textbox", name="Your sentence")).to_have_value("")
 
 
+def test_what_is_typed_goes_along_with_a_click_that_leaves_the_page(visit: Visit) -> None:
+    page = visit("/")
+    typed = "Seven owls sleep in our barn"
+    own = "() => new URLSearchParams(location.search).get('s')"
+    for name, view in (("Open with your own sentence", "whole-path"), ("Can it guess a hidden word?", "mask-token")):
+        page.get_by_role("textbox", name="Your sentence").fill(typed)
+        page.get_by_role("button", name=name).click()
+        wait_until(page, f"() => new URLSearchParams(location.search).get('v') === '{view}'")
+        assert page.evaluate(own) == typed
+        page.locator("[data-testid=stSidebarNavLink]", has_text="Start").click()
+        expect(page.get_by_role("textbox", name="Your sentence")).to_have_value(typed)
+        page.get_by_role("button", name="Clear").click()
+        expect(page.locator(".senses svg")).to_be_visible()
+        typed += " tonight"
+    page.get_by_role("textbox", name="Your sentence").fill(typed)
+    page.locator("[data-testid=stSidebarNavLink]", has_text="Text").click()
+    wait_until(page, "() => new URLSearchParams(location.search).get('v') === 'pieces'")
+    assert page.evaluate(own) == typed
+    page.go_back()
+    expect(page.get_by_role("textbox", name="Your sentence")).to_have_value(typed)
+
+
 def test_the_blocks_play_and_a_picture_opens_its_view(visit: Visit) -> None:
     page = visit("/")
     last = page.locator(".senses svg text", has_text="layer 4")

@@ -58,19 +58,19 @@ def of_strips(blindness: Blindness) -> str:
     return f"Over all pairs, a negation is nearer in {percent(share)} of comparisons."
 
 
-def of_look(look: Look | None, target: str) -> str:
-    """Where a word looks; `target` is the piece that it looks at."""
+def of_look(look: Look | None, target: str, place: str = "") -> str:
+    """Where a word looks; `target` is the piece that it looks at, `place` tells it from an equal one."""
     if look is None:
         return "There is no other word that it could look at."
     usual = percent(look.usual)
     if look.weight - look.usual < DECIDED:
         return (
-            f"No head looks at one word much more than it does anyway: the clearest gives “{target}” {percent(look.weight)}, "
-            f"where {usual} is usual."
+            f"No head looks at one word much more than it does anyway: the clearest gives “{target}”{place} "
+            f"{percent(look.weight)}, where {usual} is usual."
         )
     given = percent(look.weight)
     head = f"Head {look.head} of block {look.block}"
-    return f"{head} gives “{target}” {given} of its attention; {usual} is usual at this distance."
+    return f"{head} gives “{target}”{place} {given} of its attention; {usual} is usual at this distance."
 
 
 def of_course(course: Course, word: Word, words: Sequence[Word]) -> str:

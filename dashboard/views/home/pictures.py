@@ -15,6 +15,8 @@ from dashboard.ui import browser
 from dashboard.views.home import findings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dashboard.views.home.stored import Blindness, Pair, Senses, Stored
 
 _KEY = "start_stored"
@@ -27,8 +29,8 @@ _HTML = (
 )
 
 
-def draw(of: Stored) -> None:
-    """Draw both pictures; a click on one opens its view."""
+def draw(of: Stored, take: Callable[[str], bool]) -> None:
+    """Draw both pictures; a click on one opens its view, and `take` gets the text that was typed meanwhile."""
     for key, said in (("senses", findings.of_senses(of.senses)), ("blindness", findings.of_blindness(of.blindness))):
         report.add(f"start_{key}", Part(message=said))
     browser.web_component("start_stored", _HTML, "drawing")(
@@ -36,7 +38,11 @@ def draw(of: Stored) -> None:
         data={"senses": _senses(of.senses), "blindness": _blindness(of.blindness)},
         on_open_change=lambda: None,
     )
-    opened = browser.sent_by(_KEY, "open")  # not by a callback, which cannot go to another page
+    sent = browser.sent_by(_KEY, "open")  # not by a callback, which cannot go to another page
+    if not isinstance(sent, list | tuple) or len(sent) != 2 or not isinstance(sent[1], str):
+        return
+    opened, typed = sent
+    take(typed)
     if opened == SENSES_VIEW:
         open_senses(of.senses)
     elif opened == FAILURES_VIEW:

@@ -65,8 +65,8 @@ def render() -> None:
             if _is_current():
                 if state.get("model") != EMBEDDED_KEY:
                     st.caption(f"Drawn with {stored().model}, the included model, and not with the chosen one.")
-                whole.draw()
-                pictures.draw(stored())
+                whole.draw(_take)
+                pictures.draw(stored(), _take)
             else:
                 st.info(OUTDATED, icon=":material/update:")
         _below(has_line=_is_current())
@@ -172,20 +172,21 @@ def _field() -> None:
         navigation.go_to(examples.SEARCH_VIEW, **({"query": leads[1].strip()[:1_000]} if leads[1].strip() else {}))
 
 
-def _take(text: str) -> None:
-    """Show the sentences that a person typed; those shown already stay, with the word chosen in them."""
+def _take(text: str) -> bool:
+    """Show the sentences that a person typed, if there are any; those shown already stay, with the word chosen in them."""
     shown = state.peek("sentences")
     if is_typed() and text.strip() == on_one_line(shown):
-        return
+        return True
     sentences = settings.clean_sentences(list(sentences_in(text)))
     if len(sentences) > MAX_SENTENCES:
         sentences = sentences[:MAX_SENTENCES]
         state.notice(f"Only the first {MAX_SENTENCES} sentences were kept.", "home")
     if sum(map(len, sentences)) > MAX_CHARACTERS:
         state.notice(f"The text was too long: sentences may have {MAX_CHARACTERS:,} characters together.", "home")
-        return
+        return False
     if sentences:
         look_at(sentences)
+    return bool(sentences)
 
 
 def look_at(sentences: tuple[str, ...]) -> None:

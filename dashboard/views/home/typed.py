@@ -29,7 +29,7 @@ from dashboard.ui.waiting import frame
 from dashboard.views.home import findings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from components.analysis.first_look.course import Course
     from components.analysis.first_look.decisive import Look
@@ -207,8 +207,11 @@ class Seen:
         length = len(sentence)
         weights = self.trace.attentions[:, word.sentence, :, :length, :length]
         look = most_decisive(weights, word, self.words, habits)
-        said = findings.of_look(look, "" if look is None else sentence.tokens[look.target].piece)
-        return {"says": said} if look is None else {"says": said, **_fan(look, word, sentence)}
+        if look is None:
+            return {"says": findings.of_look(None, "")}
+        piece, names = sentence.tokens[look.target].piece, _names(look, word, sentence)
+        place = "" if names[look.target] == piece else f" (position {look.target})"
+        return {"says": findings.of_look(look, piece, place), **_fan(look, names)}
 
     def _changes(self, place: int) -> dict[str, Any] | None:
         """How the word changes; `place` is its number."""
@@ -238,19 +241,24 @@ class Seen:
         }
 
 
-def _fan(look: Look, word: Word, sentence: TokenizedSentence) -> dict[str, Any]:
-    """The tokens that a word looks at with their weights, and all others together."""
+def _names(look: Look, word: Word, sentence: TokenizedSentence) -> dict[int, str]:
+    """What the tokens that a word looks at are called, by position, which stands behind the pieces that are equal."""
+    shown = [key for key, _ in look.strongest]
+    own = [key for key in shown if key in word.positions]
+    names = {key: sentence.tokens[key].piece for key in shown}
+    names |= {key: f"itself: {names[key]}" if len(own) > 1 else "itself" for key in own}
+    plain = list(names.values())
+    return {key: f"{name} ({key})" if plain.count(name) > 1 else name for key, name in names.items()}
+
+
+def _fan(look: Look, names: Mapping[int, str]) -> dict[str, Any]:
+    """The tokens that a word looks at with their names and weights, and all others together."""
     return {
         "block": look.block,
         "head": look.head,
         "columns": ("token", "share of its attention"),
         "rows": [
-            {
-                "name": "itself" if key in word.positions else sentence.tokens[key].piece,
-                "weight": round(weight, 4),
-                "shown": percent(weight),
-                "strong": key == look.target,
-            }
+            {"name": names[key], "weight": round(weight, 4), "shown": percent(weight), "strong": key == look.target}
             for key, weight in look.strongest
         ],
         "rest": {"name": "all others", "shown": percent(look.rest)},

@@ -22,6 +22,8 @@ from dashboard.ui import browser
 from dashboard.ui.whole_path.component import component
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from components.model.backend import Backend
 
 PATH = ASSETS / "start_path.bin"
@@ -37,8 +39,11 @@ def revision() -> str:
     return str(_read()[0]["revision"])
 
 
-def draw() -> None:
-    """Draw the path; what the file does not hold, and each stop's own numbers, open in the view of the whole path."""
+def draw(take: Callable[[str], bool]) -> None:
+    """Draw the path; what the file does not hold, and each stop's own numbers, open in the view of the whole path.
+
+    `take` makes a text that was typed meanwhile the session's sentences, and returns whether it has any.
+    """
     component()(
         key=_KEY,
         data=_stored(st.session_state.setdefault(_ASKS, not warm_up.is_torch_imported())),
@@ -49,10 +54,12 @@ def draw() -> None:
     )
     report.add(_KEY, Part(message=f"The whole path of “{SENTENCES[0]}”."))
     sent = browser.sent_by(_KEY, "open")  # not by a callback, which cannot go to another page
-    if not isinstance(sent, list | tuple) or len(sent) != 4 or not browser.is_one_of(sent[0], STOPS):
+    if not isinstance(sent, list | tuple) or len(sent) not in (4, 5) or not browser.is_one_of(sent[0], STOPS):
         return
-    stop, token, block, head = sent
-    if all(browser.is_index(value, 1_000) for value in (token, block, head)):
+    stop, token, block, head, *typed = sent
+    if typed and isinstance(typed[0], str) and take(typed[0]):
+        navigation.go_to(VIEW, path_stop=stop)
+    elif all(browser.is_index(value, 1_000) for value in (token, block, head)):
         state.put("sentences", SENTENCES)
         navigation.go_to(
             VIEW, path_stop=stop, tokens=(token, 6), sentence_a=0, sentence_b=2, block=block, head=head, only_left=False

@@ -184,7 +184,8 @@ def picture(sets: Sequence[Measured]) -> None:
     cost_lines(rows, "rerank_costs")
     where = "stored: measured once, on two cores" if first.is_stored else "measured on this server"
     st.caption(
-        f"Both times are {where}. A cross-encoder that was trained for search needs a download: the sidebar has it."
+        f"Both times are {where}. MaxSim compares token vectors that are kept; a cross-encoder reads the query with each "
+        "candidate anew, which takes longer. One that was trained for search needs a download: the sidebar has it."
     )
 
 

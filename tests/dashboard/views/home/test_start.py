@@ -242,6 +242,14 @@ def test_the_numbers_of_a_curve_can_be_read(open_page: Open) -> None:
     assert len(word["looks"]["columns"]) == 2
 
 
+def test_equal_pieces_are_told_apart(open_page: Open) -> None:
+    looks = [word["looks"] for word in sentence(open_page("home", s=["Мама мыла раму"]))["words"]]
+    named = [[row["name"] for row in look["rows"]] for look in looks]
+    assert all(len(names) == len({*names}) for names in named)
+    assert {"м (1)", "м (5)", "itself: р"} <= {*named[2]}
+    assert "gives “м” (position 1) " in looks[2]["says"]
+
+
 def test_a_sense_has_one_colour_here_and_on_its_map(open_page: Open) -> None:
     pictures = part(open_page("home"), "stored")
     assert pictures is not None
@@ -258,6 +266,7 @@ def test_what_no_page_sends_opens_nothing(open_page: Open, sent: Any) -> None:
     app.session_state["start_sentence"] = {"open": sent, "word": sent}
     app.session_state["start_field"] = {"example": sent, "typed": sent}
     app.session_state["start_path"] = {"open": sent}
+    app.session_state["start_stored"] = {"open": sent}
     app.run()
     assert not app.exception
     assert [title.value for title in app.title] == [start.TITLE]
@@ -266,10 +275,11 @@ def test_what_no_page_sends_opens_nothing(open_page: Open, sent: Any) -> None:
 @pytest.mark.parametrize("view", ["word-senses", "known-failures"])
 def test_a_stored_picture_opens_its_view(open_page: Open, view: str) -> None:
     app = open_page("home", by="pca")
-    app.session_state["start_stored"] = {"open": view}
+    app.session_state["start_stored"] = {"open": [view, "Seven owls sleep in our barn."]}
     app.session_state["map_method"] = "pca"
     app.run()
     assert [title.value for title in app.title] == [table.VIEWS[view].question]
+    assert app.session_state["sentences"] == ("Seven owls sleep in our barn.",)  # what was typed is not lost
     if view == "word-senses":
         assert (app.session_state["sense_word"], app.session_state["sense_layer"]) == ("bank", stored().senses.apart)
 

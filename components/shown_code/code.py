@@ -85,7 +85,9 @@ class Command:
         """The command, and below it the function's file with its papers, as comments of a shell."""
         lines = []
         if self.commands:
-            written = [" ".join(map(_quoted, ("python", "-m", "components", *arguments))) for arguments in self.commands]
+            written = [
+                " ".join(map(_quoted, ("python", "-m", "components", *arguments))) for arguments in self.commands
+            ]
             what = f"writes the numbers into {self.file}" if self.file else f"prints {self.prints}"
             lines = [f"# In the folder of BERT Internals this {what}:", *written, ""]
         module = sys.modules[self.function.__module__]
@@ -98,7 +100,7 @@ class Command:
 
 
 def _quoted(argument: str) -> str:
-    """An argument for bash. A terminal obeys some characters of what is pasted, within quotes too: their codes stand for them."""
+    """An argument for bash, with codes for the characters that a terminal obeys when they are pasted, within quotes too."""
     if argument.isprintable():
         return shlex.quote(argument)
     return f"$'{''.join(map(_escaped, argument))}'"

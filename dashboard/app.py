@@ -55,7 +55,7 @@ HEALTH, METRICS, READY = "/_stcore/health", ("/_stcore/metrics", "/metrics"), "/
 UPLOADS = ["_stcore", "upload_file"]  # of a path, followed by the ids of the session and of the file
 METRICS_TYPE = "text/plain; version=0.0.4"  # of Prometheus; Starlette adds the encoding
 TOO_LARGE = "This file is too large, or the files of this session are too large together.\n"
-NO_UPLOADS = "This server takes no files.\n"
+NO_UPLOADS = "This server takes no files, or none before a login.\n"
 FILES_PER_SESSION = 2  # of the largest size: all files of a session together have no more bytes
 # Each alone is the sign of a proxy, beside all that begin with x-forwarded-. Browsers send none of them.
 PROXY_HEADERS = {
@@ -372,10 +372,10 @@ class UploadLimit:
         if path[:2] != UPLOADS or len(path) < 4 or scope["method"] != "PUT":
             await self.app(scope, receive, send)
             return
-        if not access.uploads_allowed():
+        session, file = path[2:]
+        if not access.uploads_allowed() or (operator_settings.LOGIN.value() and not _is_logged_in(session)):
             await PlainTextResponse(NO_UPLOADS, 403)(scope, receive, send)
             return
-        session, file = path[2:]
         arrived = claimed = 0
 
         def is_allowed(size: int) -> bool:
@@ -412,6 +412,12 @@ class UploadLimit:
         arriving = {file: size for (owner, file), size in self._arriving.items() if owner == session}
         stored = dict(uploaded_files().file_storage.get(session, {}))
         return sum(arriving.values()) + sum(len(stored[file].data) for file in stored.keys() - arriving.keys())
+
+
+def _is_logged_in(session: str) -> bool:
+    """Whether the person of a session has logged in, as Streamlit found in the cookie when it was opened."""
+    found = runtime.get_instance()._session_mgr.get_active_session_info(session)
+    return found is not None and bool(found.session._user_info.get("is_logged_in"))
 
 
 def uploaded_files() -> MemoryUploadedFileManager:

@@ -85,7 +85,9 @@ class Command:
         """The command, and below it the function's file with its papers, as comments of a shell."""
         lines = []
         if self.commands:
-            written = [shlex.join(("python", "-m", "components", *arguments)) for arguments in self.commands]
+            written = [
+                " ".join(map(_quoted, ("python", "-m", "components", *arguments))) for arguments in self.commands
+            ]
             what = f"writes the numbers into {self.file}" if self.file else f"prints {self.prints}"
             lines = [f"# In the folder of BERT Internals this {what}:", *written, ""]
         module = sys.modules[self.function.__module__]
@@ -95,6 +97,23 @@ class Command:
         for sentence in papers[:MOST_SENTENCES]:
             lines += [f"# {line}" for line in textwrap.wrap(sentence, 100)]
         return "\n".join(lines) + "\n"
+
+
+def _quoted(argument: str) -> str:
+    """An argument for bash, with codes for the characters that a terminal obeys when they are pasted, within quotes too."""
+    if argument.isprintable():
+        return shlex.quote(argument)
+    return f"$'{''.join(map(_escaped, argument))}'"
+
+
+def _escaped(letter: str) -> str:
+    """A character between the quotes of $'...'."""
+    if letter in "\\'":
+        return f"\\{letter}"
+    if letter.isprintable():
+        return letter
+    code = ord(letter)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _texts_begin(arguments: tuple[str, ...]) -> int:

@@ -255,7 +255,9 @@ def _open_table(content: bytes, go_to: GoTo) -> None:
 
 
 def _kept(content: bytes, name: str, person: str) -> str:
-    """The key of the upload under which the content is kept from now on; "" where it is too large for that."""
+    """The key of the upload under which the content is kept from now on; "" where it is too large, or no files are taken."""
+    if not access.uploads_allowed():  # a corpus with its marked queries is then in memory only
+        return ""
     digest = caching.kept_files().keep(content, person)
     return "" if digest is None else f"{name} {digest}"
 

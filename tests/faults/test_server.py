@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import re
 import socket
 import threading
@@ -22,7 +23,7 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
-from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
+from streamlit.web.server.starlette.starlette_app_utils import create_signed_value, generate_xsrf_token_string
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.support.corpus_paths import FILE, PATH, ask_for_path
@@ -400,6 +401,24 @@ def test_a_session_has_room_for_two_files_of_the_largest_size(private: Server, c
     with opened(private.url) as another:
         another.run("about")
         assert send(private, f"{upload_folder(another)}/raw0", LIMIT, chunked) == 204
+
+
+def test_before_a_login_no_file_is_taken(tmp_path: Path) -> None:
+    secret = "a long random text of 32 letters"
+    (tmp_path / "secrets.toml").write_text(f'[auth]\ncookie_secret = "{secret}"\n')
+    server = start_server(
+        tmp_path / "log.txt", BERT_INTERNALS_LOGIN="1", STREAMLIT_SECRETS_FILES=str(tmp_path / "secrets.toml")
+    )
+    try:
+        token = generate_xsrf_token_string()
+        person = json.dumps({"origin": server.url, "is_logged_in": True})
+        cookie = create_signed_value(secret, "_streamlit_user", person).decode()
+        for given, status in (("", 403), (f"; _streamlit_user={cookie}", 204)):
+            with opened(server.url, None, server.url, token, f"_streamlit_xsrf={token}{given}") as session:
+                session.run("about")
+                assert send(server, f"{upload_folder(session)}/raw0", 1_000) == status
+    finally:
+        stop_server(server)
 
 
 @pytest.mark.parametrize("chunked", [False, True])

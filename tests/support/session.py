@@ -89,15 +89,21 @@ def right_place(page: str, query: str) -> tuple[str, str]:
 
 
 @contextmanager
-def opened(url: str, host: str | None = None, origin: str | None = None) -> Iterator[Session]:
-    """A session with the server at this address, under another Host or Origin if they are given."""
+def opened(
+    url: str, host: str | None = None, origin: str | None = None, token: str = "", cookies: str = ""
+) -> Iterator[Session]:
+    """A session with the server at this address, under another Host or Origin if they are given.
+
+    `cookies` count if they hold the `token` against foreign pages, and the origin is the server's.
+    """
     address = urlsplit(url)
     # The name goes into the address, the connection to the server itself.
     with connect(
         f"ws://{host or address.netloc}/_stcore/stream",
         sock=_socket(address.hostname, address.port),
         origin=origin,
-        subprotocols=["streamlit"],
+        subprotocols=["streamlit", token] if token else ["streamlit"],
+        additional_headers={"Cookie": cookies} if cookies else None,
         max_size=None,
     ) as socket:
         yield Session(socket)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import shlex
+import subprocess
 
 import numpy as np
 import pytest
@@ -24,14 +24,20 @@ def test_a_text_is_read_back_as_it_was(text: str) -> None:
         assert all(mark.isprintable() or mark == "\n" for mark in written)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", [*HOSTILE, "a\x15touch x\rb", "a\x1b[201~\ntouch x\n'b\\"])
 def test_a_comment_and_a_command_stay_what_they_are(text: str) -> None:
     written = remark(f"{text}\nraise SystemExit")
     assert ast.parse(written).body == []
     assert written.splitlines() == [written]
     arguments = ("why", "--", text, "b")
     shown = Command(cosine_matrix, arguments).text
-    assert tuple(shlex.split(shown, comments=True))[3:] == arguments
+    # A terminal takes no character of what is pasted for a key, and bash reads the arguments.
+    assert all(mark.isprintable() or mark == "\n" for mark in shown)
+    assert shown.count("\n") == Command(cosine_matrix, ("why", "--", "a", "b")).text.count("\n")
+    script = "python() { printf '%s\\0' \"$@\"; }\n" + shown
+    said = subprocess.run(["bash", "-c", script], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}).stdout
+    read = said.decode(errors="surrogatepass").split("\0")[2:-1]
+    assert read == [argument.partition("\0")[0] for argument in arguments]  # which no argument can hold
 
 
 def test_numbers_of_numpy_are_written_as_pythons_and_long_lists_have_one_item_a_line() -> None:

@@ -186,6 +186,16 @@ def test_pasted_ids_and_marks_join_the_corpus_on_diagnose(open_page: Open, monke
     assert not app.text_area
     assert f"{where}_rows_use" not in [button.key for button in app.button]
     assert "This server takes no files and no rows" in "".join(item.value for item in app.caption)
+    # Marks still join the corpus, which is then kept in memory only.
+    app.session_state["_judgements"] = {joined.content_hash: Judgements().mark("gone", 2, True)}
+    kept: list[bytes] = []
+    monkeypatch.setattr(caching.kept_files(), "keep", lambda content, *_: kept.append(content))
+    app = at_rest(app.run().button(key=f"{where}_marks").click().run())
+    joined = caching.corpora().find(app.session_state["corpus"])
+    assert joined is not None
+    assert "gone" in joined.columns["query"]
+    assert not kept
+    assert current.source_of(app.session_state["corpus"]) is None
 
 
 def test_a_table_of_queries_and_ids_joins_the_corpus_that_has_these_ids(open_page: Open) -> None:

@@ -132,6 +132,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
         side.append(mark);
       }
     }
+    if (row.same) side.append(make("span", "same-text", row.same));
     const tag = make("span", "tag", row.tag);
     tag.title = row.tag;
     side.append(tag);

@@ -44,9 +44,12 @@ def test_pasted_queries_are_on_the_first_screen_and_a_click_chooses_a_trait_and_
         assert box["y"] + box["height"] <= 900, part
     queries = page.locator(".failed .query")
     count = queries.count()
+    queries.nth(count - 1).click()
+    expect(page.locator(".bi-case .query")).to_have_text(queries.nth(count - 1).locator(".asked").inner_text())
     trait.click()
     expect(trait).to_have_attribute("aria-pressed", "true")
     assert 0 < queries.count() < count
+    expect(page.locator(".bi-case .query")).to_have_text(queries.first.locator(".asked").inner_text())
     last = queries.nth(queries.count() - 1)
     asked = last.locator(".asked").inner_text()
     last.click()

@@ -53,8 +53,9 @@ def draw(backend: Backend) -> None:
         if has_queries:
             typed = _query_field()
             if parts:
+                names, width = {"": "All queries"} | parts, round(240 * controls.scale())
                 only = controls.pick(
-                    "failed_only", "Queries", {"": "All queries"} | parts, width=round(240 * controls.scale())
+                    "failed_only", "Queries", names, width=width, after_change=debugger_table.open_first
                 )
         chooser = st.empty()
         panel = controls.options()

@@ -155,10 +155,16 @@ def finding(chosen: Chosen, shares: Sequence[TraitShare]) -> None:
     figures.above(key="trait_shares", title=trait_shares.TITLE, chart=told.chart, **told.texts)
 
 
+def open_first() -> None:
+    """Open the first query of another list: the one that was open may not be in it."""
+    state.put("failed_query", None)
+
+
 def of_pairs(pairs: Pairs) -> None:
-    """Say which texts are searched where some stand on rows without a query: other views search fewer."""
-    if pairs.others:
-        st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs)}.")
+    """Say which texts are searched where some stand on rows without a query, and how many rows cannot be used, and why."""
+    refused = current.in_use().report.refused
+    if pairs.others or refused:
+        st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs)}. {messages.escape(refused)}".rstrip())
 
 
 def listed(chosen: Chosen, shares: Sequence[TraitShare], placings: Sequence[Placing], opened: int | None) -> None:
@@ -182,6 +188,8 @@ def listed(chosen: Chosen, shares: Sequence[TraitShare], placings: Sequence[Plac
         name = browser.sent_by("failed_queries", "trait")
         if name == "all" or browser.is_one_of(name, TRAITS):
             state.put("failed_trait", "" if name == "all" else name)
+            if name != "all":  # all of them have the open one too
+                open_first()
 
     def rival(item: Placing) -> str:
         text = corpus.documents.texts[item.rival][:MOST_CHARACTERS]
@@ -292,7 +300,8 @@ def of_rivals(searched: Searched, found: Failures, both: tuple[Causes, Causes]) 
     names = {"all": f"All ({len(found):,})"} | {
         name.replace(" ", "-"): f"{name[0].upper()}{name[1:]} ({count:,})" for name, count in counts.items()
     }
-    controls.pick("failure_cause", "Failed queries whose rival has the trait", names)
+    label = "Failed queries whose rival has the trait"
+    controls.pick("failure_cause", label, names, after_change=open_first)
     table = pd.DataFrame(
         [
             {

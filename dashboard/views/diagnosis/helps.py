@@ -38,12 +38,16 @@ if TYPE_CHECKING:
     from components.retrieval.failures.remedies.diagnosis import Diagnosis, Row
     from components.retrieval.failures.traits import TraitShare
 
+SHAM = (
+    "Grey: a sham of the same kind, whose second signal is another query’s. What it repairs and harms is chance: a remedy "
+    "should do clearly better."
+)
 READ = (
     "A query is repaired where its right text was not first and is then, and harmed where it was first and is no longer. "
     "Each remedy’s options (the table below has what each half chose) are chosen on one half of the queries and "
-    "measured on the other; to leave everything as it is, is always one of them. The grey bar is a sham of the same "
-    "kind: its second signal is another query’s, so that its repairs are chance. On the right, the dot is Recall@1 and the "
-    "bar the 95 % interval of its change (Tango); a remedy helps if the whole bar lies right of the dashed line."
+    "measured on the other; to leave everything as it is, is always one of them. "
+    f"{SHAM} On the right, the dot is Recall@1 and the bar the 95 % interval of its change (Tango); a remedy helps if the "
+    "whole bar lies right of the dashed line."
 )
 
 
@@ -192,6 +196,7 @@ def _remedies(
 
 def _further(found: Diagnosed, told: Diagnosis) -> None:
     """What each remedy gives beyond the first place, what it costs and needs, a search that tries it, and training."""
+    st.caption(SHAM)
     shown = ["remedy", "chosen by each half", "MRR", "change of MRR, 95 %", "ms per query", "bytes per text", "needs"]
     figures.plain_table(_in_words(_table(told))[shown], key="remedy_needs")
     st.caption(" ".join(filter(None, (COSTS, found.others.left_out))))

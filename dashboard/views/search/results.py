@@ -219,6 +219,8 @@ def query_controls(backend: Backend) -> tuple[DeltaGenerator, DeltaGenerator]:
 
     Draw them before the request is read: they refuse invalid values.
     """
+    if state.peek("corpus") and "query" not in st.session_state:
+        state.put("query", "")  # the default asks for a headline of the demo corpus
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="search_controls"):
         controls.bind(
             "query",
@@ -566,9 +568,11 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
         other_ranks = ranks[1 - number] if len(rankings) == 2 else None
         shaded = _shaded(ranked, number)
         terms = {int(row): ((), None) if ranked.terms is None else ranked.terms(int(row)) for row in ranked.best}
+        firsts: dict[str, int] = {}  # the rank at which each text comes first
         hits = [
             Hit(
                 rank=rank,
+                same_as=firsts.setdefault(corpus.texts[row], rank),
                 index=int(row),
                 text=corpus.texts[row],
                 score=float(ranked.scores[row]),

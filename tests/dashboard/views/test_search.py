@@ -565,6 +565,8 @@ def test_a_corpus_says_how_many_of_its_sentences_are_cut_off() -> None:
     assert said == (
         "**mine has 3 sentences**, and the middle one by length has 4 tokens. **1 (33 %) is cut off** after 5 tokens."
     )
+    repeated = contents.finding("mine", corpus_facts(own, np.array([9, 3, 4]), 5), repeated=1)
+    assert repeated.startswith("**mine has 2 different texts in 3 sentences**, and the middle one")
     alike = contents.finding("mine", corpus_facts(own, np.array([4, 4, 4]), 5))
     assert alike == "**mine has 3 sentences**, each of 4 tokens. None is cut off: up to 5 are read."
     single = Corpus("mine", ("a",), {})
@@ -833,13 +835,15 @@ def test_an_upload_that_was_let_go_is_said(open_page: Open, demo_vectors: np.nda
     assert app.session_state["why"] is None  # it was of another corpus
 
 
-def test_a_link_finds_a_corpus_that_is_still_kept(open_page: Open) -> None:
-    own = read_corpus(b"A cat slept.\nShips sailed home.\nRain fell on the roof.\n", "three.txt")
+def test_a_link_finds_a_corpus_that_is_still_kept_and_a_repeated_text_is_said(open_page: Open) -> None:
+    own = read_corpus(b"A cat slept.\nShips sailed home.\nRain fell on the roof.\nShips sailed home.\n", "three.txt")
     key = current.key_of(own)
     caching.corpora().put(key, own)
     app = at_rest(open_page("search", corpus=key, q="a sleeping cat"))
     assert rows_of(app)[0] == 0
     assert "three.txt" in texts(app).replace("\\", "")
+    same = {row["index"]: row["same"] for row in hits(app)}
+    assert same == {0: "", 1: "", 2: "", 3: f"the same text as rank {rows_of(app).index(1) + 1}"}
 
 
 def test_nearly_equal_scores_of_low_layers_are_in_the_order_of_float64(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Int64
-from components.numbers import counted, enumerated
+from components.numbers import apart, counted, enumerated
 from components.retrieval.evaluation.chance import paired
 from components.retrieval.failures.remedies.folds import Measured, Options, halves, measured
 from components.retrieval.failures.traits import LEAST, TraitShare, too_few_found
@@ -108,7 +108,14 @@ def _sentence(
                 f"Your data do not decide whether {titles[best]} helps: it repaired {results[best].repaired} and harmed "
                 f"{results[best].harmed or 'none'}, but neither half of the queries shows it by itself."
             )
-        return f"None of these helps; {_shared(shares)}."
+        best = max(results, key=lambda name: results[name].recall)
+        before, after = apart(100 * found / len(now), 100 * results[best].recall, digits=1)
+        if results[best].recall <= found / len(now):
+            return f"No remedy is better: Recall@1 is {before} % now, and none raises it; {_shared(shares)}."
+        return (
+            f"No remedy is clearly better yet: Recall@1 is {before} % now and {after} % with the best one, {titles[best]}; "
+            f"{_shared(shares)}."
+        )
     names = ["leaving it as it is" if name is None else titles[name] for name in (one, other)]
     return (
         f"Your data do not decide between {names[0]} and {names[1]}: each half of the queries advises one of "

@@ -43,7 +43,7 @@ def corpus(backend: Backend) -> None:
         bars.count_bars(edges, counts, "Length of the sentences"),
         key="corpus_lengths",
         code=Command(Tokenization.lengths),
-        message=finding(searched.name, facts),
+        message=finding(searched.name, facts, searched.report.duplicates),
         read=f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. Sentences longer than {limit} tokens"
         + (" (the maximum length of this session)" if request.max_length else "")
         + " are truncated when the corpus is embedded.",
@@ -63,10 +63,16 @@ def corpus(backend: Backend) -> None:
     _storage()
 
 
-def finding(name: str, facts: CorpusFacts) -> str:
-    """How many sentences a corpus has, how long they are, and how many of them are cut off."""
+def finding(name: str, facts: CorpusFacts, repeated: int = 0) -> str:
+    """How many sentences a corpus has, how long they are, and how many of them are cut off.
+
+    `repeated` sentences repeat the text of an earlier one.
+    """
     limit, cut, middle = facts.max_length, facts.truncated, middle_length(facts)
-    said = f"**{messages.escape(name[:40])} has {counted(facts.sentences, 'sentence')}**"
+    count = counted(facts.sentences, "sentence")
+    if repeated:
+        count = f"{counted(facts.sentences - repeated, 'different text')} in {count}"
+    said = f"**{messages.escape(name[:40])} has {count}**"
     if facts.sentences == 1:
         said += f", of {counted(middle, 'token')}"
         return (
@@ -101,7 +107,7 @@ def _report(corpus: Corpus) -> None:
             f"The encoding {messages.escape(report.encoding)} is a guess. If letters are wrong, type the encoding at the top."
         )
     if report.bad_count:
-        with st.expander(f"{report.bad_count:,} of {report.rows:,} rows could not be used", icon=":material/warning:"):
+        with st.expander(f"{report.bad_count:,} of {report.rows:,} rows cannot be used", icon=":material/warning:"):
             figures.whole_texts(
                 pd.DataFrame([{"row": row.row, "reason": row.reason} for row in report.bad_rows]), key="bad_rows"
             )

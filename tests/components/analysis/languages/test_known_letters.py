@@ -62,6 +62,12 @@ def test_other_scripts_are_far_above(embedded, language):
     )
 
 
+def test_a_query_of_which_half_is_unknown_is_far_above(embedded):
+    found = read(embedded, "火山爆发")  # two of four characters are [UNK], the others one piece each
+    assert found == KnownLetters(4, 2)
+    assert found.is_far_above
+
+
 def test_the_usual_share_is_that_of_the_included_texts(embedded):
     rows = [json.loads(line) for line in (ASSETS / "demo_corpus.jsonl").read_text(encoding="utf-8").splitlines()]
     found = [read(embedded, row[column]) for row in rows for column in ("sentence", "compressed")]

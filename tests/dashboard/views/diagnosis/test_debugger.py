@@ -655,3 +655,33 @@ def test_a_text_is_said_to_be_cut_with_its_prompt_and_special_tokens(
     assert ["truncated to 8" in length for length in lengths] == is_cut
     assert ["with the model's prompt" in length for length in lengths] == [bool(prompt)] * 2
     assert lengths[1].startswith(f"9 words, {tokenization.lengths([prompt + texts[1]])[0]} tokens")
+
+
+def test_another_list_of_queries_opens_its_first_one(page: AppTest) -> None:
+    found = next(row for row in range(len(ROWS)) if row not in {item["index"] for item in listed(page)})
+    page.session_state["failed_query"] = found
+    at_rest(page.run())
+    assert not any(row["picked"] for row in listed(page))
+    causes = page.selectbox(key="w_failure_cause")
+    causes.select_index(next(at for at, name in enumerate(causes.options) if at and not name.endswith("(0)")))
+    at_rest(page.run())
+    shown = listed(page)
+    assert [row["picked"] for row in shown] == [True, *[False] * (len(shown) - 1)]
+
+
+def told_of_rows() -> None:
+    from components.retrieval.corpora.corpus import read_corpus
+    from components.retrieval.failures.failed_queries import searched_corpus
+    from dashboard.corpora import current
+    from dashboard.views.diagnosis import debugger_table
+
+    own = read_corpus(b"query,text\ncat,A cat slept.\nship,Ships sailed.\nlost,\n", "desk.csv", "text")
+    current.choose(own)
+    debugger_table.of_pairs(searched_corpus(own, "query").pairs)
+
+
+def test_rows_that_cannot_be_used_are_counted_with_their_reasons_as_the_command_line_does() -> None:
+    (said,) = AppTest.from_function(told_of_rows).run().caption
+    assert said.value.replace("\\", "") == (
+        "desk.csv: 2 queries, 2 texts searched. 1 of 3 rows cannot be used (1: empty (first in row 4))."
+    )

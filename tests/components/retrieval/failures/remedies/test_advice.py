@@ -48,3 +48,11 @@ def test_the_cheapest_is_advised_and_a_better_dearer_one_is_named() -> None:
     assert sentence.startswith("Query repair: it repaired 35 of 40 failures and harmed none of 120 found queries")
     assert sentence.endswith(" Over both, MaxSim re-ranking, which costs more, is better.")
     assert " Over both" not in said(repair=repairing(19, 19), maxsim=repairing(20, 20))[1]
+
+
+def test_where_no_remedy_helps_the_sentence_begins_with_the_result() -> None:
+    better = said(repair=repairing(1, 1))[1]
+    assert better.startswith(
+        "No remedy is clearly better yet: Recall@1 is 75.0 % now and 76.2 % with the best one, query repair; "
+    )
+    assert said(repair=np.array(NOW))[1].startswith("No remedy is better: Recall@1 is 75.0 % now, and none raises it; ")

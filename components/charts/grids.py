@@ -14,7 +14,6 @@ import numpy as np
 from components.numbers import counted, enumerated
 
 _TYPES = "token_type_ids"  # whose 1 has a colour: the second text of a pair
-_ON_A_PHONE = 6  # columns at most, without scrolling
 _MASK = "attention_mask"  # whose 1 has a colour, because it says what is read
 
 

@@ -17,7 +17,7 @@ from components.numbers import counted
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.search.exact import ExactSearch
 from components.shown_code.code import Command
-from dashboard import caching, settings
+from dashboard import caching, settings, state
 from dashboard.corpora import current, uploads
 from dashboard.ui import controls, figures, languages, messages, wording
 from dashboard.ui.waiting import frame, progress
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled
     from components.model.backend import Backend
     from components.model.trace import Pooling
+    from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
     from components.shown_code.search import Searched
@@ -237,12 +238,32 @@ def _queries() -> tuple[str, ...]:
             placeholder="Queries, one per line",
         )
         panel = st.popover("Upload queries", icon=":material/upload_file:", width="content")
+    if state.get("corpus"):
+        _offer_own(current.corpus())
     with panel:
         file = uploads.uploader("queries", "A file with one query per line", key="queries_file", type=["txt"])
     of_file = uploads.kept("queries", caching.query_files(), file, _read_queries)
     if of_file is not None or file is not None:
         return of_file or ()
     return _few_enough(settings.clean_queries(typed))
+
+
+def _offer_own(corpus: Corpus) -> None:
+    """A button that takes the queries of a corpus which has a column with some: each once, the first ones of too many."""
+    column = current.query_column(corpus)
+    found: dict[str, None] = {}
+    for value in () if column is None else corpus.columns[column]:
+        if query := " ".join(value.split()):
+            found.setdefault(query)
+        if len(found) > settings.MOST_QUERIES:
+            break
+    if not found:
+        return
+    first = "first " if len(found) > settings.MOST_QUERIES else ""
+    taken = tuple(found)[: settings.MOST_QUERIES]
+    which = f"the {first}{len(taken):,} queries" if len(taken) > 1 else "the query"
+    label = f"Use {which} of {messages.escape(corpus.name[:60])}"
+    st.button(label, key="own_queries_used", icon=":material/table:", on_click=state.put, args=("typed_queries", taken))
 
 
 def _read_queries(file: UploadedFile, is_cancelled: IsCancelled) -> tuple[str, ...]:

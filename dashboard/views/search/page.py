@@ -131,6 +131,7 @@ VIEWS = (
             "layer",
             "pooling",
             "query",
+            "query_column",
             "similarity",
             "typed_queries",
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
+from dashboard import caching
 from dashboard.corpora import current
 from dashboard.views.search import results
 from tests.dashboard.page_states import small_corpus
@@ -35,7 +36,8 @@ def test_the_query_of_the_demo_goes_and_comes_back_and_a_persons_own_stays() -> 
 def test_ready_made_queries_are_those_of_the_demo(open_page: Open) -> None:
     demo = open_page("hits")
     assert tuple(demo.button_group(key="w_ready_query").options) == results.READY_QUERIES
-    own = settled(open_page("hits", corpus=small_corpus(), q=""))
+    own = settled(open_page("hits", corpus=small_corpus()))  # as of an upload whose link names no query
+    assert own.text_input(key="w_query").value == ""
     offered = own.button_group(key="w_ready_query").options
     assert len(offered) == 3
     assert not {*offered} & {*results.READY_QUERIES}  # nothing of the demo corpus remains
@@ -45,3 +47,10 @@ def test_ready_made_queries_are_those_of_the_demo(open_page: Open) -> None:
     many = settled(open_page("many-queries", corpus=small_corpus()))
     assert many.text_area(key="w_typed_queries").value == ""
     assert "No query yet." in texts(many)
+    found = caching.corpora().find(small_corpus())
+    assert found is not None
+    queries = list(dict.fromkeys(found.columns["compressed"]))
+    use = many.button(key="own_queries_used")
+    assert use.label.replace("\\", "") == f"Use the {len(queries)} queries of {found.name}"
+    settled(use.click().run())
+    assert many.text_area(key="w_typed_queries").value.splitlines() == queries

@@ -179,13 +179,12 @@ def enlarge(figure: go.Figure, scale: float) -> go.Figure:
 
 
 def _set_type_sizes(figure: go.Figure, scale: float) -> None:
-    """Property by property: `update_layout` and `update_xaxes` take ten times as long, a third of a page's time."""
-    layout = figure.layout
-    layout.font.size = layout.hoverlabel.font.size = FONT_SIZE * scale
-    layout.title.font.size = FONT_SIZE * scale * 1.15
+    """Font by font, each as a whole: size by size it takes twice as long, with `update_layout` and `update_xaxes` ten times."""
+    layout, font = figure.layout, {"size": FONT_SIZE * scale}
+    layout.font, layout.hoverlabel.font = font, font
+    layout.title.font = {"size": FONT_SIZE * scale * 1.15}
     for axis in _axes(figure):
-        axis.title.font.size = FONT_SIZE * scale
-        axis.tickfont.size = FONT_SIZE * scale * 0.92
+        axis.title.font, axis.tickfont = font, {"size": FONT_SIZE * scale * 0.92}
 
 
 def _axes(figure: go.Figure) -> list[Any]:

@@ -74,7 +74,8 @@ def test_a_click_on_a_tile_opens_that_head_beside_the_tiles(use: Stage) -> None:
     expect(heads.locator(".plot .ring")).to_have_count(1)
     heads.get_by_role("button", name="Exact values").click()
     wait_for_title(page, "Block 5, head 11")
-    assert figure(page)["types"] == 2 * ["heatmap"]  # the cells, and numbers in white on the dark ones
+    # The cells, numbers in white on the dark ones, and both again in the small type for a phone.
+    assert figure(page)["types"] == 4 * ["heatmap"]
 
 
 def test_all_heads_are_worked_by_keyboard(use: Stage) -> None:

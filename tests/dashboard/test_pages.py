@@ -255,7 +255,7 @@ def strip_rows(figure: dict[str, Any]) -> dict[str, np.ndarray]:
 def test_equal_words_of_one_sentence_are_told_apart_by_position(open_page: Open) -> None:
     app = open_page("layers", s=["the cat saw the other cat"], v="one-against-all")
     (figure,) = figures(app)
-    assert {"saw", "the, position 1", "the, position 4", "cat, position 6"} < set(strip_rows(figure))
+    assert {"saw", "the (1)", "the (4)", "cat (6)"} < set(strip_rows(figure))
 
 
 def test_a_link_of_an_older_form_opens_its_view(read_page: Open) -> None:

@@ -771,7 +771,8 @@ def test_the_session_is_read_once_in_a_run(
     )
     own = Corpus("twenty", current.demo().texts[:20], {})
     caching.corpora().put(current.key_of(own), own)
-    app = at_rest(open_page("search", vs="model", m2=str(tiny_folder("bert")), corpus=current.key_of(own)))
+    address = {"vs": "model", "m2": str(tiny_folder("bert")), "corpus": current.key_of(own)}
+    app = at_rest(open_page("search", q="volcano erupted", **address))
     calls.clear()
     app.run()
     assert len(hits(app, 1)) == 10
@@ -792,7 +793,7 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
     at_rest(app.button(key="use_corpus").click().run())
     assert not app.error, [error.value for error in app.error]
     assert "has 300 sentences**" in texts(app)
-    assert "1 of 301 rows could not be used" in [expander.label for expander in app.expander]
+    assert "1 of 301 rows cannot be used" in [expander.label for expander in app.expander]
     assert "on disk" in texts(app)  # the costs stand there before anything runs
     app.multiselect(key="layers_corpus").set_value([0, 6]).run()
     at_rest(app.button(key="embed_corpus").click().run())

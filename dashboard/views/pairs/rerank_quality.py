@@ -185,7 +185,7 @@ def picture(sets: Sequence[Measured]) -> None:
     where = "stored: measured once, on two cores" if first.is_stored else "measured on this server"
     st.caption(
         f"Both times are {where}. MaxSim compares token vectors that are kept; a cross-encoder reads the query with each "
-        "candidate anew, which takes longer. One that was trained for search needs a download: the sidebar has it."
+        "candidate anew. One that was trained for search needs a download: the sidebar has it."
     )
 
 

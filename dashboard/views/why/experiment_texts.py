@@ -125,14 +125,6 @@ def leave_example(example: MinimalPair) -> None:
         )
 
 
-def name_example(example: MinimalPair) -> None:
-    """Say that a ready-made pair is shown instead of the sentences at the top."""
-    st.caption(
-        f":material/info: A and B are the ready-made pair “{example.title}”, measured by "
-        f"{MEASURED[state.get('experiment_outcome')]}. The sentences at the top are not used here."
-    )
-
-
 def on_display() -> MinimalPair | None:
     """The ready-made pair that is shown, if C is its text too."""
     if shows_example():
@@ -175,13 +167,16 @@ def _choose_listed(version: int, title: str) -> None:
 
 def show(texts: tuple[str, str, str], ready_made: MinimalPair | None) -> None:
     """The texts A, B and C, beside each other where there is room, and which text C is, with a button to choose another."""
-    if state.get("third_text").strip():
+    is_chosen = bool(state.get("third_text").strip())
+    if shows_example():
+        origin = "A and B are not those at the top." if is_chosen else "Ready-made: not those at the top."
+    elif is_chosen:
         origin = "C is your choice."
     elif ready_made is not None:
         origin = "C belongs to the pair."
     else:
         origin = "C, with which both are compared, is A until you choose another text."
-    if not shows_example():  # of an example the line below says it
+    if not shows_example():  # of an example the numbers below the map say it
         origin += f" Measured by {MEASURED[state.get('experiment_outcome')]}."
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row_experiment_texts"):
         for name, text in zip("ABC", texts, strict=True):

@@ -124,8 +124,6 @@ def draw(backend: Backend) -> None:
         if example is not None:  # short texts, which have room where no two sentences are chosen
             experiment_texts.show((first, second, c), ready_made)
         panel = controls.options()
-    if example is not None:
-        experiment_texts.name_example(example)
     with panel:
         outcome = controls.pick("experiment_outcome", "Outcome", OUTCOMES)
         values = cast(

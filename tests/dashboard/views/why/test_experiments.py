@@ -86,10 +86,8 @@ def test_it_opens_with_the_pair_in_which_an_equal_token_carries_most_its_map_and
     )
     assert PLANT.look_for.split(".")[0] in texts(app)
     assert f"**C** {PLANT.c}" in texts(app)
-    assert "C belongs to the pair." in texts(app)
-    assert "“Which plant?”, measured by the cosine with C." in texts(app)
     captions = "\n".join(element.value for element in app.caption)
-    above, below = (captions.index(said) for said in ("The sentences at the top are not used here.", "Click cells"))
+    above, below = (captions.index(said) for said in ("Ready-made: not those at the top.", "Click cells"))
     assert above < below
     way = next(item.proto.body for item in app.get("html") if "bi-way" in item.proto.body)
     assert f"B: {found.of_b:.2f} {PLANT.b}" in way

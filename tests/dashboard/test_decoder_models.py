@@ -24,8 +24,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_views_of_texts_use_it(open_page: Open, folder: Path) -> None:
-    app = open_page("home", m=str(folder), s=TEXTS, q="money in the bank", why="3")
+    app = open_page("home", m=str(folder), s=TEXTS, why="3")
     app.session_state["corpus"] = small_corpus()
+    app.session_state["query"] = "money in the bank"
     for view in WORK:
         app = at_rest(go_to(app, view))
         assert not app.exception, (view, app.exception)

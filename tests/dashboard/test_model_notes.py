@@ -54,7 +54,9 @@ def dense(tmp_path_factory: pytest.TempPathFactory) -> str:
 def on_few(page: str = "search") -> dict[str, str]:
     """The part of an address that lets a page which searches measure a few sentences only."""
     corpus = {"corpus": small_corpus()} if page in {"search", "evaluate", "hits", "layer-grid"} else {}
-    return corpus | ({"q": "a storm"} if page in {"search", "hits"} else {})  # an own corpus is asked no query of the demo's
+    return corpus | (
+        {"q": "a storm"} if page in {"search", "hits"} else {}
+    )  # an own corpus is asked no query of the demo's
 
 
 def backend(folder: str) -> Any:

@@ -46,8 +46,9 @@ def _leads_on(app: AppTest, view: str) -> None:
 
 
 def test_views_that_work_say_nothing_about_blocks_and_lead_on(open_page: Open, folder: Path) -> None:
-    app, drawn = open_page("home", m=str(folder), s=TEXTS, q="money in the bank"), set()
+    app, drawn = open_page("home", m=str(folder), s=TEXTS), set()
     app.session_state["corpus"] = small_corpus()
+    app.session_state["query"] = "money in the bank"
     for view in WORK:
         _show(app, view)
         _leads_on(app, view)

@@ -13,7 +13,7 @@ from plotly.colors import hex_to_rgb, unlabel_rgb
 
 _SIZE = 36  # pixels of an invisible square
 _FRAME = 0.45  # of a cell: half of a frame's side, so that it lies on the cell
-CLEAR = "rgba(0, 0, 0, 0)"
+_CLEAR = "rgba(0, 0, 0, 0)"
 INK = "#14181F"  # readable on all colours of a scale with a pale middle
 
 
@@ -95,20 +95,28 @@ def number_readably(figure: go.Figure) -> None:
     )
     numbered = np.array([[bool(text) for text in texts] for texts in heatmap.text])
     if (is_white & numbered).any():
-        figure.add_heatmap(
-            z=np.where(numbered, 0.0, np.nan).astype(np.float32),
-            x=heatmap.x,
-            y=heatmap.y,
-            colorscale=[[0, CLEAR], [1, CLEAR]],
-            showscale=False,
-            text=white,
-            texttemplate=heatmap.texttemplate,
-            textfont={"color": "#FFFFFF"},
-            hoverinfo="skip",
-            xgap=heatmap.xgap,
-            ygap=heatmap.ygap,
-        )
+        lay_text(figure, numbered, white, heatmap.texttemplate, {"color": "#FFFFFF"})
     heatmap.text, heatmap.textfont.color = black, "#000000"
+
+
+def lay_text(
+    figure: go.Figure, is_shown: np.ndarray, text: list[list[str]], template: str, font: dict[str, object]
+) -> None:
+    """Lay a heatmap without colours on a figure's first one: its `text` in the cells that are shown [row, column]."""
+    heatmap = figure.data[0]
+    figure.add_heatmap(
+        z=np.where(is_shown, 0.0, np.nan).astype(np.float32),
+        x=heatmap.x,
+        y=heatmap.y,
+        colorscale=[[0, _CLEAR], [1, _CLEAR]],
+        showscale=False,
+        text=text,
+        texttemplate=template,
+        textfont=font,
+        hoverinfo="skip",
+        xgap=heatmap.xgap,
+        ygap=heatmap.ygap,
+    )
 
 
 def frame(figure: go.Figure, row: int, column: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
-from components.charts.cells import CLEAR, colours_of, ink, number_readably
+from components.charts.cells import colours_of, ink, lay_text, number_readably
 from components.charts.heatmap import hover_of, written
 
 BORDER = "border of the window"
@@ -150,24 +150,14 @@ def token_matrix(
 
 def _add_small_numbers(figure: go.Figure, matrix: np.ndarray, least: float) -> None:
     """Write the numbers from `least` on, or the largest alone, into the cells as .31: in small type, black or white."""
-    heatmap = figure.data[0]
-    is_white = ink(colours_of(heatmap))
+    is_white = ink(colours_of(figure.data[0]))
     is_strong = matrix >= min(least, np.nanmax(matrix, initial=-np.inf))
     for colour, own in (("#000000", ~is_white), ("#FFFFFF", is_white)):
         shown = is_strong & own
         if not shown.any():
             continue
-        figure.add_heatmap(
-            z=np.where(shown, 0.0, np.nan).astype(np.float32),
-            x=heatmap.x,
-            y=heatmap.y,
-            colorscale=[[0, CLEAR], [1, CLEAR]],
-            showscale=False,
-            text=[[text.removeprefix("0") for text in row] for row in written(np.where(shown, matrix, np.nan), "")],
-            texttemplate="%{text}",
-            textfont={"color": colour, "size": SMALL},
-            hoverinfo="skip",
-        )
+        numbers = [[text.removeprefix("0") for text in row] for row in written(np.where(shown, matrix, np.nan), "")]
+        lay_text(figure, shown, numbers, "%{text}", {"color": colour, "size": SMALL})
 
 
 def _lay_bar_above(figure: go.Figure) -> None:

@@ -13,6 +13,7 @@ from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
+from components.analysis.similarity.baseline import Baselines
 from dashboard import caching, garbage, state
 from dashboard.declared import table
 from dashboard.sharing import report
@@ -77,25 +78,34 @@ def _only_declared_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def _included_model() -> None:
+def _included_model() -> Baselines:
     """The model that most pages show, with its baseline: pages that open find both, as all but a server's first do."""
-    caching.baseline(backend())
+    return caching.baseline(backend())
+
+
+def have_baseline(measured: Baselines) -> None:
+    """Where other tests' models have taken its place: it is measured after a model can be used, in passes of nobody's page."""
+    model = backend()
+    caching.baseline(model)
+    caching._baselines().put(caching._model_key(model), measured)  # some files' baselines are of a few sentences
 
 
 @pytest.fixture
-def open_page(monkeypatch: pytest.MonkeyPatch, _included_model: None) -> Iterator[Open]:
+def open_page(monkeypatch: pytest.MonkeyPatch, _included_model: Baselines) -> Iterator[Open]:
     """Opens a page in a new session, as from a link with these address values; the hub is never asked."""
+    have_baseline(_included_model)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     yield new_session
     await_jobs()
 
 
 @pytest.fixture(scope="module")
-def read_page(_included_model: None) -> Iterator[Open]:
+def read_page(_included_model: Baselines) -> Iterator[Open]:
     """As `open_page`, but a page with these values is opened once for all tests of a file: they only read it.
 
     It is settled: nothing is under way any more, and what a page shows while it waits is gone.
     """
+    have_baseline(_included_model)
     pages: dict[str, AppTest] = {}
 
     def opened(page: str = "home", **address: str | list[str]) -> AppTest:

@@ -19,6 +19,7 @@ from components.charts.stand_alone import page as stand_alone
 from components.charts.stand_alone.page import Part
 from components.model.catalog import spec_of
 from dashboard import state
+from dashboard.declared import table
 from dashboard.declared.table import SETTING, SETTINGS
 
 if TYPE_CHECKING:
@@ -146,9 +147,9 @@ def facts_of(page: str, used: frozenset[str] | None = None) -> tuple[Fact, ...]:
 
     The model and the sentences of a page belong to every view.
     """
-    facts = []
+    facts, in_view = [], table.VIEWS[state.view_of(page)].settings
     for setting in SETTINGS:
-        if not state.is_in_view(setting.name, page):
+        if setting.name not in in_view:
             continue
         if setting.name not in ("model", "sentences") and used is not None and setting.name not in used:
             continue

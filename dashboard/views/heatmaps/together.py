@@ -151,9 +151,14 @@ def _that_can_be_drawn(trace: Trace) -> int:
 
 def _across(trace: Trace, between: Sequence[TokenSimilarity], names: Sequence[str]) -> str:
     """The mean cosine across the two texts of each pair, and the most similar words of all pairs; without words the means."""
-    means = numbers.apart(*(float(pair.matrix.mean()) for pair in between))
-    listed = ", ".join(f"**{mean}** in {name}" for mean, name in zip(means, names, strict=True))
-    said = f"Across both sentences on average {listed}"
+    without = [name for pair, name in zip(between, names, strict=True) if not pair.matrix.size]
+    nothing = f"A text without tokens has no cosine: {numbers.enumerated(without)}" if without else ""
+    if len(without) == len(between):
+        return f"{nothing}."
+    means = numbers.apart(*(float(pair.matrix.mean()) for pair in between if pair.matrix.size))
+    having = [name for name in names if name not in without]
+    listed = ", ".join(f"**{mean}** in {name}" for mean, name in zip(means, having, strict=True))
+    said = f"{nothing and nothing + '. '}Across both sentences on average {listed}"
     pairs = [_most_similar(trace, row, pair) for row, pair in enumerate(between)]
     best = max((pair for pair in pairs if pair is not None), default=None)
     if best is None:

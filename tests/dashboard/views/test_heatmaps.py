@@ -460,3 +460,10 @@ def test_long_texts_are_drawn_in_cells_that_are_means(
     assert_close(cells["z"], expected)
     assert cells["y"][0] == f"0–{factor - 1}"
     assert f"each cell is the mean of {factor} × {factor}" in texts(app)
+
+
+def test_a_pair_with_a_text_without_tokens_has_no_mean(open_page: Open) -> None:
+    app = open_page("heatmaps", v="read-together", s=["a bank", "\u200b", "a river"], sa="0", pb=["1", "2"])
+    assert "A text without tokens has no cosine: 1 + 2. Across both sentences on average" in texts(app)
+    assert " in 1 + 3" in texts(app)
+    assert " in 1 + 2" not in texts(app)

@@ -336,7 +336,7 @@ def send_hostile_values(server: Server, page: str, view: str, seeds: Iterable[in
             session.wait_for_result(page, f"v={view}")
         for seed in seeds:
             for states in (sent_for(session, seed), ()):
-                session.run(page, f"v={view}", states=states, seconds=30)
+                session.run(page, f"v={view}", states=states)
                 assert errors(session) == [], (view, seed)
                 assert session.elements
 

@@ -40,7 +40,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse  # noqa: E40
 from starlette.types import ASGIApp, Message, Receive, Scope, Send  # noqa: E402
 from streamlit import delta_generator, runtime  # noqa: E402
 from streamlit.components.v2.bidi_component import serialization  # noqa: E402
-from streamlit.proto.BackMsg_pb2 import BackMsg  # noqa: E402
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg  # noqa: E402
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg  # noqa: E402
+from streamlit.runtime.app_session import AppSession  # noqa: E402
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager  # noqa: E402
 from streamlit.runtime.state.session_state import Serialized, Value, WStates  # noqa: E402
 
@@ -68,6 +70,9 @@ COMPONENT_VALUES = {"json_value", "json_trigger_value"}
 UNSTYLED_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
 # A page has some dozens of widgets, and a link some dozens of keys: each more costs every run of the session.
 MOST_MESSAGE_BYTES, MOST_WIDGETS, MOST_FILES = 8 << 20, 5_000, 1_000
+# Of a connection: messages at once and in a second, of which one of many bytes or files counts as several; and what waits for
+# an answer of its own, such as a file that is made on a click.
+MOST_AT_ONCE, PER_SECOND, BYTES_OF_ONE, MOST_ASKED, LONGEST_IDS = 400, 100, 50_000, 10, 200
 MOST_RECEIVED_BYTES = 2 * MOST_MESSAGE_BYTES  # of a message: one that is larger than this ends its connection
 # Of a component: values of what it sends, and events of different names in a message. Streamlit calls us once for each event.
 MOST_VALUES, MOST_EVENTS = 10_000, 16
@@ -159,40 +164,58 @@ def _is_forwarded(headers: Headers) -> bool:
 
 
 def _only_of_pages(receive: Receive) -> Receive:
-    """The messages of a websocket, without those that no page of the dashboard sends, by their kind or their size.
+    """The messages of a websocket, no faster than pages send them, and without those that none sends, by their kind or size.
 
-    Streamlit obeys them from anybody: one empties the caches of all sessions, so that every model is loaded again, and
-    others write to the server's disk.
+    Streamlit obeys them from anybody: one empties the caches of all sessions, so that every model is loaded again, others
+    write to the server's disk, and one runs git, while all sessions wait, and tells the names of files in the folder.
     """
 
+    left, since = float(MOST_AT_ONCE), time.monotonic()
+
     async def received() -> Message:
+        nonlocal left, since
         while True:
             message = await receive()
-            if message["type"] != "websocket.receive" or not message.get("bytes"):
+            content = message.get("bytes")
+            if message["type"] != "websocket.receive" or not content:
                 return message
-            if _is_of_a_page(message["bytes"]):
+            read, now = _of_a_page(content), time.monotonic()
+            names = 0 if read is None else len(read.file_urls_request.file_names)
+            left = min(MOST_AT_ONCE, left + (now - since) * PER_SECOND) - 1 - names - len(content) / BYTES_OF_ONE
+            since = now
+            if left < 0:  # the connection is not read meanwhile
+                await asyncio.sleep(-left / PER_SECOND)
+            if read is not None:
                 return message
 
     return received
 
 
-def _is_of_a_page(content: bytes) -> bool:
+def _of_a_page(content: bytes) -> BackMsg | None:
+    """The message, if a page can have sent it."""
     if len(content) > MOST_MESSAGE_BYTES:
-        return False
+        return None
     message = BackMsg()
     try:
         message.ParseFromString(content)
     except DecodeError:
-        return False
+        return None
+    return message if _is_of_a_page(message) else None
+
+
+def _is_of_a_page(message: BackMsg) -> bool:
     kind = message.WhichOneof("type")
     if kind == "backend_operation_request":
-        return message.backend_operation_request.WhichOneof("payload") in {"deferred_file", "dataframe_chunk"}
+        asked = message.backend_operation_request
+        is_short = len(asked.request_id) + len(asked.session_id) <= LONGEST_IDS
+        return is_short and asked.WhichOneof("payload") in {"deferred_file", "dataframe_chunk"}
     if kind == "rerun_script":
         run = message.rerun_script
         return len(run.widget_states.widgets) <= MOST_WIDGETS and _is_short(run.query_string)
     if kind == "file_urls_request":
-        return len(message.file_urls_request.file_names) <= MOST_FILES
-    return kind in {"stop_script", "app_heartbeat", "load_git_info"}
+        asked_for = message.file_urls_request
+        return len(asked_for.file_names) <= MOST_FILES and len(asked_for.request_id) <= LONGEST_IDS
+    return kind in {"stop_script", "app_heartbeat"}
 
 
 def _is_short(query: str) -> bool:
@@ -252,6 +275,42 @@ def _is_small(value: Any, most: int) -> bool:
     return False
 
 
+_answer = AppSession._handle_backend_operation_request
+_asked: Counter[str] = Counter()  # what waits, by session; only the event loop's thread
+_turns: dict[str, asyncio.Lock] = {}  # by session
+
+
+async def _answer_in_turn(session: AppSession, request: BackendOperationRequest) -> None:
+    """Answer what a page asks for beside its runs: one thing at a time for each session, of which few may wait.
+
+    Streamlit would make as many files at once as it is asked for, each in memory, and write into the log what was sent to it
+    under a false name.
+    """
+    if request.session_id != session.id or not _is_own(request) or _asked[session.id] >= MOST_ASKED:
+        refused = ForwardMsg()
+        refused.backend_operation_response.request_id = request.request_id
+        refused.backend_operation_response.error_msg = "This is not there, or too much is waited for."
+        session._enqueue_forward_msg(refused)
+        return
+    _asked[session.id] += 1
+    try:
+        async with _turns.setdefault(session.id, asyncio.Lock()):
+            await _answer(session, request)
+    finally:
+        _asked[session.id] -= 1
+        if not _asked[session.id]:
+            del _asked[session.id], _turns[session.id]
+
+
+def _is_own(request: BackendOperationRequest) -> bool:
+    """Whether a file that is to be made is one that the session itself was offered."""
+    if request.WhichOneof("payload") != "deferred_file":
+        return True
+    offered = runtime.get_instance().media_file_mgr._deferred_callables.get(request.deferred_file.file_id)
+    return offered is not None and offered["session_id"] == request.session_id
+
+
+AppSession._handle_backend_operation_request = _answer_in_turn  # type: ignore[assignment, method-assign]
 WStates.__getitem__ = _value_or_default  # type: ignore[method-assign]
 # Else the first element that is drawn has Streamlit look up the files of all loaded modules, to find out whether it runs in a
 # notebook: a quarter of the first page's time.

@@ -27,7 +27,7 @@ def of_session() -> Mapping[str, Judgements]:
 def judgements(corpus: Corpus) -> Judgements:
     """The session's marks on sentences of this corpus, for a view that shows them."""
     usage.note(usage.MARKS)
-    return of_session().get(corpus.content_hash) or Judgements()
+    return (of_session().get(corpus.content_hash) or Judgements()).within(len(corpus))
 
 
 def mark(corpus_hash: str, query: str, index: int, relevant: bool | None) -> None:

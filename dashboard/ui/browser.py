@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from typing import Any, TypeGuard
 
 import streamlit as st
@@ -104,6 +105,27 @@ def sent_by(key: str, trigger: str) -> Any:
     """
     values = st.session_state.get(key)
     return values.get(trigger) if isinstance(values, Mapping) else None
+
+
+def selected(key: str, kind: str) -> list[Any]:
+    """What a person selected in a figure ("points") or a table ("rows", "cells"); nothing where something else was sent."""
+    event = st.session_state.get(key)
+    selection = event.get("selection") if isinstance(event, Mapping) else None
+    found = selection.get(kind) if isinstance(selection, Mapping) else None
+    return found if isinstance(found, list) else []
+
+
+def place_of(point: object) -> tuple[int, ...]:
+    """The whole numbers with which begins what a point of a figure carries; they may be out of range."""
+    carried = point.get("customdata") if isinstance(point, Mapping) else None
+    listed = carried if isinstance(carried, list | tuple) else [carried]
+    return tuple(map(int, takewhile(lambda number: type(number) in (int, float) and number % 1 == 0, listed)))
+
+
+def place_selected(key: str) -> tuple[int, ...]:
+    """`place_of` of the first point that a person selected in a figure."""
+    points = selected(key, "points")
+    return place_of(points[0]) if points else ()
 
 
 def two_numbers(sent: object) -> tuple[int, int] | None:

@@ -39,10 +39,10 @@ def run_of(widgets: int = 0, query: str = "") -> bytes:
 
 def test_what_a_page_sends_passes(server: ModuleType) -> None:
     for content in (run_of(), run_of(300, "v=hits&q=a"), run_of(5, "&".join(f"s={'a' * 50}" for _ in range(200)))):
-        assert server._is_of_a_page(content)
+        assert server._of_a_page(content) is not None
     names = BackMsg()
     names.file_urls_request.file_names.extend(["a.csv"] * 20)
-    assert server._is_of_a_page(names.SerializeToString())
+    assert server._of_a_page(names.SerializeToString()) is not None
 
 
 @pytest.mark.parametrize("case", ["widgets", "keys", "one text", "bytes", "files"])
@@ -57,7 +57,7 @@ def test_what_no_page_sends_is_dropped_at_once(server: ModuleType, case: str) ->
         "files": files.SerializeToString,
     }[case]()
     started = time.process_time()
-    assert not server._is_of_a_page(content)
+    assert server._of_a_page(content) is None
     assert time.process_time() - started < 1
 
 

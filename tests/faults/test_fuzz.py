@@ -33,7 +33,9 @@ from components.retrieval.search.static_vectors import read_static_vectors
 from dashboard import state
 from dashboard.declared import older, table
 from dashboard.declared.table import SETTINGS
-from dashboard.sharing import session_file
+from dashboard.settings import MOST_PICTURES, untitled
+from dashboard.sharing import lecture, session_file
+from dashboard.views.lecture import pictures
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.timeout(1_800)]  # one test has thousands of cases
 
@@ -387,6 +389,48 @@ def test_a_session_file_is_opened_or_refused(content: bytes) -> None:
         again = state.chosen()
         assert state.apply_chosen(again) == []  # what was accepted can be saved and opened again
         assert state.chosen() == again
+
+
+STARS = st.builds(
+    "{}?{}#{}{}".format,
+    st.sampled_from(["inside", "lecture", "home", "nowhere"]),
+    st.sampled_from(
+        ["", "v=block", "v=lecture", "v=none", "s=%ff&m=../x", "zip=1AAAA", "v=pieces&s=%3Cb%3E&lecture=a"]
+    ),
+    st.sampled_from(["x", "%ff", "%00", "<b>", "a" * 200]),
+    st.sampled_from(["", "#%3Cscript%3E", "#" + "%F0%9F" * 100, "#%ED%A0%80"]),
+)
+
+
+@cases(500)
+@given(
+    number=st.sampled_from([1, 2]),
+    page=st.sampled_from(sorted(table.PAGE_BY_KEY)),
+    chosen=st.dictionaries(
+        st.one_of(st.sampled_from(sorted(table.SETTING)), st.text(max_size=8)),
+        st.lists(TEXTS, max_size=41),
+        max_size=12,
+    ),
+    stars=st.lists(STARS, max_size=MOST_PICTURES + 1, unique=True),
+)
+def test_a_session_file_of_any_settings_is_opened_and_can_be_saved(
+    number: int, page: str, chosen: dict[str, list[str]], stars: list[str]
+) -> None:
+    content = {"format": session_file.FORMAT, "format_version": number, "page": page}
+    written = json.dumps({**content, "settings": chosen | {"lecture": stars}, "corpus": {"name": chosen}})
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("streamlit.session_state", {})
+        session_file.open_session(session_file.read(written.encode()))
+        again = state.chosen()
+        assert state.apply_chosen(again) == []
+        for other in table.PAGE_BY_KEY:
+            state.address_of(other)
+            state.carried(other)
+        listed = lecture.listed()
+        assert len(listed) == (len({*map(untitled, stars)}) if len(stars) <= MOST_PICTURES else 0)
+        for noted in listed:
+            assert pictures._card(noted)["title"]
+        assert b"<script>" not in lecture.saver(listed)().partition(b"<body>")[2].partition(b"<footer")[0]
 
 
 @cases(1_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import socket
 import threading
@@ -12,13 +13,14 @@ import urllib.error
 import urllib.request
 import uuid
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -27,11 +29,14 @@ from streamlit.web.server.starlette.starlette_app_utils import create_signed_val
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.support.corpus_paths import FILE, PATH, ask_for_path
+from tests.support.hostile_messages import errors, sent_for
 from tests.support.places import ROOT
 from tests.support.server import Server, start_server, stop_server
 from tests.support.session import Session, opened
+from tests.support.views import views_of_pages
 
 LIMIT = 400_000  # bytes of an upload
+FUZZ_MESSAGES = int(os.environ.get("FUZZ_MESSAGES", "20"))  # to each view
 
 
 class Outside:
@@ -183,8 +188,6 @@ def test_a_page_of_the_server_itself_opens_a_session(private: Server) -> None:
 
 
 def threads_of(server: Server) -> int:
-    import psutil
-
     return int(psutil.Process(server.process.pid).num_threads())
 
 
@@ -200,7 +203,7 @@ def test_nobody_empties_the_caches_of_all(private: Server) -> None:
         for _ in range(5):
             with opened(private.url) as other:
                 other.run("about")
-                for message in (BackMsg(clear_cache=True), BackMsg(set_run_on_save=True)):
+                for message in (BackMsg(clear_cache=True), BackMsg(set_run_on_save=True), BackMsg(load_git_info=True)):
                     other.socket.send(message.SerializeToString())
                 other.socket.send(b"\xff no message at all")
                 other.run("about")  # the session itself goes on
@@ -208,6 +211,68 @@ def test_nobody_empties_the_caches_of_all(private: Server) -> None:
         session.run("model", "v=model-facts")
         assert "22,713,216" in shown(session)  # at once: without the cache it would be loaded again
         assert threads_of(private) <= before + 2  # each emptied cache left threads behind
+
+
+def test_nobody_lets_the_server_run_git(private: Server) -> None:
+    """A thousand small messages stopped it for half a minute, and each named the files of the folder that git does not know."""
+    with opened(private.url) as session:
+        session.run("about")
+        for _ in range(300):
+            session.socket.send(BackMsg(load_git_info=True).SerializeToString())
+        started = time.monotonic()
+        assert status(private, "/_stcore/health")[0] == 200
+        assert time.monotonic() - started < 2
+
+
+def test_many_messages_of_one_session_do_not_stop_the_others(private: Server) -> None:
+    """Two megabytes that ask for the addresses of a million files stopped the server for a minute."""
+    message = BackMsg()
+    message.file_urls_request.file_names.extend([""] * 1_000)
+    with opened(private.url) as session, opened(private.url) as other:
+        session.run("about")
+        for _ in range(200):
+            session.socket.send(message.SerializeToString())
+        started = time.monotonic()
+        other.run("about")
+        assert status(private, "/_stcore/health")[0] == 200
+        assert time.monotonic() - started < 5
+
+
+def answers_to(session: Session, files: Iterable[str], owner: str) -> list[str]:
+    """What a session is answered that asks for files to be made, each by its id, in the name of an owner: the errors."""
+    message, found = BackMsg(), []
+    asked = message.backend_operation_request
+    asked.session_id = owner
+    for number, file in enumerate(files):
+        asked.request_id, asked.deferred_file.file_id = str(number), file
+        session.socket.send(message.SerializeToString())
+    while not found or len(found) <= number:
+        received = ForwardMsg()
+        received.ParseFromString(session.socket.recv(timeout=60))
+        if received.WhichOneof("type") == "backend_operation_response":
+            found.append(received.backend_operation_response.error_msg)
+    return found
+
+
+def files_of(session: Session) -> list[str]:
+    """The ids of the files that the page of a session offers to make."""
+    return [file for element in session.elements if (file := getattr(element, "deferred_file_id", ""))]
+
+
+def test_a_session_gets_its_own_files_a_few_at_a_time(private: Server) -> None:
+    """As many as were asked for were made at once, and what was asked for under a false name went into the log."""
+    with opened(private.url) as session, opened(private.url) as other:
+        session.run("inside", "v=block")
+        session.wait_for_result("inside", "v=block")
+        other.run("about")
+        file = files_of(session)[0]
+        assert answers_to(session, [file], session.id) == [""]
+        answers = answers_to(session, [file] * 60, session.id)
+        assert 1 <= answers.count("") < 60
+        assert all(answers_to(other, [file, "nothing"], other.id))
+        assert all(answers_to(other, [file, "nothing"], session.id))
+        assert answers_to(session, [file], session.id) == [""]
+    assert "session ID mismatch" not in private.log.read_text()
 
 
 def values_of_other_kinds(widget: str) -> Iterator[WidgetState]:
@@ -257,6 +322,39 @@ def test_a_value_of_another_kind_ends_nobodys_session(private: Server) -> None:
                 assert "no option" not in shown(session)
                 assert session.elements
                 assert [element for element in session.elements if type(element).__name__ == "Exception"] == []
+
+
+# Each has another kind of what reports a selection: the cells of a figure, the points of a map, a component, a list.
+OF_EACH_KIND = (("inside", "block"), ("meaning", "two-layers"), ("inside", "whole-path"), ("search", "hits"))
+
+
+def send_hostile_values(server: Server, page: str, view: str, seeds: Iterable[int]) -> None:
+    """Send values that the widgets of a view do not offer; the session goes on, and nothing ends in an error."""
+    with opened(server.url) as session:
+        session.run(page, f"v={view}")
+        with suppress(TimeoutError):  # of a view that waits for long work there is the progress
+            session.wait_for_result(page, f"v={view}")
+        for seed in seeds:
+            for states in (sent_for(session, seed), ()):
+                session.run(page, f"v={view}", states=states)
+                assert errors(session) == [], (view, seed)
+                assert session.elements
+
+
+@pytest.mark.parametrize(("page", "view"), OF_EACH_KIND)
+def test_values_that_no_widget_offers_leave_no_error(private: Server, page: str, view: str) -> None:
+    send_hostile_values(private, page, view, range(4))
+
+
+@pytest.mark.fuzz
+@pytest.mark.timeout(7_200)
+def test_thousands_of_values_that_no_widget_offers_leave_no_error(private: Server) -> None:
+    process = psutil.Process(private.process.pid)
+    before = process.memory_info().rss
+    for page, views in views_of_pages().items():
+        for view in views:
+            send_hostile_values(private, page, view, range(FUZZ_MESSAGES))
+    assert process.memory_info().rss < before + (2 << 30)
 
 
 def test_headers_protect_every_answer(private: Server, public: Server) -> None:

@@ -26,6 +26,7 @@ class Session:
     asked_again: dict[str, float] = field(default_factory=dict)  # fragments that want to be run every so many seconds
     page_hash: str = ""  # of the page drawn last: a fragment that draws the whole page draws this one
     address: str = ""  # the query that the page last gave itself
+    id: str = ""
 
     def run(
         self, page: str = "", query: str = "", *, states: tuple[WidgetState, ...] = (), seconds: float = 60
@@ -64,6 +65,8 @@ class Session:
             received = ForwardMsg()
             received.ParseFromString(self.socket.recv(timeout=seconds))
             kind = received.WhichOneof("type")
+            if kind == "new_session":
+                self.id = received.new_session.initialize.session_id
             if kind == "new_session" and not received.metadata.run.fragment_ids:
                 self.elements, self.asked_again = [], {}  # a whole page is drawn
             if kind == "navigation":

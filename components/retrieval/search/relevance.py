@@ -29,6 +29,11 @@ class Judgements:
         """Index to judgement, for one query."""
         return self.marks.get(query, _NONE)
 
+    def within(self, count: int) -> Judgements:
+        """Those of the first `count` sentences, without queries of which none is left: a browser's may be of any number."""
+        kept = {query: {row: value for row, value in own.items() if row < count} for query, own in self.marks.items()}
+        return Judgements(MappingProxyType({query: MappingProxyType(own) for query, own in kept.items() if own}))
+
     def mark(self, query: str, index: int, relevant: bool | None) -> Judgements:
         """These judgements with a hit marked as relevant or not relevant, or without a mark (None)."""
         own = {sentence: value for sentence, value in self.of(query).items() if sentence != index}

@@ -136,8 +136,8 @@ def _scored(model_input: AttentionInput) -> HeadPatterns:
 
 
 def _open_ranked(best: Sequence[RankedHead]) -> None:
-    cells = st.session_state["patterns_table"].selection.cells
-    if cells and browser.is_index(cells[0][0], len(best)):
+    cells = browser.selected("patterns_table", "cells")
+    if cells and cells[0] and browser.is_index(cells[0][0], len(best)):
         ranked = best[cells[0][0]]
         open_head(ranked.block, ranked.head)
 

@@ -24,7 +24,7 @@ from dashboard import caching, state
 from dashboard.corpora import word_rankings
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import browser, controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, published
@@ -180,11 +180,10 @@ def _lines(
 
 
 def _clicked(key: str, layers: tuple[int, ...], poolings: tuple[Pooling, ...]) -> None:
-    points = st.session_state[key].selection.points
-    if points and points[0].get("customdata"):  # the ring around the chosen one has none
-        row, column = points[0]["customdata"][:2]
-        state.put("layer", layers[int(row)])
-        state.put("pooling", poolings[int(column)])
+    place = browser.place_selected(key)[:2]  # the ring around the chosen one has none
+    if len(place) == 2 and browser.is_index(place[0], len(layers)) and browser.is_index(place[1], len(poolings)):
+        state.put("layer", layers[place[0]])
+        state.put("pooling", poolings[place[1]])
 
 
 def _curve(

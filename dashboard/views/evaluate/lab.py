@@ -341,9 +341,8 @@ def _number(value: float | None) -> float:
 
 
 def _clicked(key: str) -> None:
-    points = st.session_state[key].selection.points
-    cell = points[0].get("customdata") if points else None
-    if isinstance(cell, list) and cell and len(cell) == 2 and browser.is_index(cell[1], len(POOLINGS)):
+    cell = browser.place_selected(key)
+    if len(cell) == 2 and browser.is_index(cell[1], len(POOLINGS)):
         state.put("lab_pooling", list(POOLINGS)[cell[1]])
 
 

@@ -24,7 +24,7 @@ from dashboard.corpora import current, word_rankings
 from dashboard.jobs import splade
 from dashboard.jobs.evaluation import PairIndexes
 from dashboard.sharing import report
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import browser, controls, figures, messages
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import NUMBERS_EXPLAINED
 from dashboard.views.evaluate import choices
@@ -159,8 +159,8 @@ def _shown(ranks: Int64) -> pd.Series:
 
 
 def _open(queries: Sequence[int]) -> None:
-    rows = st.session_state["queries_by_rank"].selection.rows
-    state.put("opened", queries[rows[0]] if rows else None)
+    rows = browser.selected("queries_by_rank", "rows")
+    state.put("opened", queries[rows[0]] if rows and browser.is_index(rows[0], len(queries)) else None)
 
 
 def _opened(

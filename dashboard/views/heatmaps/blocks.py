@@ -190,9 +190,8 @@ def _table(
 
 def _take_block(last: int) -> None:
     """Show the block whose column of the strip was clicked, beside the first."""
-    points = st.session_state["block_change"]["selection"]["points"]
-    cell = points[0].get("customdata") if points else None
-    if isinstance(cell, list | tuple) and len(cell) == 2 and browser.is_index(cell[1], last + 1):
+    cell = browser.place_selected("block_change")
+    if len(cell) == 2 and browser.is_index(cell[1], last + 1):
         state.put("second_block", cell[1])
 
 

@@ -22,7 +22,7 @@ from components.shown_code import vectors as shown_vectors
 from components.shown_code.code import Command
 from components.shown_code.cosines import layers_alike
 from dashboard import caching, pair_links
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import browser, controls, figures, messages
 
 if TYPE_CHECKING:
     from components.analysis.similarity.baseline import Baseline
@@ -291,12 +291,9 @@ def _chosen_pair(similarities: SentenceSimilarity) -> tuple[int, int] | None:
 
 
 def _clicked(key: str, order: Sequence[int]) -> None:
-    """Choose the pair of the clicked cell; `order` is that of the matrix. A browser can send anything."""
-    points = st.session_state[key].selection.points
-    cell = points[0].get("customdata") if points else None
-    if not isinstance(cell, list | tuple) or len(cell) != 2 or cell[0] == cell[1]:
-        return
-    if all(isinstance(item, int) and 0 <= item < len(order) for item in cell):
+    """Choose the pair of the clicked cell; `order` is that of the matrix."""
+    cell = browser.place_selected(key)
+    if len(cell) == 2 and cell[0] != cell[1] and all(browser.is_index(item, len(order)) for item in cell):
         first, second = sorted(order[item] for item in cell)
         st.session_state[_PAIR] = f"{first}-{second}"
         _choose(st.session_state[_PAIR])

@@ -10,7 +10,7 @@ import streamlit as st
 
 from components.analysis.maps.map_trust import equally_near, true_neighbours
 from dashboard import state
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import browser, controls, figures, messages
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 def pick(token_set: TokenSet, key: str, drawn: np.ndarray) -> None:
     """Keep the selection of a figure; the two halves of a joint map show the same tokens."""
-    event = st.session_state[key]
-    sent = [np.ravel(point["customdata"])[0] for point in event["selection"]["points"] if "customdata" in point]
-    drawn_rows = {int(row) for row in sent if isinstance(row, int | np.integer)}  # a browser may send anything
+    drawn_rows = {row for point in browser.selected(key, "points") for row in browser.place_of(point)[:1]}
     rows = tuple(sorted({int(drawn[drawn_row % len(drawn)]) for drawn_row in drawn_rows}))
     st.session_state["_map_selected"] = (token_set.key, rows)
     if key != "map_moving" or state.get("map_find"):

@@ -12,7 +12,7 @@ def can_webgl() -> bool | None:
     known = st.session_state.get("_webgl")
 
     def answered() -> None:
-        st.session_state["_webgl"] = bool(st.session_state["webgl_probe"].webgl)
+        st.session_state["_webgl"] = bool(browser.sent_by("webgl_probe", "webgl"))
 
     with st.container(key="probe"):
         probe = browser.web_component("webgl", "<span hidden></span>")

@@ -26,7 +26,7 @@ from dashboard.jobs import requests
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.stored import pairs as stored
 from dashboard.jobs.stored.pairs import FILE, demo_pairs
-from dashboard.ui import controls, figures, messages, page_header
+from dashboard.ui import browser, controls, figures, messages, page_header
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.why import clinic_probe
@@ -408,12 +408,10 @@ def _places(pairs: MinimalPairs) -> tuple[int, ...]:
 
 def _clicked(kinds: tuple[str, ...], places: tuple[int, ...]) -> None:
     """Open the pair of a clicked point. A paraphrase has no strip of its own to choose, and stays closed."""
-    points = st.session_state["clinic_cosines"].selection.points
-    row = points[0].get("customdata") if points else None
-    row = row[0] if isinstance(row, list) and row else row
-    if isinstance(row, int | float) and 0 <= row < len(kinds) and kinds[int(row)] != PARAPHRASE:
-        state.put("clinic_kind", kinds[int(row)])
-        state.put("clinic_pair", places[int(row)])
+    place = browser.place_selected("clinic_cosines")
+    if place and browser.is_index(place[0], len(kinds)) and kinds[place[0]] != PARAPHRASE:
+        state.put("clinic_kind", kinds[place[0]])
+        state.put("clinic_pair", places[place[0]])
 
 
 def _opened(pairs: MinimalPairs, kind: str) -> int | None:

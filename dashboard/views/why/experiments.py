@@ -27,7 +27,7 @@ from dashboard.declared import table
 from dashboard.jobs import embedding, interventions
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.interventions import Experiment
-from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui import browser, controls, figures, messages, model_gate
 from dashboard.ui.waiting import before_work
 from dashboard.ui.wording import counted
 from dashboard.ui.wording import shortened as shorter
@@ -269,15 +269,10 @@ def _remove(code: str) -> None:
 
 
 def _clicked(kind: MapKind) -> None:
-    points = st.session_state[FIGURE].selection.points
-    cell = points[0].get("customdata") if points else None
-    # A browser can send anything: the patch itself is checked when it is drawn.
-    if not isinstance(cell, list | tuple) or len(cell) != 2:
-        return
-    if all(isinstance(item, int | float) and math.isfinite(item) for item in cell):
-        code = _code(kind, int(cell[0]), int(cell[1]))
-        if is_code(code):
-            _add(code)
+    cell = browser.place_selected(FIGURE)
+    # The patch itself is checked when it is drawn.
+    if len(cell) == 2 and is_code(code := _code(kind, *cell)):
+        _add(code)
 
 
 def _code(kind: MapKind, row: int, column: int) -> str:

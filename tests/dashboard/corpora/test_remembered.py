@@ -12,7 +12,7 @@ import pytest
 
 from components.retrieval.search.relevance import Judgements
 from dashboard import caching
-from dashboard.corpora import current, remembered, uploads
+from dashboard.corpora import current, marks, remembered, uploads
 from dashboard.corpora.remembered import MOST_BYTES, Memory
 from dashboard.declared import table
 from tests.support.pages import Open, at_rest, setting, texts
@@ -169,6 +169,18 @@ def test_marks_and_files_of_an_earlier_session_are_offered_and_taken(open_page: 
     assert setting(app, "_sts") is None
     assert app.session_state["_judgements"][current.demo().content_hash].of("volcano erupted") == {3: True}
     assert "From your last visit" not in texts(app)
+
+
+def test_a_mark_of_a_sentence_that_a_corpus_lacks_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is remembered of a browser may name any number: its queries could not join the corpus, nor be downloaded."""
+    corpus = current.demo()
+    last = len(corpus) - 1
+    text = json.dumps(
+        {"marks": {corpus.content_hash: {"q": {str(last): True, "999999999": True}, "p": {str(last + 1): True}}}}
+    )
+    monkeypatch.setattr(remembered.st, "session_state", {})
+    remembered._take(Memory.of_text(text))
+    assert marks.judgements(corpus).marks == {"q": {last: True}}
 
 
 def test_the_precision_counts_earlier_marks_with_their_rankings_and_says_how_many_it_does_not_count(

@@ -14,6 +14,7 @@ from dashboard import state
 from dashboard.ui import browser, controls
 from dashboard.views.attention import summaries
 from dashboard.views.attention.head_tiles import head_tiles
+from dashboard.views.evaluate import grid, queries
 from dashboard.views.layers import word_choice
 from dashboard.views.search.hit_list import Hit, hit_list
 from tests.dashboard.page_states import small_corpus
@@ -109,15 +110,43 @@ def test_a_row_of_the_ranking_must_be_there(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(summaries, "open_head", lambda block, head: opened.append((block, head)))
     best = [RankedHead(1, 2, 0.5), RankedHead(3, 4, 0.4)]
 
-    class Event:
-        def __init__(self, row: Any) -> None:
-            self.selection = self
-            self.cells = [(row, "block")]
-
-    for row in (2, -1, "0", None, True, 1):
-        monkeypatch.setattr(summaries.st, "session_state", {"patterns_table": Event(row)})
+    cells = [*([(row, "block")] for row in (2, -1, "0", None, True, 1)), [()], [], None, 3, {"0": 1}]
+    for selection in (*({"cells": sent} for sent in cells), {}):
+        monkeypatch.setattr(summaries.st, "session_state", {"patterns_table": {"selection": selection}})
         summaries._open_ranked(best)
     assert opened == [(3, 4)]
+
+
+def test_what_a_figure_says_was_selected_may_be_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser's message without a list of points, or with others, ended in the red box of an error."""
+    nothing: list[Any] = [None, 5, [], {"selection": None}, {"selection": {}}, {"selection": {"points": {"0": 1}}}]
+    nothing += [{"selection": {"points": [sent]}} for sent in (None, "customdata", [], {}, {"customdata": {"0": 1}})]
+    odd: list[Any] = [None, "1", True, [], [[1]], [float("nan")], [float("inf"), 1], [0.5]]
+    nothing += [{"selection": {"points": [{"customdata": sent}]}} for sent in odd]
+    for event in nothing:
+        monkeypatch.setattr(browser.st, "session_state", {"figure": event})
+        assert browser.place_selected("figure") == ()
+    for sent, place in ((3, (3,)), ([2, 1.0, "text"], (2, 1)), ([-1, 2**70], (-1, 2**70))):
+        monkeypatch.setattr(browser.st, "session_state", {"figure": {"selection": {"points": [{"customdata": sent}]}}})
+        assert browser.place_selected("figure") == place
+    monkeypatch.setattr(browser.st, "session_state", {})
+    assert browser.place_selected("figure") == ()
+
+
+@pytest.mark.parametrize("rows", [[3], [-1], ["0"], [None], [[0]], [True], {"0": 0}, 7, None])
+def test_a_row_of_a_table_of_queries_must_be_in_it(monkeypatch: pytest.MonkeyPatch, rows: Any) -> None:
+    session: dict[str, Any] = {"queries_by_rank": {"selection": {"rows": rows}}, "opened": 12}
+    monkeypatch.setattr(browser.st, "session_state", session)
+    queries._open([12, 40, 7])
+    assert session["opened"] is None
+
+
+@pytest.mark.parametrize("cell", [[6, 0], [0, 3], [-1, 0], [0], 1, "ab", [None, 0], [[1], 2], {"0": 1}])
+def test_a_point_of_the_grid_must_be_one_of_its_cells(monkeypatch: pytest.MonkeyPatch, cell: Any) -> None:
+    session: dict[str, Any] = {"grid_figure": {"selection": {"points": [{"customdata": cell}]}}}
+    monkeypatch.setattr(browser.st, "session_state", session)
+    grid._clicked("grid_figure", (0, 1, 2, 3, 4, 5), ("mean", "cls", "max"))
+    assert session.keys() == {"grid_figure"}
 
 
 def test_negative_positions_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,9 +155,9 @@ def test_no_control_costs_a_forward_pass(lab: AppTest) -> None:
 def test_a_click_on_a_row_works_out_its_curves_and_no_cell(
     counted: dict[str, int], lab: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clicked = SimpleNamespace(points=[{"customdata": [1, 3]}])  # the fourth column
+    clicked: dict[str, Any] = {"points": [{"customdata": [1, 3]}]}  # the fourth column
     with monkeypatch.context() as patch:
-        patch.setattr(lab_sections.st, "session_state", {"lab_recall": SimpleNamespace(selection=clicked)})
+        patch.setattr(lab_sections.st, "session_state", {"lab_recall": {"selection": clicked}})
         lab_sections._clicked("lab_recall")
         assert lab_sections.st.session_state["lab_pooling"] == "last4"
         lab_sections.st.session_state["lab_pooling"] = "mean"
@@ -167,7 +167,7 @@ def test_a_click_on_a_row_works_out_its_curves_and_no_cell(
             *([{"customdata": cell}] for cell in ([0, -1], [0, 5], [0, "0"], [0, True], [0], [], None)),
             [{}],
         ]
-        for clicked.points in nowhere:
+        for clicked["points"] in nowhere:
             lab_sections._clicked("lab_recall")
             assert lab_sections.st.session_state["lab_pooling"] == "mean"
     lab.session_state["lab_pooling"] = "last4"

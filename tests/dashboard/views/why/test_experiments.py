@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -256,8 +255,8 @@ def test_a_ready_made_pair_replaces_sentences_text_and_patches(open_page: Open) 
 def test_a_click_adds_the_patch_of_its_cell(
     monkeypatch: pytest.MonkeyPatch, kind: Any, cell: Any, patches: tuple[str, ...]
 ) -> None:
-    event = SimpleNamespace(selection=SimpleNamespace(points=[{"customdata": cell}]))
-    session = {experiments.FIGURE: event, "patches": ("f0",)}
+    event = {"selection": {"points": [{"customdata": cell}]}}
+    session: dict[str, Any] = {experiments.FIGURE: event, "patches": ("f0",)}
     monkeypatch.setattr(experiments.st, "session_state", session)
     experiments._clicked(kind)
     assert session["patches"] == patches

@@ -57,20 +57,20 @@ class Measured:
 def measured(stage: SecondStage, layer: int, pooling: Pooling, corpus: Corpus) -> list[Measured]:
     """What is known of the session's corpus, and with the demo of the included collections; progress is drawn for the rest."""
     is_demo = not state.get("corpus")
-    found: list[Measured] = []
-    own = _pairs_of(corpus)
-    if own is not None and own.unsearched:
-        st.caption(f"{messages.escape(own.name)}: {searched_texts(own)}.")
-    sets = [("headlines" if is_demo else "queries", own)] if own is not None else []
+    measurements: list[Measured] = []
+    with_answers = _pairs_of(corpus)
+    if with_answers is not None and with_answers.unsearched:
+        st.caption(f"{messages.escape(with_answers.name)}: {searched_texts(with_answers)}.")
+    sets = [("headlines" if is_demo else "queries", with_answers)] if with_answers is not None else []
     sets += (
         [(name, second_looks.collection(*columns)) for name, *columns in second_looks.COLLECTIONS] if is_demo else []
     )
     for name, pairs in sets:
-        kept = second_looks.look(stage.backend, pairs, layer, pooling, stage.max_length)
+        stored_look = second_looks.look(stage.backend, pairs, layer, pooling, stage.max_length)
         with frame.figure(f"second_look_{name}"):
-            look = kept or _look(stage, layer, pooling, pairs, name)
-            found.append(Measured(name, look, kept is not None))
-    return found
+            look = stored_look or _look(stage, layer, pooling, pairs, name)
+            measurements.append(Measured(name, look, stored_look is not None))
+    return measurements
 
 
 def _pairs_of(corpus: Corpus) -> Pairs | None:
@@ -138,7 +138,7 @@ def _change(item: Measured, is_first: bool = True) -> str:
     verb = "puts the right text first " if is_first else ""
     before, after = (number(look.first_place(depth), 1) for depth in (0, item.depth))
     was = f"was {before}" if _sign(item) else "as before"
-    return f"{verb}for {after} % of {len(look.first):,} {item.name} ({was})"
+    return f"{verb}for {after} % of {len(look.ranks()):,} {item.name} ({was})"
 
 
 def picture(sets: Sequence[Measured]) -> None:

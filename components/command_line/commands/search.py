@@ -198,5 +198,6 @@ def _fused(
     ]
     results = _results(options, texts, ranking, terms)
     how = "reciprocal ranks" if record["weight"] is None else f"weight {record['weight']:g} of the words"
+    how += "" if fusion.depth is None else f", only the first {fusion.depth:,} of each"
     shared.note(f"Ranked by {SIMILARITY_NAMES[similarity]} together with {' and '.join(fusing.kinds)}: {how}.")
     return {"engine": "exact", **record, "results": results}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.metrics import Ranks
     from components.retrieval.evaluation.pair_runs import Pairs, Texts
-    from components.retrieval.evaluation.similarities import Retrieved
+    from components.retrieval.evaluation.similarities import Retrieval
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
     from dashboard.jobs.rankers import WordRanking
@@ -104,7 +104,7 @@ def pair_indexes(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes
 
 def retrieved(
     pairs: Pairs, documents: VectorIndex, queries: VectorIndex, layer: int, pooling: Pooling, name: str, where: str
-) -> Mapping[Similarity, Retrieved]:
+) -> Mapping[Similarity, Retrieval]:
     """What cosine and dot product retrieve of pairs at one layer and pooling; `name` is the run's. Raises NotReady."""
     by, of = documents.engine(layer, pooling), queries.engine(layer, pooling).vectors
     return result(

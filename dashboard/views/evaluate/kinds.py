@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from components.arrays import Int64
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
-    from components.retrieval.evaluation.similarities import Retrieved
+    from components.retrieval.evaluation.similarities import Retrieval
     from components.retrieval.rankings.ranking import Ranking
     from components.retrieval.search.exact import Similarity
 
@@ -207,7 +207,7 @@ def _about(pairs: Mapping[str, Pairs]) -> None:
 
 def _missed(run: KindRun, kind: str, pairs: Pairs) -> None:
     """The queries whose correct answer the model does not put first."""
-    ranks, first_hits = run.ranks(kind), cast("Retrieved", run.rankings[kind]).first_hits
+    ranks, first_hits = run.ranks(kind), cast("Retrieval", run.rankings[kind]).first_hits
     rows = [row for row in range(len(pairs)) if ranks[row] > 1]
     if not rows:
         st.caption(f"{messages.escape(run.name)} finds the correct answer of every query first.")

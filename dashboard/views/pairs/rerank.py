@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from dashboard.jobs.reranking import CandidateScores, FirstStage, PassCosts, SecondStage
-    from dashboard.views.pairs.rerank_quality import Measured
+    from dashboard.views.pairs.rerank_quality import CollectionLook
 
 # Headlines of the demo corpus, and what the second stage does to them with the included models and 10 to 20 candidates: it
 # moves the correct answer up to rank 1 (repaired), or down from it (harmed).
@@ -75,7 +75,7 @@ class _TwoStages:
     corpus: Corpus
     query: str
     first: FirstStage
-    scored: CandidateScores
+    scores: CandidateScores
     reranked: Ranking
     stage: SecondStage
     correct: frozenset[int]  # rows of the corpus that are known to be correct answers
@@ -111,25 +111,25 @@ def rerank(backend: Backend) -> None:
         model_gate.label_choice(stage)
     left, right = st.columns([5, 2], gap="medium")
     lists = left.container()
-    scored: CandidateScores | None = None
+    scores: CandidateScores | None = None
     with left, frame.figure("second_stage"):  # the first order does not wait for the second
-        scored = reranking.first_scored(stage, corpus, query, first.ranking.best, state.get("k"), "pairs")
-    sets: list[Measured] = []
+        scores = reranking.first_scored(stage, corpus, query, first.ranking.best, state.get("k"), "pairs")
+    sets: list[CollectionLook] = []
     if stage.kind == "maxsim":
         with right:
             chart = st.container()
             sets = rerank_quality.measured(stage, first.layer, first.pooling, corpus)
             with chart:
                 rerank_quality.picture(sets)
-    if scored is None:
+    if scores is None:
         with lists:
             _draw_lists(_hits(first.ranking, corpus, state.get("k")), None, frozenset(), stage)
         with left:
             _ready_made()
         return
-    rows = first.ranking.best[: len(scored.scores)]
-    reranked = Ranking.of_candidates(stage.title, stage.unit, scored.scores, rows, len(corpus))
-    orders = _TwoStages(corpus, query, first, scored, reranked, stage, _correct_answers(corpus, query))
+    rows = first.ranking.best[: len(scores.scores)]
+    reranked = Ranking.of_candidates(stage.title, stage.unit, scores.scores, rows, len(corpus))
+    orders = _TwoStages(corpus, query, first, scores, reranked, stage, _correct_answers(corpus, query))
     with lists:
         _changes(orders, sets)
     with left:
@@ -230,7 +230,7 @@ def _message(orders: _TwoStages) -> str:
     return f"{subject}: from rank {old} {'up' if new < old else 'down'} to {new}."  # one line on a phone
 
 
-def _changes(orders: _TwoStages, sets: Sequence[Measured]) -> None:
+def _changes(orders: _TwoStages, sets: Sequence[CollectionLook]) -> None:
     reranked, stage, corpus = orders.reranked, orders.stage, orders.corpus
     second = SECOND_NAMES[stage.kind]
     texts = [corpus.texts[row] for row in reranked.best]
@@ -358,16 +358,16 @@ def _table(orders: _TwoStages) -> pd.DataFrame:
 
 def _times(orders: _TwoStages) -> None:
     figures.subheader("Time of each stage, on this server")
-    first, scored, count = orders.first, orders.scored, len(orders.reranked.best)
+    first, scores, count = orders.first, orders.scores, len(orders.reranked.best)
     columns = st.columns(3)
     columns[0].metric("Embedding the query", _milliseconds(first.embed_seconds))
     columns[1].metric(f"Searching {len(orders.corpus):,} vectors", _milliseconds(first.search_seconds))
-    columns[2].metric(f"Re-ranking {counted(count, 'candidate')}", _milliseconds(scored.seconds))
-    alone = "" if scored.was_alone and first.was_alone else " Other jobs were at work meanwhile: alone it is faster."
+    columns[2].metric(f"Re-ranking {counted(count, 'candidate')}", _milliseconds(scores.seconds))
+    alone = "" if scores.was_alone and first.was_alone else " Other jobs were at work meanwhile: alone it is faster."
     st.caption(
         "Measured on this server once the models are warm: the first pass of each, which takes longer, is not counted. The "
         f"first two are the median of {reranking.REPEATS} passes. Other programs make the times longer. The second stage takes "
-        f"{_milliseconds(scored.seconds / count)} per candidate, and its time grows with k: {_WHY_SO_LONG[orders.stage.kind]}"
+        f"{_milliseconds(scores.seconds / count)} per candidate, and its time grows with k: {_WHY_SO_LONG[orders.stage.kind]}"
         f".{alone}"
     )
 

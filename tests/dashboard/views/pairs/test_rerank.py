@@ -26,7 +26,7 @@ from dashboard.settings import DEFAULT_QUERY
 from dashboard.ui.wording import shortened
 from dashboard.views.pairs import rerank as view
 from dashboard.views.pairs import rerank_quality
-from dashboard.views.pairs.rerank_quality import Measured
+from dashboard.views.pairs.rerank_quality import CollectionLook
 from tests.support.pages import Open, at_rest, backend, choose_view, figures, texts
 
 FirstStage = Callable[[str, int], tuple[np.ndarray, np.ndarray]]
@@ -296,11 +296,11 @@ def test_what_was_measured_is_said_only_of_what_it_was_measured_for(monkeypatch:
     assert view._is_included("maxsim")
 
 
-def looked(name: str, before: int, after: int, count: int = 100) -> Measured:
+def looked(name: str, before: int, after: int, count: int = 100) -> CollectionLook:
     """A collection of which so many queries of `count` have their right text first, before and after."""
     first, second = (np.where(np.arange(count) < number, 1, 2) for number in (before, after))
     look = SecondLook(rankings_of({0: first, 5: second, 50: second}), {5: 0.1, 50: 1.0}, 9.0, 1536.0, 29_000.0)
-    return Measured(name, look)
+    return CollectionLook(name, look)
 
 
 def test_the_finding_names_the_data_for_which_it_holds() -> None:

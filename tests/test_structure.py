@@ -590,33 +590,43 @@ DIVIDE = {"split", "rsplit", "partition", "rpartition", "removeprefix", "startsw
 SIGNS = {".", "~", "m.", "m2.", "rr.", "ms.", "mx.", "sp.", "fr."}
 
 
+def classes_of_retrieval() -> list[ast.ClassDef]:
+    """The classes of all that ranks texts, and of what shows it."""
+    paths = [path for folder in ("components/retrieval", "dashboard") for path in files_of(folder, ".py")]
+    return [node for path in paths for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)]
+
+
+KINDS_OF_RANKING = {"Ranking"} | {
+    node.name for node in classes_of_retrieval() if "Ranking" in map(ast.unparse, node.bases)
+}
+
+
 def test_one_class_has_the_ranks_of_correct_answers():
-    """`Ranking` and what derives from it; `RelevantRanks` are such ranks, and a remedy of Diagnose has some to compare."""
+    """`Ranking` and what derives from it; `RelevantRanks` are such ranks, of queries with several correct answers."""
     holders = {
         node.name
-        for folder in ("components/retrieval", "dashboard")
-        for path in files_of(folder, ".py")
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.ClassDef)
+        for node in classes_of_retrieval()
         for field in node.body
-        if (isinstance(field, ast.AnnAssign) and re.search(r"\bRanks\b", ast.unparse(field.annotation)))
-        or (
-            isinstance(field, ast.AnnAssign)
-            and ast.unparse(field.target) == "ranks"
-            and ast.unparse(field.annotation) == "Int64"
+        if isinstance(field, ast.AnnAssign)
+        and (
+            re.search(r"\b(Relevant)?Ranks\b", ast.unparse(field.annotation))
+            or (ast.unparse(field.target) == "ranks" and "Int64" in ast.unparse(field.annotation))
         )
     }
-    # FusedHits has the ranks of the hits by each of its parts.
-    assert holders == {"Ranking", "RelevantRanks", "FusedHits", "Measured", "Present"}
+    assert holders >= {"Ranking", "RemedyRanking"}
+    assert holders - KINDS_OF_RANKING == {"RelevantRanks"}
 
 
 def test_a_ranking_of_scores_is_made_by_one_function():
-    """Of `Ranking` and `Ranked`, the one that Search shows, every one comes from `of_scores`."""
+    """Every one comes from `of_scores`, by itself or as that of candidates; elsewhere there are only those of ranks."""
+    scored = {"scores", "best", "hit_scores", "first_ten", "tied", "tied_shown"}
     made = [
-        relative(path)
+        f"{relative(path)}:{node.lineno}"
         for folder in ("components", "dashboard")
         for path in files_of(folder, ".py")
         for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Ranking", "Ranked"}
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in KINDS_OF_RANKING
+        and scored & {str(keyword.arg) for keyword in node.keywords}
     ]
     assert made == []

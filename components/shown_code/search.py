@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from components.analysis.similarity.late_interaction import max_sim
 from components.arrays import cosine
+from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.search.exact import ExactSearch, top
-from components.retrieval.search.rerank import in_order_of
 from components.shown_code import arrays
 from components.shown_code.arrays import Functions, Input
 from components.shown_code.code import AnyCode, Command
@@ -99,7 +99,8 @@ class Searched:
 
 def reranked(backend: Backend, query: str, texts: Sequence[str], label: int | None, max_length: int | None) -> AnyCode:
     """A cross-encoder's scores of candidates, whose texts are on screen in its order."""
-    return arrays.predicted(backend, query, texts, label, max_length, (in_order_of,), "print(values)  # [candidate]")
+    order = (Ranking.of_candidates,)
+    return arrays.predicted(backend, query, texts, label, max_length, order, "print(values)  # [candidate]")
 
 
 def token_matches(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,10 +24,11 @@ from dashboard.jobs.requests import NotReady
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
+    from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.metrics import Ranks
     from components.retrieval.evaluation.pair_runs import Pairs, Texts
-    from components.retrieval.evaluation.similarities import Retrieved
+    from components.retrieval.evaluation.similarities import Retrieval
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
     from dashboard.jobs.rankers import WordRanking
@@ -48,6 +49,11 @@ class PairIndexes:
     def both(self) -> tuple[VectorIndex, VectorIndex]:
         """The vectors of the documents, and of the queries."""
         return self.documents, self.queries
+
+    def ranks_of(self, layer: int, pooling: Pooling) -> Ranks:
+        """The ranks of the correct answers by one layer and pooling. Raises KeyError for one that is not embedded."""
+        ranks: Ranks = self.ranks.of(layer, pooling)
+        return ranks.astype(np.int64) if isinstance(ranks, np.ndarray) else ranks
 
 
 def result(
@@ -98,7 +104,7 @@ def pair_indexes(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes
 
 def retrieved(
     pairs: Pairs, documents: VectorIndex, queries: VectorIndex, layer: int, pooling: Pooling, name: str, where: str
-) -> Mapping[Similarity, Retrieved]:
+) -> Mapping[Similarity, Retrieval]:
     """What cosine and dot product retrieve of pairs at one layer and pooling; `name` is the run's. Raises NotReady."""
     by, of = documents.engine(layer, pooling), queries.engine(layer, pooling).vectors
     return result(
@@ -199,15 +205,11 @@ def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int,
             "bootstrap_seed": 0,
         },
         versions=dict(info.versions),
-        ranks=_whole_numbers(indexes.ranks.of(layer, pooling)),
+        ranks=indexes.ranks_of(layer, pooling),
         milliseconds=milliseconds,
         index_bytes=info.sentences * _numbers_per_vector(backend, pooling) * 4,
         made=made,
     )
-
-
-def _whole_numbers(ranks: Ranks) -> Ranks:
-    return ranks.astype(np.int64) if isinstance(ranks, np.ndarray) else ranks
 
 
 def _numbers_per_vector(backend: Backend, pooling: Pooling) -> int:
@@ -216,25 +218,31 @@ def _numbers_per_vector(backend: Backend, pooling: Pooling) -> int:
     return head.size if head is not None and pooling == "own" else backend.facts.hidden_size
 
 
-def word_run(ranking: WordRanking, pairs: Pairs) -> Run:
-    """The record of one word ranking. Raises NotReady."""
-    kind = ranking.kind
+def word_ranks(
+    ranking: WordRanking, answers: Pairs | GradedSet, documents: Sequence[str], queries: int
+) -> tuple[Ranks, int, str]:
+    """The ranks of the correct answers by a word ranking, its bytes of memory, and when it was made. Raises NotReady."""
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Ranks, int, str]:
-        ranker = ranking.make(Stoppable(pairs.documents.texts, is_cancelled))
-        ranks = pairs.ranks_by_words(ranker, report_progress, is_cancelled)
+        ranker = ranking.make(Stoppable(documents, is_cancelled))
+        ranks = answers.ranks_by_words(ranker, report_progress, is_cancelled)
         return ranks, ranker.nbytes, run_record.now()
 
-    title, vectors = lexical.TITLES[kind], {"vectors": ranking.source} if ranking.source else {}
-    ranks, size, made = result(
-        ("words", kind, ranking.source, pairs.content_hash),
-        f"{title}: ranking {len(pairs):,} queries",
+    return result(
+        ("words", ranking.kind, ranking.source, answers.content_hash),
+        f"{lexical.TITLES[ranking.kind]}: ranking {queries:,} queries",
         work,
-        f"words_{kind}",
+        f"words_{ranking.kind}",
     )
+
+
+def word_run(ranking: WordRanking, pairs: Pairs) -> Run:
+    """The record of one word ranking. Raises NotReady."""
+    kind, vectors = ranking.kind, {"vectors": ranking.source} if ranking.source else {}
+    ranks, size, made = word_ranks(ranking, pairs, pairs.documents.texts, len(pairs))
     milliseconds, made = word_timing(ranking, pairs).known() or (None, made)
     return Run(
-        name=title,
+        name=lexical.TITLES[kind],
         system={"kind": kind, **_PARAMETERS.get(kind, {}), **vectors},
         data=data_of(pairs),
         settings={"words": WORDS_ARE, "bootstrap_seed": 0},

@@ -15,6 +15,7 @@ import numpy as np
 from components.arrays import read_only
 from components.numbers import counted
 from components.retrieval.corpora.demo import demo_sentences
+from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.search.query import query_vectors
 from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
 from components.shown_code import search as shown_search
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from components.arrays import Float32, Int64
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
-    from components.model.embedding.options import EmbedOptions
     from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.texts import Texts
@@ -119,22 +119,20 @@ class SecondStage:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Retrieved:
+@dataclass(frozen=True)
+class FirstStage:
     """The first hits of a query by the model's vectors, and what they cost."""
 
+    ranking: Ranking
     layer: int
     pooling: Pooling
-    rows: Int64  # [candidate] of the corpus, best first
-    cosines: np.ndarray  # float64 [candidate]
     embed_seconds: float  # of the query, once warm: the median of REPEATS
     search_seconds: float  # the same
     was_alone: bool  # whether no other job was at work meanwhile
-    options: EmbedOptions  # of the index
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class CandidateScores:
     """Candidates' scores by a second stage, and what they cost."""
 
     scores: Float32  # [candidate]
@@ -163,11 +161,11 @@ def cell_of(backend: Backend, index: VectorIndex) -> tuple[int, Pooling]:
     return index.info.options.layers[-1], backend.own_pooling if backend.own_pooling in poolings else poolings[0]
 
 
-def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retrieved:
+def first_stage(backend: Backend, corpus: Corpus, query: str, where: str) -> FirstStage:
     """The first MOST_CANDIDATES hits of a query. Raises NotReady while the corpus is embedded."""
     index = embedding.index_of(EmbedRequest.of_session(backend), corpus, where)
 
-    def search(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Retrieved:
+    def search(report_progress: ReportProgress, is_cancelled: IsCancelled) -> FirstStage:
         layer, pooling = cell_of(backend, index)
         times, queue = [], caching.queue()
         was_alone = queue.works_on_one()
@@ -180,8 +178,8 @@ def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retri
         # The first time reads weights and vectors from disk: it is not counted.
         embed_seconds, search_seconds = np.median(times[1:], axis=0).tolist()
         was_alone = was_alone and queue.works_on_one()
-        seconds = embed_seconds, search_seconds
-        return Retrieved(layer, pooling, hits.indices[0], hits.scores[0], *seconds, was_alone, index.info.options)
+        ranking = Ranking.of_hits("vectors", "cosine", hits)
+        return FirstStage(ranking, layer, pooling, embed_seconds, search_seconds, was_alone)
 
     key = ("first stage", index.folder.name, backend.revision, query)
     job = caching.preparations().find(key)
@@ -192,7 +190,7 @@ def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retri
 
 def scored(
     stage: SecondStage, corpus: Texts, query: str, rows: Int64, where: str, title: str = "", view: str = ""
-) -> Scored:
+) -> CandidateScores:
     """The scores of candidate `rows` [candidate]. Raises NotReady while the second stage works.
 
     Work that this session requested here before for other candidates is stopped: a person who types a query would
@@ -203,7 +201,7 @@ def scored(
     queue = caching.queue()
     key = ("second stage", stage.key, corpus.content_hash, query, tuple(map(int, rows)))
 
-    def score(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Scored:
+    def score(report_progress: ReportProgress, is_cancelled: IsCancelled) -> CandidateScores:
         is_over = unless_left(key, is_cancelled)
         stage.scores(
             query, documents[:1], lambda done, total: None, is_over
@@ -211,20 +209,20 @@ def scored(
         was_alone, started = queue.works_on_one(), time.perf_counter()
         scores = stage.scores(query, documents, report_progress, is_over)
         seconds = time.perf_counter() - started
-        return Scored(read_only(scores), seconds, was_alone and queue.works_on_one())
+        return CandidateScores(read_only(scores), seconds, was_alone and queue.works_on_one())
 
     stop_previous(where, key, view)
     title = title or f"Re-ranking {counted(len(rows), 'candidate')}"
     return requests.prepared(key, title, score, f"rerank_{where}", "scoring the candidates", "texts")
 
 
-def first_scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, k: int, where: str) -> Scored:
+def first_scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, k: int, where: str) -> CandidateScores:
     """As `scored` for the first k rows, of which more are scored at once: a slider of k then costs no pass."""
     together = scored_together(k)
     count = min(together, len(rows))
     title = f"Re-ranking {counted(k, 'candidate')}: {count} are scored at once, so that k can be moved up to {count}"
     result = scored(stage, corpus, query, rows[:together], where, title if count > k else "")
-    return Scored(result.scores[:k], result.seconds * min(k, count) / max(1, count), result.was_alone)
+    return CandidateScores(result.scores[:k], result.seconds * min(k, count) / max(1, count), result.was_alone)
 
 
 def scored_together(k: int) -> int:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.retrieval.corpora.texts import Texts
     from components.retrieval.evaluation.graded.collection import GradedSet
-    from components.retrieval.evaluation.graded.ranks import RelevantRanks
     from components.retrieval.evaluation.metrics import Ranks
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
@@ -63,18 +62,25 @@ def model_of(request: EmbedRequest) -> tuple[object, ...]:
     return (backend.spec.key, backend.revision, str(backend.device), request.max_length)
 
 
-def pair_run(request: EmbedRequest, pairs: Pairs, where: str) -> Run:
-    """The record of SPLADE over pairs. Raises NotReady."""
-    of_corpus = ranker(request, pairs.documents, where)
-    queries, backend = pairs.queries.texts, request.backend
+def ranks_of(
+    request: EmbedRequest, answers: Pairs | GradedSet, documents: Texts, queries: Sequence[str], where: str
+) -> tuple[Ranks, str]:
+    """The ranks of the correct answers, and when they were made. Raises NotReady."""
+    of_corpus = ranker(request, documents, where)
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Ranks, str]:
         together = of_corpus.for_queries(queries, report_progress, is_cancelled)
-        return pairs.ranks_by_words(together, is_cancelled=is_cancelled), run_record.now()
+        return answers.ranks_by_words(together, is_cancelled=is_cancelled), run_record.now()
 
-    ranks, made = evaluation.result(
-        ("splade", *model_of(request), pairs.content_hash), f"{TITLE}: ranking {len(pairs):,} queries", work, where
+    return evaluation.result(
+        ("splade", *model_of(request), answers.content_hash), f"{TITLE}: ranking {len(queries):,} queries", work, where
     )
+
+
+def pair_run(request: EmbedRequest, pairs: Pairs, where: str) -> Run:
+    """The record of SPLADE over pairs. Raises NotReady."""
+    of_corpus, backend = ranker(request, pairs.documents, where), request.backend
+    ranks, made = ranks_of(request, pairs, pairs.documents, pairs.queries.texts, where)
     milliseconds, made = timing(request, pairs, where).known() or (None, made)
     prompts = backend.sentence_config.prompts
     return run_record.Run(
@@ -116,21 +122,4 @@ def timing(request: EmbedRequest, pairs: Pairs, where: str) -> Timing:
         ("speed", "splade", *map(str, model_of(request)), pairs.content_hash),
         f"Measuring the time per query of {backend.spec.title}, {TITLE}",
         milliseconds,
-    )
-
-
-def relevant_ranks(request: EmbedRequest, graded: GradedSet, where: str) -> RelevantRanks:
-    """The ranks of the relevant documents of a collection with graded relevance. Raises NotReady."""
-    of_corpus = ranker(request, graded.document_texts, where)
-    queries: Sequence[str] = graded.queries
-
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RelevantRanks:
-        together = of_corpus.for_queries(queries, report_progress, is_cancelled)
-        return graded.ranks_by_words(together, is_cancelled=is_cancelled)
-
-    return evaluation.result(
-        ("graded splade", *model_of(request), graded.content_hash),
-        f"{TITLE}: ranking {len(queries):,} queries",
-        work,
-        where,
     )

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.readers.limits import Limits
     from components.retrieval.corpora.rows.reading import Reading
     from components.retrieval.evaluation.graded.collection import GradedSet
-    from components.retrieval.evaluation.metrics import Ranks
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
+    from components.retrieval.rankings.ranking import Ranking
 
 NAME = "evaluate"
 HELP = (
@@ -173,17 +173,16 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     ways = _Ways(
         rank,
         partial(either_ranks, gold=pairs.gold),
-        lambda ranker, _: pairs.ranks_by_words(ranker),
+        pairs.ranks_by_words,
         pairs.ranks_by_fusions,
         metrics.summary,
     )
-    kept: list[Ranks] = []
-    result = _measured(options, name, pairs.documents.texts, pairs.queries.texts, ways, reading, kept)
+    result, rankings = _measured(options, name, pairs.documents.texts, pairs.queries.texts, ways, reading)
     _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
     if options.record is not None:
-        write_whole(options.record, _record(options, pairs, result, kept).decode("utf-8"))
+        write_whole(options.record, _record(options, pairs, result, rankings).decode("utf-8"))
     if earlier is not None:
-        result["against"] = _compared(options, earlier, result["runs"], kept)
+        result["against"] = _compared(options, earlier, rankings)
     return {"file": str(options.pairs), **counts, "reading": reading.as_json(), **result}
 
 
@@ -271,7 +270,7 @@ def _recorded(path: Path, pairs: Pairs) -> tuple[Run, ...]:
     return runs
 
 
-def _record(options: argparse.Namespace, pairs: Pairs, result: dict[str, Any], kept: Sequence[Ranks]) -> bytes:
+def _record(options: argparse.Namespace, pairs: Pairs, result: dict[str, Any], rankings: Sequence[_ByVectors]) -> bytes:
     """The runs by vectors as a file for --against."""
     from components.retrieval.evaluation.run_record import Run, RunData, now, write_runs
 
@@ -282,56 +281,58 @@ def _record(options: argparse.Namespace, pairs: Pairs, result: dict[str, Any], k
     return write_runs(
         [
             Run(
-                name=f"{run['model']}, layer {run['layer']}, {run['pooling']}",
-                system={"kind": "vectors", "revision": result["revision"]}
-                | {key: run[key] for key in ("model", "layer", "pooling")},
+                name=each.ranking.name,
+                system={"kind": "vectors", "revision": result["revision"], **each.place},
                 data=data,
                 settings=settings,
                 versions={},
-                ranks=ranks,
+                ranks=each.ranking.ranks,
                 made=now(),
             )
-            for run, ranks in zip(result["runs"], kept, strict=False)  # others follow those by vectors
+            for each in rankings
         ]
     )
 
 
-def _compared(
-    options: argparse.Namespace, earlier: Sequence[Run], runs: Sequence[dict[str, Any]], kept: Sequence[Ranks]
-) -> dict[str, Any]:
+def _compared(options: argparse.Namespace, earlier: Sequence[Run], rankings: Sequence[_ByVectors]) -> dict[str, Any]:
     """What the run by vectors is against the recorded one; sets the exit status if it is significantly worse."""
     from components.retrieval.evaluation.chance.regression import compared
 
-    if len(kept) == 1 and len(earlier) > 1:
-        place = runs[0]["layer"], runs[0]["pooling"]
+    if len(rankings) == 1 and len(earlier) > 1:
+        place = rankings[0].place["layer"], rankings[0].place["pooling"]
         earlier = [run for run in earlier if (run.system.get("layer"), run.system.get("pooling")) == place] or earlier
-    if len(kept) != 1 or len(earlier) != 1:
+    if len(rankings) != 1 or len(earlier) != 1:
         raise InputError(
             f"{options.against.name} has {len(earlier)} runs of these pairs that could be meant.",
             "--against compares one run with one.",
             "Record one run alone, as in --layer 6 --pooling mean --record FILE",
         )
-    found = compared(earlier[0].ranks, kept[0])
-    if found.is_worse:
+    regression = compared(earlier[0].ranks, rankings[0].ranking.ranks)
+    if regression.is_worse:
         options.status = 1
-    verdict = "significantly worse" if found.is_worse else "not significantly worse"
+    verdict = "significantly worse" if regression.is_worse else "not significantly worse"
     shared.note(
         f"The run by vectors against {earlier[0].name}: {verdict}. "
-        f"Recall@1 {100 * found.recall_before:.2f} before, {100 * found.recall:.2f} now "
-        f"({found.gained} queries gained, {found.lost} lost, p {found.p_recall:.4f}); MRR {100 * found.mrr_before:.2f} before, "
-        f"{100 * found.mrr:.2f} now (p {found.p_mrr:.4f}). Both p-values by Holm's method."
+        f"Recall@1 {100 * regression.recall_before:.2f} before, {100 * regression.recall:.2f} now "
+        f"({regression.gained} queries gained, {regression.lost} lost, p {regression.p_recall:.4f}); "
+        f"MRR {100 * regression.mrr_before:.2f} before, "
+        f"{100 * regression.mrr:.2f} now (p {regression.p_mrr:.4f}). Both p-values by Holm's method."
     )
     return {
         "name": earlier[0].name,
-        "worse": found.is_worse,
+        "worse": regression.is_worse,
         "recall@1": {
-            "before": round(100 * found.recall_before, 2),
-            "now": round(100 * found.recall, 2),
-            "gained": found.gained,
-            "lost": found.lost,
-            "p": found.p_recall,
+            "before": round(100 * regression.recall_before, 2),
+            "now": round(100 * regression.recall, 2),
+            "gained": regression.gained,
+            "lost": regression.lost,
+            "p": regression.p_recall,
         },
-        "mrr": {"before": round(100 * found.mrr_before, 2), "now": round(100 * found.mrr, 2), "p": found.p_mrr},
+        "mrr": {
+            "before": round(100 * regression.mrr_before, 2),
+            "now": round(100 * regression.mrr, 2),
+            "p": regression.p_mrr,
+        },
     }
 
 
@@ -373,12 +374,12 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     ways = _Ways(
         graded.ranks_by_vectors,
         second_relevant_ranks,
-        lambda ranker, _: graded.ranks_by_words(ranker),
+        graded.ranks_by_words,
         graded.ranks_by_fusions,
         graded_summary,
         graded.own,
     )
-    result = _measured(options, graded.name, graded.documents, graded.queries, ways)
+    result, _ = _measured(options, graded.name, graded.documents, graded.queries, ways)
     _write_table(options, result["runs"], {"MAP": "map", "MRR": "mrr", "nDCG@10": "ndcg@10", "P@10": "p@10"})
     return {
         "file": str(options.pairs),
@@ -433,10 +434,19 @@ class _Ways:
 
     by_vectors: Callable[..., Any]
     after_second_stage: Callable[..., Any]
-    by_ranker: Callable[..., Any]  # takes a ranker and the queries
+    by_ranker: Callable[..., Any]
     fused: Callable[..., Any]  # takes what each run scores, and the fusions
     summary: Callable[[Any], dict[str, Any]]
     own: Any = None  # [query]: the documents that are left out of one query's ranking; None for none
+
+
+@dataclass(frozen=True)
+class _ByVectors:
+    """How the vectors of one layer and pooling rank the texts."""
+
+    ranking: Ranking
+    place: dict[str, Any]  # the model, layer and pooling, as a run's record has them
+    candidates: dict[int, Any]  # their number to those of each query, which a second stage ranks
 
 
 def _measured(
@@ -446,15 +456,15 @@ def _measured(
     queries: Sequence[str],
     ways: _Ways,
     reading: Reading | None = None,
-    kept: list[Ranks] | None = None,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[_ByVectors]]:
     """The revision, the precision and the measures of every run, also after re-ranking and by SPLADE where asked for.
 
-    The ranks of the runs by vectors are added to `kept`.
+    The second result has the rankings by vectors alone.
     """
     from components.retrieval.evaluation.grid import retrieval_runs
     from components.retrieval.evaluation.second_stage import candidates
     from components.retrieval.fusion.ranks import ranker_scores, vector_scores
+    from components.retrieval.rankings.ranking import Ranking
     from components.retrieval.search.exact import VectorRanker, for_cosines
     from components.retrieval.search.lexical import make_ranker
 
@@ -477,7 +487,7 @@ def _measured(
     def both(query_vectors: Any, document_vectors: Any, is_cancelled: Callable[[], bool]) -> tuple[Any, dict[int, Any]]:
         if similarity == "manhattan":  # which no cosines of other vectors order alike
             ranker = VectorRanker(queries, query_vectors, document_vectors, similarity)
-            ranks, scores = ways.by_ranker(ranker, queries), ranker_scores(ranker, queries)
+            ranks, scores = ways.by_ranker(ranker), ranker_scores(ranker, queries)
             chosen = partial(candidates, is_cancelled=is_cancelled, own=ways.own, similarity=similarity)
         else:
             query_vectors, document_vectors = for_cosines(query_vectors, document_vectors, similarity)
@@ -503,12 +513,15 @@ def _measured(
                 embed_into=embed_into,
             )
         )
-    runs: list[dict[str, Any]] = [
-        {"model": backend.spec.key, "layer": layer, "pooling": pooling, **ways.summary(ranks)}
-        for layer, pooling, (ranks, _) in measured
+    rankings = [
+        _ByVectors(
+            Ranking(f"{backend.spec.key}, layer {layer}, {pooling}", ranks=ranks),
+            {"model": backend.spec.key, "layer": layer, "pooling": pooling},
+            rows,
+        )
+        for layer, pooling, (ranks, rows) in measured
     ]
-    if kept is not None:
-        kept += [ranks for _, _, (ranks, _) in measured]
+    runs: list[dict[str, Any]] = [each.place | ways.summary(each.ranking.ranks) for each in rankings]
     result = {
         "revision": backend.revision,
         "precision": document_options.precision,
@@ -518,26 +531,25 @@ def _measured(
         "runs": runs,
     }
     if fusing is not None:
-        result |= _fused(fusing, measured, fused, ways, runs)
+        result |= _fused(fusing, rankings, fused, ways, runs)
     if cross_encoder is not None:
-        result |= _rerank(options, cross_encoder, label, documents, queries, ways, measured, runs)
+        result |= _rerank(options, cross_encoder, label, documents, queries, ways, rankings, runs)
     if options.max_sim is not None:
-        result |= _max_sim(options, backend, documents, queries, ways, measured, runs)
+        result |= _max_sim(options, backend, documents, queries, ways, rankings, runs)
     if options.splade:
         result |= _splade(options, backend, documents, queries, ways, runs)
-    return result
+    return result, rankings
 
 
 def _fused(
-    fusing: Fusing, measured: Sequence[Any], fused: Sequence[Any], ways: _Ways, runs: list[dict[str, Any]]
+    fusing: Fusing, rankings: Sequence[_ByVectors], fused: Sequence[Any], ways: _Ways, runs: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Add the fused runs of each of `measured`; returns the weights that one half of the queries chooses."""
+    """Add the fused runs of each of `rankings`; returns the weights that one half of the queries chooses."""
     from components.retrieval.evaluation.metrics import ndcg
     from components.retrieval.fusion.weights import chosen_weight
 
-    chosen, model = [], runs[0]["model"]
-    for (layer, pooling, _), of_fusions in zip(measured, fused, strict=True):
-        place = {"model": model, "layer": layer, "pooling": pooling}
+    chosen = []
+    for place, of_fusions in zip((each.place for each in rankings), fused, strict=True):
         for ranks, record in zip(of_fusions, fusing.records(), strict=True):
             runs.append(place | record | ways.summary(ranks))
         weighted = of_fusions[1:]
@@ -547,8 +559,8 @@ def _fused(
             value, low, high = (round(100 * each, 2) for each in (of.value, of.low, of.high))
             chosen.append(place | {"weight": weight, "measure": "ndcg@10", "value": value, "low": low, "high": high})
             shared.note(
-                f"Layer {layer}, {pooling}: one half of the queries chooses the weight {weight:g}; on the other half its "
-                f"nDCG@10 is {value:.2f} (95 % interval {low:.2f} to {high:.2f})."
+                f"Layer {place['layer']}, {place['pooling']}: one half of the queries chooses the weight {weight:g}; on the "
+                f"other half its nDCG@10 is {value:.2f} (95 % interval {low:.2f} to {high:.2f})."
             )
     return {"chosen_weights": chosen}
 
@@ -573,15 +585,15 @@ def _rerank(
     documents: Sequence[str],
     queries: Sequence[str],
     ways: _Ways,
-    measured: Sequence[Any],
+    rankings: Sequence[_ByVectors],
     runs: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Add a run re-ranked by the cross-encoder for each of `measured`; returns what the result says about it."""
+    """Add a run re-ranked by the cross-encoder for each of `rankings`; returns what the result says about it."""
     import numpy as np
 
     from components.retrieval.evaluation.second_stage import candidate_scores
 
-    rows = np.stack([rows[options.rerank] for _, _, (_, rows) in measured])  # [run, query, candidate]
+    rows = np.stack([each.candidates[options.rerank] for each in rankings])  # [run, query, candidate]
     started = time.perf_counter()
     with shared.progress_bar("Re-ranking", " pairs") as report_progress:
         score = partial(
@@ -590,10 +602,9 @@ def _rerank(
         scores = candidate_scores(score, queries, documents, rows, report_progress)
     seconds = round(time.perf_counter() - started, 3)
     second = {"reranked": options.rerank, "cross_encoder": cross_encoder.spec.key}
-    model = runs[0]["model"]
-    for (layer, pooling, (ranks, _)), own_rows, own_scores in zip(measured, rows, scores, strict=True):
-        place = {"model": model, "layer": layer, "pooling": pooling}
-        runs.append(place | second | ways.summary(ways.after_second_stage(ranks, own_rows, own_scores)))
+    for each, own_rows, own_scores in zip(rankings, rows, scores, strict=True):
+        ranks = ways.after_second_stage(each.ranking.ranks, own_rows, own_scores)
+        runs.append(each.place | second | ways.summary(ranks))
     return {
         "cross_encoder_revision": cross_encoder.revision,
         "cross_encoder_label": None if label is None else cross_encoder.pair_labels()[label],
@@ -608,22 +619,22 @@ def _max_sim(
     documents: Sequence[str],
     queries: Sequence[str],
     ways: _Ways,
-    measured: Sequence[Any],
+    rankings: Sequence[_ByVectors],
     runs: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Add a run re-ranked by MaxSim for each of `measured`; returns what the result says about it."""
+    """Add a run re-ranked by MaxSim for each of `rankings`; returns what the result says about it."""
     from components.retrieval.evaluation.second_stage import max_sim_candidate_scores
 
     is_trained, started = backend.late_interaction is not None, time.perf_counter()
-    for layer, pooling, (ranks, rows_of) in measured:
-        rows = rows_of[options.max_sim]
-        with shared.progress_bar(f"MaxSim, layer {layer}, {pooling}") as report_progress:
+    second = {"max_sim": options.max_sim, "trained_for_it": is_trained}
+    for each in rankings:
+        rows, layer = each.candidates[options.max_sim], each.place["layer"]
+        with shared.progress_bar(f"MaxSim, layer {layer}, {each.place['pooling']}") as report_progress:
             scores = max_sim_candidate_scores(
                 backend, layer, queries, documents, rows, options.max_length, report_progress
             )
-        place = {"model": backend.spec.key, "layer": layer, "pooling": pooling}
-        second = {"max_sim": options.max_sim, "trained_for_it": is_trained}
-        runs.append(place | second | ways.summary(ways.after_second_stage(ranks, rows, scores)))
+        ranks = ways.after_second_stage(each.ranking.ranks, rows, scores)
+        runs.append(each.place | second | ways.summary(ranks))
     return {"max_sim_seconds": round(time.perf_counter() - started, 3)}
 
 
@@ -645,7 +656,7 @@ def _splade(
     with shared.progress_bar(TITLE, " queries") as report_progress:
         ranker = SpladeRanker(backend, index).for_queries(queries, report_progress)
     place = {"model": backend.spec.key, "layer": None, "pooling": None, "ranking": TITLE}
-    ranks = ways.by_ranker(ranker, queries)
+    ranks = ways.by_ranker(ranker)
     is_silent = finds_nothing(ranks)
     if is_silent:
         shared.note(f"{TITLE}: no query shares a piece with a correct answer, so that there is nothing to measure.")

@@ -52,9 +52,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     import numpy as np
 
     from components.retrieval.evaluation.second_stage import candidate_scores
+    from components.retrieval.rankings.ranking import Ranking
     from components.retrieval.search.exact import checked_similarity
     from components.retrieval.search.query import query_vectors
-    from components.retrieval.search.rerank import in_order_of
 
     if options.k < 1:
         raise InputError(f"k is {options.k}.", "At least 1 hit can be re-ranked.", "Write for example -k 100")
@@ -81,18 +81,17 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     seconds = {"retrieve": round(retrieved - started, 3), "rerank": round(time.perf_counter() - retrieved, 3)}
     results = []
     for query, own_rows, own_scores in zip(queries, rows, scores, strict=True):
-        ranked = in_order_of(own_scores, own_rows)
+        # Of the candidates alone: number c has the rank c + 1 by vectors.
+        ranking = Ranking.of_candidates(query, "logit", own_scores, np.arange(len(own_rows)), len(own_rows))
         hits = [
             {
                 "rank": rank,
-                "index": int(row),
+                "index": int(own_rows[place]),
                 "score": round(float(value), 6),
-                "retrieved_rank": int(before),
-                "text": index.texts[int(row)],
+                "retrieved_rank": place + 1,
+                "text": index.texts[int(own_rows[place])],
             }
-            for rank, (row, value, before) in enumerate(
-                zip(ranked.rows, ranked.scores, ranked.before, strict=True), start=1
-            )
+            for rank, (place, value) in enumerate(zip(ranking.best.tolist(), ranking.hit_scores, strict=True), start=1)
         ]
         results.append({"query": query, "results": hits})
         if options.json != "-":

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from components.command_line.fusing import Fusing
     from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.rankings.ranking import Ranking
     from components.retrieval.search.exact import Similarity
 
 NAME = "search"
@@ -108,6 +109,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         )
     from components.retrieval.engines.contract import StoredVectors
     from components.retrieval.engines.opening import check_engine, open_engine
+    from components.retrieval.rankings.ranking import Ranking
     from components.retrieval.search.exact import checked_similarity, tie_note, ties_note
     from components.retrieval.search.query import query_vectors
 
@@ -142,21 +144,11 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if engine.facts.note:
         shared.note(engine.facts.note)
     hits = engine.search(vectors[layer, pooling], options.k, similarity)
-    results = [
-        {
-            "rank": rank,
-            "index": int(index_of_text),
-            "score": round(float(score), 9),
-            "text": index.texts[int(index_of_text)],
-        }
-        for rank, (index_of_text, score) in enumerate(zip(hits.indices[0], hits.scores[0], strict=True), start=1)
-    ]
+    ranking = Ranking.of_hits(f"layer {layer}, {pooling}", similarity, hits)
     shared.note(f"Ranked by {SIMILARITY_NAMES[similarity]}.")
-    if options.json != "-":
-        for hit in results:
-            shared.say(f"{hit['rank']:>4}  {hit['score']:.4f}  {hit['index']:>8}  {hit['text']}")
-    tied, shown = int(hits.tied[0]), int(hits.tied_shown[0])
-    if note := tie_note(tied, shown, at_least=not engine.facts.exact) or ties_note(hits.scores[0]):
+    results = _results(options, index.texts, ranking)
+    tied, shown = ranking.tied, ranking.tied_shown
+    if note := tie_note(tied, shown, at_least=not engine.facts.exact) or ties_note(ranking.hit_scores):
         shared.note(note)
     return facts | {
         "engine": engine.facts.name,
@@ -166,36 +158,46 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _results(
+    options: argparse.Namespace, texts: Sequence[str], ranking: Ranking, terms: Sequence[list[dict[str, Any]]] = ()
+) -> list[dict[str, Any]]:
+    """The hits as the record has them, which are said for people too; `terms` [hit] are what the score of each is a sum of."""
+    results = []
+    for place, (number, score) in enumerate(zip(ranking.best.tolist(), ranking.hit_scores.tolist(), strict=True)):
+        own = {"terms": terms[place]} if terms else {}
+        results.append({"rank": place + 1, "index": number, "score": round(score, 9), **own, "text": texts[number]})
+        if options.json != "-":
+            sums = "".join(f"{' + '.join(term['term'] for term in each)}  " for each in own.values())
+            shared.say(f"{place + 1:>4}  {score:.4f}  {sums}{number:>8}  {texts[number]}")
+    return results
+
+
 def _fused(
     options: argparse.Namespace, fusing: Fusing, texts: Sequence[str], stored: Any, query: Any, similarity: Similarity
 ) -> dict[str, Any]:
     """The hits by vectors and words together, each with the terms of its score."""
     from components.retrieval.evaluation.ranks import NOT_FOUND
-    from components.retrieval.fusion.hits import fused_hits, query_scores, said
+    from components.retrieval.fusion.hits import fused_ranking, query_scores, said
     from components.retrieval.fusion.ranks import ranker_scores
     from components.retrieval.search.lexical import make_ranker
 
     by_words = [ranker_scores(make_ranker(kind, texts), [options.query])(slice(0, 1)) for kind in fusing.kinds]
     fusion, record, names = fusing.fusions[-1], fusing.records()[-1], ("vectors", *fusing.kinds)
-    hits = fused_hits([query_scores(query, stored, similarity), *by_words], fusion, options.k)
-    results = []
-    for place, (number, score) in enumerate(zip(hits.indices, hits.scores, strict=True)):
-        terms = [
+    ranking = fused_ranking([query_scores(query, stored, similarity), *by_words], fusion, options.k)
+    terms = [
+        [
             {
                 "run": name,
-                "rank": None if rank == NOT_FOUND else int(rank),
-                "value": round(float(term), 9),
-                "term": said(float(term), int(rank), fusion),
+                "rank": None if rank == NOT_FOUND else rank,
+                "value": round(term, 9),
+                "term": said(term, rank, fusion),
             }
-            for name, rank, term in zip(names, hits.ranks[:, place], hits.terms[:, place], strict=True)
+            for name, rank, term in zip(names, ranks, values, strict=True)
         ]
-        text = texts[int(number)]
-        results.append(
-            {"rank": place + 1, "index": int(number), "score": round(float(score), 9), "terms": terms, "text": text}
-        )
-        if options.json != "-":
-            sums = " + ".join(str(term["term"]) for term in terms)
-            shared.say(f"{place + 1:>4}  {score:.4f}  {sums}  {int(number):>8}  {text}")
+        for ranks, values in zip(ranking.alone.T.tolist(), ranking.terms.T.tolist(), strict=True)
+    ]
+    results = _results(options, texts, ranking, terms)
     how = "reciprocal ranks" if record["weight"] is None else f"weight {record['weight']:g} of the words"
+    how += "" if fusion.depth is None else f", only the first {fusion.depth:,} of each"
     shared.note(f"Ranked by {SIMILARITY_NAMES[similarity]} together with {' and '.join(fusing.kinds)}: {how}.")
     return {"engine": "exact", **record, "results": results}

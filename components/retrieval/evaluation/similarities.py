@@ -31,7 +31,7 @@ _QUERIES = 256  # searched together
 
 
 @dataclass(frozen=True, eq=False)
-class Retrieved(Ranking):
+class Retrieval(Ranking):
     """What one similarity retrieves for each query."""
 
     first_hits: Int64  # [query], a document
@@ -49,7 +49,7 @@ def by_each_similarity(
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
     rank: Callable[..., Ranks] = gold_ranks,
-) -> Mapping[Similarity, Retrieved]:
+) -> Mapping[Similarity, Retrieval]:
     """What cosine and dot product retrieve for queries [query, dim] among documents.
 
     `rank` finds the ranks of the correct answers, by default the document with the query's number.
@@ -58,7 +58,7 @@ def by_each_similarity(
     values that are not finite.
     """
     count = len(queries)
-    retrieved: dict[Similarity, Retrieved] = {}
+    retrieved: dict[Similarity, Retrieval] = {}
     for number, similarity in enumerate(SIMILARITIES):
         first_hits, is_single = np.empty(count, np.int64), np.empty(count, np.bool_)
         for start in range(0, count, _QUERIES):
@@ -69,5 +69,5 @@ def by_each_similarity(
             first_hits[rows], is_single[rows] = hits.indices[:, 0], hits.tied == 1
             progress(number * count + min(start + _QUERIES, count), len(SIMILARITIES) * count)
         ranks = rank(queries, documents.vectors, is_cancelled=is_cancelled, cosine=similarity == "cosine")
-        retrieved[similarity] = Retrieved(similarity, first_hits, is_single, ranks=ranks)
+        retrieved[similarity] = Retrieval(similarity, first_hits, is_single, ranks=ranks)
     return retrieved

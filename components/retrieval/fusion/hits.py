@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,28 +11,36 @@ from numpy.typing import NDArray
 from components.arrays import Float64, Int64
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.fusion.scores import Fusion, RunScores
+from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.search.exact import Similarity, for_cosines, pair_similarity, top
 
 _ROWS = 16_384  # vectors converted together to float64
 
 
 @dataclass(frozen=True, eq=False)
-class FusedHits:
-    """Hits best first; of equal scores the lower number comes first."""
+class FusedRanking(Ranking):
+    """The ranking of one query by several runs together, with what each of them says of the hits."""
 
-    indices: Int64  # [hit]
-    scores: Float64  # [hit], the sum of the terms
-    terms: Float64  # [run, hit], what each run adds
-    ranks: Int64  # [run, hit], the rank by each run alone; NOT_FOUND where it does not rank the text, or not within the depth
+    _: KW_ONLY
+    terms: Float64  # [run, hit], what each run adds to the score
+    alone: Int64  # [run, hit], the rank by each run alone; NOT_FOUND where it does not rank the text, or not within the depth
 
 
-def fused_hits(runs: Sequence[RunScores], fusion: Fusion, k: int) -> FusedHits:
-    """At most `k` hits of the first query of each run; a text that no run ranks is none."""
-    fused, terms = fusion.of(runs), fusion.terms(runs)
-    sums = np.where(fused.is_ranked[0], fused.scores[0], -np.inf)
-    indices = top(sums, min(k, int(fused.is_ranked[0].sum())))
-    ranks = np.array([run.first(fusion.depth).ranks[0, indices] for run in runs])
-    return FusedHits(indices, terms[:, 0, indices].sum(axis=0), terms[:, 0, indices], ranks)
+def fused_ranking(runs: Sequence[RunScores], fusion: Fusion, k: int) -> FusedRanking:
+    """The first query of each run; a text that no run ranks is no hit, and of equal scores the lower number comes first."""
+    fused, terms = fusion.of(runs), fusion.terms(runs)[:, 0]  # [run, text]
+    is_ranked = fused.is_ranked[0]
+    hits = top(np.where(is_ranked, fused.scores[0], -np.inf), min(k, int(is_ranked.sum())))
+    return FusedRanking.of_scores(
+        "fused",
+        "fused score",
+        np.where(is_ranked, terms.sum(axis=0), np.nan),
+        k,
+        hits,
+        equal=fused.tied,
+        terms=terms[:, hits],
+        alone=np.array([run.first(fusion.depth).ranks[0, hits] for run in runs]),
+    )
 
 
 def query_scores(query: NDArray[np.floating], texts: NDArray[np.floating], similarity: Similarity) -> RunScores:

@@ -7,7 +7,7 @@ code of its figures take the same steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -17,23 +17,24 @@ from components.arrays import arrays_of
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Stoppable
 from components.retrieval.evaluation.graded import metrics
 from components.retrieval.learnt import learnt_ranking
+from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.search.lexical import make_ranker
 
 if TYPE_CHECKING:
     from components.arrays import Float32, Float64, Int64
     from components.model.trace import Pooling
     from components.retrieval.evaluation.graded.collection import GradedSet
-    from components.retrieval.evaluation.graded.ranks import RelevantRanks
-    from components.retrieval.learnt.learnt_ranking import JudgedPairs, LearntRanking, QuerySplit
+    from components.retrieval.learnt.learnt_ranking import JudgedPairs, LearntFunction, QuerySplit
     from components.retrieval.learnt.learnt_vectors import LearntVectors
 
 # By name: of the ranks of the relevant documents, float64 [query], 0..1.
 RANKING_MEASURES = MappingProxyType({name: metrics.MEASURES[name] for name in ("MAP", "P@10", "nDCG@10")})
+POOLING_SHORT: Mapping[str, str] = MappingProxyType({"cls": "[CLS]", "mean": "mean"})
 REFERENCES = MappingProxyType({"bi": "Bi-encoder", "bm25": "BM25", "jm": "Jelinek-Mercer"})
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class LearningSet:
     """The pairs, how each query is split, and the scores of the rankings that chose them, [query, document] each."""
 
     pairs: JudgedPairs
@@ -53,27 +54,23 @@ class Candidates:
         rows = self.pairs.rows_of(self.split.test)
         return rows[self.pairs.is_found[rows]]
 
-    def reference_ranks(self) -> dict[str, RelevantRanks]:
-        """The test queries' ranks by the rankings that nothing is learnt for, by their names."""
+    def references(self) -> list[Ranking]:
+        """The rankings of the test queries that nothing is learnt for."""
         test = self.split.test
-        return {
-            title: learnt_ranking.relevant_ranks(
-                self.pairs,
-                self.scores[name][test],
-                test,
-                floors=self.floors[name][test] if name in self.floors else None,
-            )
+        return [
+            self._ranking(title, self.scores[name][test], self.floors[name][test] if name in self.floors else None)
             for name, title in REFERENCES.items()
-        }
+        ]
 
-    def reranked(self, scores: Float32) -> RelevantRanks:
-        """The test queries' ranks where the scores [pair] of `test_rows` sort these pairs, and the bi-encoder the others."""
+    def reranked(self, name: str, scores: Float32) -> Ranking:
+        """The test queries, where the scores [pair] of `test_rows` sort these pairs, and the bi-encoder the others."""
         of_all = np.full(len(self.pairs), np.nan, np.float32)
         of_all[self.test_rows] = scores
-        test = self.split.test
-        return learnt_ranking.relevant_ranks(
-            self.pairs, learnt_ranking.reranked(self.pairs, of_all, self.scores["bi"], test), test
-        )
+        return self._ranking(name, learnt_ranking.reranked(self.pairs, of_all, self.scores["bi"], self.split.test))
+
+    def _ranking(self, name: str, scores: np.ndarray, floors: Float64 | None = None) -> Ranking:
+        ranks = learnt_ranking.relevant_ranks(self.pairs, scores, self.split.test, floors=floors)
+        return Ranking(name, ranks=ranks)
 
 
 def choose_candidates(
@@ -86,7 +83,7 @@ def choose_candidates(
     check: Callable[[int, int], None] = lambda queries, documents: None,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
-) -> Candidates:
+) -> LearningSet:
     """The candidates of at most `most` queries: the `first` of BM25 and of vectors, the relevant ones, and `others` drawn.
 
     Queries whose relevant documents the corpus lacks are not among them: nothing can be learnt from these.
@@ -121,43 +118,51 @@ def choose_candidates(
     ranks = learnt_ranking.relevant_ranks(pairs, of_documents["bm25"], np.arange(len(sampled)), floors=floors["bm25"])
     split = learnt_ranking.split_queries(metrics.precision(ranks), seed, texts=pairs.queries)
     random = learnt_ranking.random_means(pairs, split.test, RANKING_MEASURES, is_cancelled=is_cancelled)
-    return Candidates(pairs, split, of_documents, random, floors)
+    return LearningSet(pairs, split, of_documents, random, floors)
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
-    """What was learnt from one model's vectors, and the ranks of the test queries' relevant documents by it."""
+class LearntRanking(Ranking):
+    """What was learnt from one model's vectors, and how it ranks the test queries' relevant documents."""
 
-    ranking: LearntRanking
-    ranks: RelevantRanks
-    unlearnt: RelevantRanks | None  # by the cosine of the same vectors; None where each pair has one vector
+    _: KW_ONLY
+    function: LearntFunction
+    unlearnt: Ranking | None = None  # by the cosine of the same vectors; None where each pair has one vector
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in arrays_of(self.ranking, self.ranks, self.unlearnt))
+        return sum(
+            array.nbytes for array in arrays_of(self.function, self.ranks, self.unlearnt and self.unlearnt.ranks)
+        )
 
 
 @dataclass(frozen=True)
-class Choice:
+class LearningChoice:
     """How a ranking is learnt from a model's vectors."""
 
     layer: int
     pooling: Pooling
     c: float
 
+    def name(self, model: str = "") -> str:
+        """Of the ranking, for people; with the name of a model that is not the session's first."""
+        return f"Learnt: {f'{model}, ' if model else ''}{POOLING_SHORT[self.pooling]} layer {self.layer}"
+
     def learnt(
-        self, vectors: LearntVectors, candidates: Candidates, is_cancelled: IsCancelled = lambda: False
-    ) -> Learnt:
+        self, vectors: LearntVectors, candidates: LearningSet, is_cancelled: IsCancelled = lambda: False
+    ) -> LearntRanking:
         """No forward pass: this is what a change of C costs. Raises Cancelled."""
         pairs, split = candidates.pairs, candidates.split
         features = vectors.features(pairs, self.layer, self.pooling)
-        ranking = learnt_ranking.learn(features, pairs, split, self.c, is_cancelled)
+        function = learnt_ranking.learn(features, pairs, split, self.c, is_cancelled)
         if vectors.reading == "together":
-            scores = learnt_ranking.reranked(pairs, ranking.scores, candidates.scores["bi"], split.test)
-            return Learnt(ranking, learnt_ranking.relevant_ranks(pairs, scores, split.test, is_cancelled), None)
-        scores = vectors.ranking(ranking, self.layer, self.pooling, split.test, is_cancelled)
+            scores = learnt_ranking.reranked(pairs, function.scores, candidates.scores["bi"], split.test)
+            ranks = learnt_ranking.relevant_ranks(pairs, scores, split.test, is_cancelled)
+            return LearntRanking(self.name(), function=function, ranks=ranks)
+        scores = vectors.ranking(function, self.layer, self.pooling, split.test, is_cancelled)
         cosines = vectors.cosines(self.layer, self.pooling, split.test)
-        ranks, unlearnt = (
+        ranks, plain = (
             learnt_ranking.relevant_ranks(pairs, each, split.test, is_cancelled) for each in (scores, cosines)
         )
-        return Learnt(ranking, ranks, unlearnt)
+        unlearnt = Ranking(f"Cosine: {POOLING_SHORT[self.pooling]} layer {self.layer}", ranks=plain)
+        return LearntRanking(self.name(), function=function, ranks=ranks, unlearnt=unlearnt)

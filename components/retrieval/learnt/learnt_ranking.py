@@ -137,13 +137,13 @@ def judged_pairs(
     for done, query in enumerate(queries.tolist(), start=1):
         if is_cancelled():
             raise Cancelled
-        found = np.unique(np.concatenate([top(score(query), first) for score in scores]))
+        first_documents = np.unique(np.concatenate([top(score(query), first) for score in scores]))
         drawn = chance.integers(len(graded.documents), size=others)
         relevant = np.fromiter(graded.grades[query], np.int64)
-        together = np.unique(np.concatenate([found, relevant, drawn]))
+        together = np.unique(np.concatenate([first_documents, relevant, drawn]))
         # A query that is a document of the collection does not find itself.
         candidates.append(together if graded.own is None else together[together != graded.own[query]])
-        is_found.append(np.isin(candidates[-1], found))
+        is_found.append(np.isin(candidates[-1], first_documents))
         progress(done, len(queries))
     numbers = np.concatenate(candidates)
     document_numbers = np.unique(numbers)
@@ -242,7 +242,7 @@ class ClassFigures:
 
 
 @dataclass(frozen=True)
-class Report:
+class Classification:
     """The classification of some pairs, beside that of always answering with the larger class."""
 
     not_relevant: ClassFigures
@@ -251,7 +251,7 @@ class Report:
     majority: float  # accuracy of the answer that is right for more of the pairs
 
 
-def report_of(is_relevant: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Report:
+def report_of(is_relevant: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Classification:
     """scikit-learn's classification report of some pairs, both [pair]; 0 where a class is never predicted."""
     from sklearn.metrics import classification_report
 
@@ -264,7 +264,7 @@ def report_of(is_relevant: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> R
     )
     accuracy = float(np.mean(is_relevant == predicted))
     share = float(is_relevant.mean())
-    return Report(not_relevant, relevant, accuracy, max(share, 1 - share))
+    return Classification(not_relevant, relevant, accuracy, max(share, 1 - share))
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +293,7 @@ def precision_recall(is_relevant: NDArray[np.bool_], scores: Float64) -> Precisi
 
 
 @dataclass(frozen=True, eq=False)
-class LearntRanking:
+class LearntFunction:
     """What was learnt, and how well it classifies the pairs of the queries of both parts."""
 
     scores: Float64  # [pair]: coefficients times features, plus the intercept; of all pairs
@@ -303,7 +303,7 @@ class LearntRanking:
     intercept: float
     steps: int
     has_converged: bool
-    reports: Mapping[Part, Report]
+    reports: Mapping[Part, Classification]
     curves: Mapping[Part, PrecisionRecall]
 
     def score(self, features: Float32) -> Float64:
@@ -318,7 +318,7 @@ def learn(
     split: QuerySplit,
     c: float = 1.0,
     is_cancelled: IsCancelled = lambda: False,
-) -> LearntRanking:
+) -> LearntFunction:
     """Logistic regression on the pairs of the training queries; `features` is [pair, feature] of all pairs.
 
     `c` is the inverse strength of regularisation. Raises InputError where the pairs of a part are all relevant or all not,
@@ -347,7 +347,7 @@ def learn(
         model.fit(standardised[rows["train"]], is_relevant[rows["train"]])
     scores = np.asarray(model.decision_function(standardised), np.float64)
     steps = int(model.n_iter_.max())
-    return LearntRanking(
+    return LearntFunction(
         read_only(scores),
         read_only(scaler.mean_),
         read_only(scaler.scale_),

@@ -15,7 +15,7 @@ from components.model.trace import Pooling
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.index.folder import VectorIndex
-    from components.retrieval.learnt.learnt_ranking import JudgedPairs, LearntRanking
+    from components.retrieval.learnt.learnt_ranking import JudgedPairs, LearntFunction
 
 Reading = Literal["apart", "together"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
@@ -53,7 +53,7 @@ class LearntVectors:
 
     def ranking(
         self,
-        learnt: LearntRanking,
+        learnt: LearntFunction,
         layer: int,
         pooling: Pooling,
         queries: Int64,

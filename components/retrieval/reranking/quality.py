@@ -18,8 +18,10 @@ import numpy as np
 
 from components.arrays import Int64, read_only, wilson
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.second_stage import candidate_scores, candidates, second_ranks
+from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.search.rerank import late_interaction_vectors, trained_scores
 
 if TYPE_CHECKING:
@@ -35,44 +37,44 @@ FLOAT_BYTES = 4  # of a float32 number
 
 @dataclass(frozen=True, eq=False)
 class Reordered:
-    """The rank of each query's right text, before and after a second look at the first hits."""
+    """The rankings before and after a second look at the first hits, of queries with one right text each."""
 
-    first: Int64  # [query], from 1, by vectors
-    after: Mapping[int, Int64]  # the number of candidates to the ranks after the second look, [query]
+    rankings: Mapping[int, Ranking]  # by the number of candidates; 0: by vectors, before the second look
 
     @property
     def nbytes(self) -> int:
-        return self.first.nbytes + sum(ranks.nbytes for ranks in self.after.values())
+        return sum(self.ranks(depth).nbytes for depth in self.rankings)
 
     @property
     def depths(self) -> tuple[int, ...]:
         """The numbers of candidates, the fewest first."""
-        return tuple(sorted(self.after))
+        return tuple(sorted(self.rankings)[1:])
+
+    def ranks(self, depth: int = 0) -> Int64:
+        """The rank of each query's right text, [query], from 1."""
+        return first_ranks(self.rankings[depth].ranks)
 
     def first_place(self, depth: int = 0) -> float:
         """Recall@1 in per cent, by vectors alone (depth 0) or after so many candidates were looked at again."""
-        return 100 * float(np.mean(self._ranks(depth) == 1))
+        return 100 * float(np.mean(self.ranks(depth) == 1))
 
     def interval(self, depth: int = 0) -> tuple[float, float]:
         """Its 95 % interval (Wilson), in per cent."""
-        low, high = wilson(np.array([self.first_place(depth) / 100]), len(self.first))
+        low, high = wilson(np.array([self.first_place(depth) / 100]), len(self.ranks()))
         return 100 * float(low[0]), 100 * float(high[0])
 
     def repaired(self, depth: int) -> int:
         """The queries whose right text comes first only after the second look."""
-        return int(np.count_nonzero((self.first > 1) & (self.after[depth] == 1)))
+        return int(np.count_nonzero((self.ranks() > 1) & (self.ranks(depth) == 1)))
 
     def harmed(self, depth: int) -> int:
         """The queries whose right text comes first only before it."""
-        return int(np.count_nonzero((self.first == 1) & (self.after[depth] > 1)))
+        return int(np.count_nonzero((self.ranks() == 1) & (self.ranks(depth) > 1)))
 
     def enough(self) -> int:
         """The fewest candidates with which as many right texts come first as with the most."""
         most = self.first_place(self.depths[-1])
         return next(depth for depth in self.depths if self.first_place(depth) >= most - 1e-9)
-
-    def _ranks(self, depth: int) -> Int64:
-        return self.first if depth == 0 else self.after[depth]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +114,7 @@ def by_cross_encoder(
     first = gold_ranks(of, by, gold)
     rows = candidates(of, by, depths[-1], is_cancelled)
     scores = candidate_scores(scorer.score_pairs, queries, texts, rows, progress, is_cancelled)
-    after = {depth: read_only(second_ranks(first, rows[:, :depth], scores[:, :depth], gold)) for depth in depths}
-    return Reordered(read_only(np.asarray(first, np.int64)), after)
+    return Reordered(_rankings(first, rows, scores, gold, depths))
 
 
 def second_look(
@@ -168,7 +169,6 @@ def second_look(
         if is_cancelled():
             raise Cancelled
         scores[query] = trained_scores(backend, asked[query], [tokens[row] for row in own])
-    after = {depth: read_only(second_ranks(first, rows[:, :depth], scores[:, :depth], gold)) for depth in depths}
     timed = range(min(TIMED_QUERIES, len(queries)))
     options = backend.embed_options([layer], [pooling], max_length, "float32", role="query")
     unit = by / np.maximum(np.linalg.norm(by, axis=1, keepdims=True), 1e-12)
@@ -180,13 +180,23 @@ def second_look(
         trained_scores(backend, asked[query], [tokens[row] for row in rows[query, :depth]])
 
     return SecondLook(
-        read_only(np.asarray(first, np.int64)),
-        after,
+        _rankings(first, rows, scores, gold, depths),
         {depth: _median(lambda query, depth=depth: compare(query, depth), timed) for depth in depths},
         _median(search, timed),
         float(by.shape[1] * FLOAT_BYTES),
         float(np.mean([vectors_of.size for vectors_of in tokens])) * FLOAT_BYTES,
     )
+
+
+def _rankings(first: Int64, rows: Int64, scores: Float32, gold: Int64, depths: Sequence[int]) -> dict[int, Ranking]:
+    after = {depth: second_ranks(first, rows[:, :depth], scores[:, :depth], gold) for depth in depths}
+    return rankings_of({0: first, **after})
+
+
+def rankings_of(ranks: Mapping[int, Int64]) -> dict[int, Ranking]:
+    """What `Reordered` holds, from ranks [query] by the number of candidates."""
+    names = {depth: f"first {depth} re-ranked" if depth else "vectors" for depth in ranks}
+    return {depth: Ranking(names[depth], ranks=read_only(np.asarray(each, np.int64))) for depth, each in ranks.items()}
 
 
 def _median(work: object, queries: range) -> float:

@@ -77,23 +77,23 @@ class ExactSearch:
         if len(queries) == 1:
             return self.hits_of(queries[0], self.scores(queries[0], similarity), k, similarity)
         lengths = np.linalg.norm(queries, axis=1).astype(np.float32)
-        found: list[Hits] = []
+        parts: list[Hits] = []
         step = max(1, _CELLS // max(1, len(self.vectors)))
         for start in range(0, len(queries), step):
             rows = slice(start, start + step)
             if is_distance(checked_similarity(similarity)):
-                found += [self.hits_of(query, self.scores(query, similarity), k, similarity) for query in queries[rows]]
+                parts += [self.hits_of(query, self.scores(query, similarity), k, similarity) for query in queries[rows]]
                 continue
             scores = self._products(queries[rows])  # [query, sentence]
             if similarity == "cosine":
                 scores = _divided(scores, lengths[rows, None] * self.norms[None])
-            found += [self.hits_of(query, own, k, similarity) for query, own in zip(queries[rows], scores, strict=True)]
-        if not found:
+            parts += [self.hits_of(query, own, k, similarity) for query, own in zip(queries[rows], scores, strict=True)]
+        if not parts:
             nothing = np.empty((0, min(k, len(self.vectors))))
             return Hits(nothing.astype(np.int64), nothing, np.empty(0, np.int64), np.empty(0, np.int64))
         return Hits(
             *(
-                np.concatenate([getattr(hits, name) for hits in found])
+                np.concatenate([getattr(hits, name) for hits in parts])
                 for name in ("indices", "scores", "tied", "tied_shown")
             )
         )
@@ -199,10 +199,10 @@ class VectorRanker:
 
         Raises InputError for vectors that are not finite.
         """
-        found = self._engine.scores(self._queries[query], self._similarity)
-        if not np.isfinite(found).all():
+        scores = self._engine.scores(self._queries[query], self._similarity)
+        if not np.isfinite(scores).all():
             raise not_finite()
-        return found
+        return scores
 
     def floor(self, query: str) -> float:
         """No distance is so large that a document has nothing in common with a query."""
@@ -222,7 +222,7 @@ def tie_note(tied: int, shown: int, at_least: bool = False) -> str:
     )
 
 
-def ties_note(scores: NDArray[np.float64]) -> str:
+def ties_note(scores: NDArray[np.floating]) -> str:
     """What to say of the hits of one query, [hit] from the first on, of which some have equal scores; empty if none have."""
     if not len(scores):
         return ""

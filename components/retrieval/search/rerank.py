@@ -9,56 +9,19 @@ What the scores do not show: anything across queries. Only the order within one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from components.analysis.similarity.late_interaction import max_sim
-from components.arrays import Float32, Int64, unit
+from components.arrays import Float32, unit
 from components.jobs import part_of
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.model.files.sentence_config import Role
-
-PairScore = Callable[[Sequence[str], Sequence[str]], Float32]  # queries, documents -> [pair]
-
-
-@dataclass(frozen=True, eq=False)
-class Reranked:
-    """The candidates of one query in the second stage's order."""
-
-    rows: Int64  # [candidate] corpus rows, best first by the second stage
-    scores: Float32  # [candidate] second-stage scores in that order
-    before: Int64  # [candidate] rank (from 1) of each in the first stage
-
-
-def rerank(query: str, rows: Int64, documents: Sequence[str], score: PairScore) -> Reranked:
-    """The candidates of a query ordered by `score`, the highest first; equal scores keep the first stage's order.
-
-    `rows` are the corpus rows [candidate] in the first stage's order and `documents` their texts in the same order;
-    `score` is called once, with the query repeated for each document. Raises ValueError for unequal numbers.
-    """
-    if len(rows) != len(documents):
-        raise ValueError(f"{len(rows)} rows and {len(documents)} documents: equal numbers were expected")
-    return in_order_of(score([query] * len(documents), documents), rows)
-
-
-def in_order_of(scores: Float32, rows: Int64) -> Reranked:
-    """The candidates `rows` [candidate] ordered by their second-stage `scores` [candidate].
-
-    Raises ValueError for unequal numbers and for scores that are not finite.
-    """
-    scores = np.asarray(scores, np.float32)
-    if scores.shape != np.shape(rows):
-        raise ValueError(f"{scores.shape} scores for {np.shape(rows)} candidates: equal numbers were expected")
-    if not np.isfinite(scores).all():
-        raise ValueError("a score is not finite")
-    order = np.argsort(-scores, kind="stable")
-    return Reranked(np.asarray(rows, np.int64)[order], scores[order], order.astype(np.int64) + 1)
 
 
 def late_interaction_scores(

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from components.retrieval.evaluation import run_record
 from dashboard.jobs import evaluation
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.metrics import Ranks
+    from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.fusion.ranks import ScoresOf
     from components.retrieval.fusion.scores import Fusion
     from components.retrieval.rankings.run_code import RunCode
-
-
-class RanksByFusions(Protocol):
-    """Pairs or graded relevance: what knows the correct answers."""
-
-    @property
-    def content_hash(self) -> str: ...
-
-    def ranks_by_fusions(
-        self, runs: Sequence[ScoresOf], fusions: Sequence[Fusion], progress: ReportProgress, is_cancelled: IsCancelled
-    ) -> Sequence[Ranks]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +28,7 @@ class Part:
 
 
 def fused_ranks(
-    answers: RanksByFusions, parts: Sequence[Part], fusions: Sequence[Fusion], name: str, where: str
+    answers: Pairs | GradedSet, parts: Sequence[Part], fusions: Sequence[Fusion], name: str, where: str
 ) -> Sequence[Ranks]:
     """The ranks of the correct answers by each fusion of the parts; `name` is the run's. Raises NotReady."""
     return evaluation.result(

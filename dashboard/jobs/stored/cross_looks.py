@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from components.arrays import read_only
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.numbers import counted, number
-from components.retrieval.reranking.quality import Reordered, by_cross_encoder
+from components.retrieval.reranking.quality import Reordered, by_cross_encoder, rankings_of
 from dashboard.jobs.stored import second_looks
 from dashboard.ready_made import ASSETS
 
@@ -37,8 +36,7 @@ def _stored() -> tuple[dict[str, Any], Mapping[str, Reordered]]:
         facts = json.loads(str(file["facts"]))
         looks = {
             name: Reordered(
-                read_only(file[f"{name} first"]),
-                {depth: read_only(file[f"{name} {depth}"]) for depth in facts["depths"]},
+                rankings_of({0: file[f"{name} first"], **{depth: file[f"{name} {depth}"] for depth in facts["depths"]}})
             )
             for name in NAMES
         }
@@ -58,7 +56,7 @@ def holds_for(backend: Backend, scorer: str) -> bool:
 def finding(look: Reordered | None = None) -> str:
     """What the included cross-encoder changes for the demo's headlines: one sentence. `look`: other ranks, for a test."""
     look = looks()[NAMES[0]] if look is None else look
-    count, repaired, harmed = len(look.first), look.repaired(DEPTH), look.harmed(DEPTH)
+    count, repaired, harmed = len(look.ranks()), look.repaired(DEPTH), look.harmed(DEPTH)
     before, after = look.first_place(), look.first_place(DEPTH)
     instead = "as without it" if repaired == harmed else f"instead of {number(before, 1)} %"
     said = f"puts the right text first for {number(after, 1)} % of {count:,} demo headlines {instead}"
@@ -74,12 +72,12 @@ def measured(backend: Backend, scorer: Backend, collections: Sequence[Pairs]) ->
     arrays: dict[str, Any] = {}
     depths: tuple[int, ...] = ()
     for name, pairs in zip(NAMES, collections, strict=True):
-        found = by_cross_encoder(
+        look = by_cross_encoder(
             backend, scorer, pairs.queries.texts, pairs.documents.texts, second_looks.gold_of(pairs), layer, pooling
         )
-        arrays[f"{name} first"] = found.first.astype(np.int32)
-        arrays |= {f"{name} {depth}": ranks.astype(np.int32) for depth, ranks in found.after.items()}
-        depths = found.depths
+        for depth in (0, *look.depths):
+            arrays[f"{name} {depth or 'first'}"] = look.ranks(depth).astype(np.int32)
+        depths = look.depths
     facts = {
         "revision": backend.revision,
         "cross_encoder": scorer.revision,

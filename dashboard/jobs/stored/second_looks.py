@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from components.arrays import read_only
 from components.retrieval.corpora.demo import demo_corpus
 from components.retrieval.evaluation.pair_runs import pairs_of_corpus, pairs_of_rows
-from components.retrieval.reranking.quality import SecondLook, second_look
+from components.retrieval.reranking.quality import SecondLook, rankings_of, second_look
 from dashboard.ready_made import ASSETS
 
 if TYPE_CHECKING:
@@ -41,8 +40,9 @@ def _stored() -> tuple[dict[str, Any], dict[str, SecondLook]]:
         facts = json.loads(str(file["facts"]))
         looks = {
             of: SecondLook(
-                first=read_only(file[f"{of} first"]),
-                after={depth: read_only(file[f"{of} {depth}"]) for depth in map(int, one["milliseconds"])},
+                rankings_of(
+                    {0: file[f"{of} first"], **{int(depth): file[f"{of} {depth}"] for depth in one["milliseconds"]}}
+                ),
                 milliseconds={int(depth): value for depth, value in one["milliseconds"].items()},
                 query_milliseconds=one["query_milliseconds"],
                 vector_bytes=one["vector_bytes"],
@@ -92,14 +92,14 @@ def measured(backend: Backend, collections: Sequence[Pairs]) -> bytes:
     for pairs in collections:
         queries, documents = pairs.queries.texts, pairs.documents.texts
         texts += [*queries, *documents]
-        found = second_look(backend, queries, documents, gold_of(pairs), layer, pooling)
-        arrays[f"{pairs.content_hash} first"] = found.first.astype(np.int32)
-        arrays |= {f"{pairs.content_hash} {depth}": ranks.astype(np.int32) for depth, ranks in found.after.items()}
+        look_again = second_look(backend, queries, documents, gold_of(pairs), layer, pooling)
+        for depth in (0, *look_again.depths):
+            arrays[f"{pairs.content_hash} {depth or 'first'}"] = look_again.ranks(depth).astype(np.int32)
         looks[pairs.content_hash] = {
-            "milliseconds": {str(depth): round(value, 3) for depth, value in found.milliseconds.items()},
-            "query_milliseconds": round(found.query_milliseconds, 3),
-            "vector_bytes": found.vector_bytes,
-            "token_bytes": round(found.token_bytes, 1),
+            "milliseconds": {str(depth): round(value, 3) for depth, value in look_again.milliseconds.items()},
+            "query_milliseconds": round(look_again.query_milliseconds, 3),
+            "vector_bytes": look_again.vector_bytes,
+            "token_bytes": round(look_again.token_bytes, 1),
         }
     facts = {
         "revision": backend.revision,

@@ -18,6 +18,7 @@ from components.retrieval.failures.remedies.kinds import Setting
 from components.retrieval.failures.remedies.present import Present
 from components.retrieval.failures.traits import TraitShare, compared, traits_of
 from components.retrieval.failures.vocabulary import CorpusWords
+from components.retrieval.rankings.ranking import Ranking
 from dashboard.jobs import evaluation
 from dashboard.views.diagnosis.other_models import OtherModels
 
@@ -50,7 +51,7 @@ class Diagnosed:
     @cached_property
     def now(self) -> Int64:
         """[query]: the rank of the first right text."""
-        return np.asarray(first_ranks(self.indexes.ranks.of(self.layer, self.pooling)), np.int64)
+        return first_ranks(self.indexes.ranks_of(self.layer, self.pooling))
 
     @cached_property
     def first(self) -> np.ndarray:
@@ -77,9 +78,8 @@ class Diagnosed:
             for each in (self.request.query_options(of_documents), of_documents)
         ]
         backend, cell = self.request.backend, (self.layer, self.pooling)
-        ranks = self.indexes.ranks.of(*cell)
-        ranks = ranks.astype(np.int64) if isinstance(ranks, np.ndarray) else ranks
-        present = Present(backend, self.pairs, options[0], options[1], cell, vectors, ranks, "cosine")
+        ranking = Ranking("as it is now", ranks=self.indexes.ranks_of(*cell))
+        present = Present(backend, self.pairs, options[0], options[1], cell, vectors, ranking, "cosine")
         known = CorpusWords(self.pairs.documents.texts, backend.tokenization.vocabulary)
         return Setting(present, self.first, known, **self.others.setting)
 

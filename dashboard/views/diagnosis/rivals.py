@@ -16,6 +16,7 @@ from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.retrieval.evaluation.ranks import TIED
 from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.failures.hubness import k_occurrence
+from components.retrieval.rankings.ranking import Ranking
 from components.shown_code.code import Command, NoCode
 from components.words.forms import forms_in
 from components.words.function import is_function_word
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from streamlit.delta_generator import DeltaGenerator
 
-    from components.arrays import Float32
+    from components.arrays import Float32, Int64
     from components.retrieval.failures.failed_queries import Placing
     from components.retrieval.failures.hubness import Hubness
     from dashboard.jobs.failures import Searched
@@ -46,15 +47,25 @@ NO_CODE = NoCode(
 SCORED = 10  # first hits that a cross-encoder reads, besides the right text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Opinion:
-    """The scores and ranks that another ranking gives to both texts."""
+    """What another ranking says of both texts."""
 
-    name: str
-    unit: str
-    scores: tuple[float, float]  # of the right text and of the rival
-    ranks: tuple[int | None, int | None]  # None: the ranking does not find the text
+    ranking: Ranking
+    right: int  # the number of the text among those that are ranked
+    rival: int
     among: str  # what the ranks count
+
+    @property
+    def scores(self) -> tuple[float, float]:
+        """Of the right text and of the rival; 0 where the ranking does not find it."""
+        right, rival = np.nan_to_num(self.ranking.scores[[self.right, self.rival]]).tolist()
+        return right, rival
+
+    @property
+    def ranks(self) -> tuple[int | None, int | None]:
+        """Of the right text and of the rival; None where the ranking does not find it."""
+        return self.ranking.rank_of(self.right), self.ranking.rank_of(self.rival)
 
     @property
     def prefers_right(self) -> bool:
@@ -67,10 +78,11 @@ class Opinion:
     def rows(self) -> dict[str, Row]:
         """The line of the table."""
         right, rival = (
-            f"{self.unit} {theme.number(score)}, " + ("not found" if rank is None else f"rank {rank:,} {self.among}")
+            f"{self.ranking.unit} {theme.number(score)}, "
+            + ("not found" if rank is None else f"rank {rank:,} {self.among}")
             for score, rank in zip(self.scores, self.ranks, strict=True)
         )
-        return {self.name: (right, rival)}
+        return {self.ranking.name: (right, rival)}
 
 
 def rows_of_words(searched: Searched, query: str, placed: Placing) -> dict[str, Row]:
@@ -127,8 +139,8 @@ def edits(searched: Searched, query: str, placed: Placing, no_rivals: Sequence[i
     """The smallest edit that brings the right text to rank 1, and a panel with all that were found."""
     if not placed.is_failed:
         return
-    found = failures.edits_of(searched, query, placed, no_rivals)
-    sides = [side for side in found if side is not None]
+    searches = failures.edits_of(searched, query, placed, no_rivals)
+    sides = [side for side in searches if side is not None]
     for side in sides:
         st.markdown(f":material/edit: {_smallest(side, right_name)}")
     with st.expander("The edits that were tried", icon=":material/list:"):
@@ -221,56 +233,55 @@ def _sentence(edit: Edit) -> str:
 
 def hubs(searched: Searched, placed: Placing, right_name: str) -> Hubness:
     """How often both texts are found, beside all others. Raises NotReady until it is counted."""
-    found = failures.occurrences(searched)
-    right, rival = int(found.counts[placed.row]), int(found.counts[placed.rival])
+    hubness = failures.occurrences(searched)
+    right, rival = int(hubness.counts[placed.row]), int(hubness.counts[placed.rival])
     source = "queries" if searched.queries is not None else "texts of the corpus, each as a query"
-    verdict = "so it counts as a hub" if found.is_hub(placed.rival) else "so it is no hub by this rule"
+    verdict = "so it counts as a hub" if hubness.is_hub(placed.rival) else "so it is no hub by this rule"
     figures.figure(
         charts.occurrence_histogram(
-            found.counts,
+            hubness.counts,
             {right_name: right, "rival": rival},
-            found.mean,
+            hubness.mean,
             "Texts by how many queries find them",
         ),
         key="hubness",
         code=Command(k_occurrence),
-        alt=f"Histogram over {len(found.counts):,} texts of the number of queries that find each among the first {found.k}",
-        message=f"The rival is among the first {found.k} of **{rival:,}** of {found.queries:,} {source}, the {right_name} of "
-        f"{right:,}; the mean is {found.mean:.1f} and the largest count {int(found.counts.max()):,}. A hub has more than "
-        f"{found.hub_from:.1f}, {verdict}.",
+        alt=f"Histogram over {len(hubness.counts):,} texts of the number of queries that find each among the first {hubness.k}",
+        message=f"The rival is among the first {hubness.k} of **{rival:,}** of {hubness.queries:,} {source}, the {right_name} "
+        f"of {right:,}; the mean is {hubness.mean:.1f} and the largest count {int(hubness.counts.max()):,}. A hub has more "
+        f"than {hubness.hub_from:.1f}, {verdict}.",
         read="Each bar counts texts by the number of queries that have them among their first hits, the **k-occurrence** "
         "([Radovanović et al. 2010](https://www.jmlr.org/papers/v11/radovanovic10a.html)). A long tail to the right means "
-        f"hubs: texts that many different queries find. The skewness is {theme.number(found.skewness, 2)}; 0 is "
+        f"hubs: texts that many different queries find. The skewness is {theme.number(hubness.skewness, 2)}; 0 is "
         "symmetric. A hub lies more than two standard deviations above the mean.",
         not_shown="Whether a hub is found wrongly: a text on a subject of many queries is found often with good reason. Other "
         "queries give other counts.",
         table=lambda: pd.DataFrame(
             {
-                "number": np.arange(len(found.counts)),
-                "k-occurrence": found.counts,
+                "number": np.arange(len(hubness.counts)),
+                "k-occurrence": hubness.counts,
                 "text": searched.corpus.documents.texts,
             }
         ).sort_values("k-occurrence", ascending=False, kind="stable"),
     )
-    return found
+    return hubness
 
 
 def by_words(searched: Searched, query: str, placed: Placing) -> Opinion:
     """BM25's scores and ranks of both texts. Raises NotReady while words are counted."""
     ranker = word_rankings.ranker(searched.backend, searched.corpus.documents, "bm25")
-    scores = ranker.scores(query)
-    right, rival = (float(scores[row]) for row in (placed.row, placed.rival))
-    scores = scores[searched.corpus.firsts]  # equal texts are one text
-    return Opinion("BM25", "score", (right, rival), word_ranks(scores, right, rival), f"of {len(scores):,}")
+    return of_words(ranker.scores(query), searched.corpus.first_of, placed)
 
 
-def word_ranks(scores: Float32, right: float, rival: float) -> tuple[int | None, int | None]:
-    """The ranks of two of BM25's scores [text]; None for a score of 0, that of every text without a word of the query."""
-    first, second = (
-        int(np.count_nonzero(scores >= score - TIED * max(1.0, abs(score)))) if score > 0 else None
-        for score in (right, rival)
-    )
-    return first, second
+def of_words(scores: Float32, first_of: Int64, placed: Placing) -> Opinion:
+    """BM25's opinion by its scores [text]; a text without a word of the query has the score 0, and no rank.
+
+    Equal texts are one text: `first_of` [text] is the first one that is equal.
+    """
+    is_first = first_of == np.arange(len(scores))
+    ranking = Ranking.of_scores("BM25", "score", np.where(is_first & (scores > 0), scores, np.float32(np.nan)), SCORED)
+    right, rival = first_of[[placed.row, placed.rival]].tolist()
+    return Opinion(ranking, right, rival, f"of {np.count_nonzero(is_first):,}")
 
 
 def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion | None:
@@ -281,13 +292,11 @@ def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion
     corpus = searched.corpus.documents
     hits = searched.engine.search(searched.vector(query)[None], SCORED).indices[0]
     rows = np.array(list(dict.fromkeys([*hits.tolist(), placed.row, placed.rival])), np.int64)
-    scored = reranking.scored(stage, corpus, query, rows, "why", view="debugger")
-    both = [float(scored.scores[rows.tolist().index(row)]) for row in (placed.row, placed.rival)]
-    ranks = [int(np.count_nonzero(scored.scores >= score)) for score in both]  # all that are read have a rank
+    scores = reranking.scored(stage, corpus, query, rows, "why", view="debugger").scores
+    ranking = Ranking.of_candidates(f"cross-encoder, {stage.title}", stage.unit, scores, rows, len(corpus))
     if state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
         st.caption(cross_looks.finding())
-    name = f"cross-encoder, {stage.title}"
-    return Opinion(name, stage.unit, (both[0], both[1]), (ranks[0], ranks[1]), f"of {len(rows)} read")
+    return Opinion(ranking, placed.row, placed.rival, f"of {len(rows)} read")
 
 
 def opinions(found: Sequence[Opinion], right_name: str) -> str:
@@ -295,7 +304,7 @@ def opinions(found: Sequence[Opinion], right_name: str) -> str:
     names: dict[bool, list[str]] = {True: [], False: []}
     for item in found:
         if not item.is_tied:
-            names[item.prefers_right].append("BM25" if item.name == "BM25" else "the cross-encoder")
+            names[item.prefers_right].append("BM25" if item.ranking.name == "BM25" else "the cross-encoder")
     said = []
     for is_right, text in ((True, f"{right_name} before the rival"), (False, f"rival before the {right_name}")):
         if names[is_right]:
@@ -303,7 +312,7 @@ def opinions(found: Sequence[Opinion], right_name: str) -> str:
             said.append(f"{' and '.join(names[is_right])} {verb} the {text}")
     said += ["BM25 finds neither of them" for item in found if item.ranks == (None, None)]
     tied = [
-        "BM25" if item.name == "BM25" else "the cross-encoder"
+        "BM25" if item.ranking.name == "BM25" else "the cross-encoder"
         for item in found
         if item.is_tied and item.ranks != (None, None)
     ]

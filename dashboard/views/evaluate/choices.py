@@ -73,7 +73,7 @@ WORDS = RunCode(words="bm25")  # with which runs by vectors are offered fused
 ABOUT_FUSION = (
     "A fused run ranks all sentences by a sum. By ranks: 1 / (60 + rank) of each of its rankings (reciprocal rank fusion). "
     "With a share of words: both scores from 0 to 1 for each query, weighted. A sentence without a word of the query "
-    "has no rank by words, and a word score of 0."
+    "has no rank by words, and a word score of 0; where a ranking gives all sentences the same score, it adds 0."
 )
 NO_SHARED_WORD = "no query shares a word with a correct answer, so that there is nothing to measure."
 NO_RUN = "**No run yet.** Add a layer and pooling, or a word ranking."

@@ -5,20 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components.charts.retrieval import evaluation as charts
-from components.jobs import Stoppable
 from components.numbers import enumerated
 from components.retrieval.evaluation.graded import metrics as graded_metrics
-from components.retrieval.evaluation.graded.ranks import RelevantRanks
 from components.retrieval.evaluation.metrics import interval
 from components.retrieval.evaluation.second_stage import second_relevant_ranks
-from components.retrieval.search.lexical import TITLES
 from components.shown_code.code import Command
 from dashboard import navigation
 from dashboard.corpora import graded_sets, own_queries, word_rankings
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.graded.collection import GradedSet
+    from components.retrieval.evaluation.graded.ranks import RelevantRanks
     from components.retrieval.evaluation.metrics import Interval
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.rankings.run_code import RunCode
@@ -191,11 +189,14 @@ def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[RunCode, str, Re
         if code.parts:
             parts = request.parts(code, sides, searched, where)
             (fused,) = fusion.fused_ranks(graded, parts, [code.fusion], request.names[str(code)], where)
-            return fused if isinstance(fused, RelevantRanks) else None
+            return cast("RelevantRanks", fused)
         if code.words:
-            return _by_words(request.backend, graded, code.words)
+            ranking = word_rankings.word_ranking(request.backend, code.words)
+            words = evaluation.word_ranks(ranking, graded, graded.documents, len(graded.queries))
+            return cast("RelevantRanks", words[0])
         if code.is_splade:
-            return splade.relevant_ranks(request.models[code.model], graded, where)
+            pieces = splade.ranks_of(request.models[code.model], graded, graded.document_texts, graded.queries, where)
+            return cast("RelevantRanks", pieces[0])
         documents, queries = sides[code.model]
         first = evaluation.result(
             ("graded", documents.folder.name, queries.folder.name, graded.content_hash, *code.cell),
@@ -211,9 +212,9 @@ def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[RunCode, str, Re
 
     def sides_of(embed_request: EmbedRequest, model: str) -> tuple[VectorIndex, VectorIndex]:
         where = f"graded_{model}"
-        found = evaluation.both_indexes(embed_request, graded.document_texts, graded.query_texts, where)
+        indexes = evaluation.both_indexes(embed_request, graded.document_texts, graded.query_texts, where)
         before_work.other_layers(embed_request, graded.document_texts, where)
-        return found
+        return indexes
 
     return request.gather(ranks_of, sides_of)[0]
 
@@ -226,21 +227,6 @@ def _ranks_of(
     is_cancelled: IsCancelled,
 ) -> RelevantRanks:
     return graded.ranks_by_vectors(queries.vectors, documents.vectors, report_progress, is_cancelled)
-
-
-def _by_words(backend: Backend, graded: GradedSet, kind: str) -> RelevantRanks:
-    ranking = word_rankings.word_ranking(backend, kind)
-
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RelevantRanks:
-        ranker = ranking.make(Stoppable(graded.documents, is_cancelled))
-        return graded.ranks_by_words(ranker, report_progress, is_cancelled)
-
-    return evaluation.result(
-        ("graded words", kind, ranking.source, graded.content_hash),
-        f"{TITLES[kind]}: ranking {len(graded.queries):,} queries",
-        work,
-        f"graded_{kind}",
-    )
 
 
 def _hash(outcome: RelevantRanks) -> str:

@@ -29,7 +29,7 @@ from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, published
 from dashboard.views.evaluate.rows import candidates
-from dashboard.views.evaluate.rows.candidates import Candidates
+from dashboard.views.evaluate.rows.candidates import ComparedCells
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -98,7 +98,7 @@ def grid(backend: Backend) -> None:
     published.pairs()
 
 
-def _candidates(backend: Backend, indexes: PairIndexes, pairs: Pairs, measure: str) -> Candidates:
+def _candidates(backend: Backend, indexes: PairIndexes, pairs: Pairs, measure: str) -> ComparedCells:
     """Every cell compared with the best one. Raises NotReady."""
     ranks = indexes.ranks
     judge, cells = metrics.MEASURES[measure], tuple(ranks.cells)
@@ -111,7 +111,7 @@ def _candidates(backend: Backend, indexes: PairIndexes, pairs: Pairs, measure: s
         "grid_best",
         short=True,
     )
-    return Candidates(
+    return ComparedCells(
         cells,
         np.array([100 * estimate.low for estimate in estimates]),
         np.array([100 * estimate.high for estimate in estimates]),
@@ -123,7 +123,7 @@ def _candidates(backend: Backend, indexes: PairIndexes, pairs: Pairs, measure: s
 def _lines(
     backend: Backend,
     ranks: LayerGrid,
-    compared: Candidates,
+    compared: ComparedCells,
     measure: str,
     levels: list[tuple[str, float]],
     chosen: tuple[int, int],
@@ -242,7 +242,7 @@ def _measures_table(ranks: Ranks) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _grid_table(ranks: LayerGrid, compared: Candidates) -> pd.DataFrame:
+def _grid_table(ranks: LayerGrid, compared: ComparedCells) -> pd.DataFrame:
     """Every measure of every cell, and what the rows beside the lines say of the chosen measure."""
     return pd.DataFrame(
         [

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from components.arrays import Int64
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.evaluation.similarities import Retrieval
+    from components.retrieval.rankings.ranking import Ranking
     from components.retrieval.search.exact import Similarity
 
 CUTOFFS = (1, 5, 10)
@@ -55,8 +57,11 @@ class KindRun:
     """A run on both collections."""
 
     name: str
-    ranks: Mapping[str, Int64]  # by kind, [query]
-    first_hits: Mapping[str, Int64]  # by kind, [query]; empty for a word ranking
+    rankings: Mapping[str, Ranking]  # by kind
+
+    def ranks(self, kind: str) -> Int64:
+        """The rank of each query's correct answer, [query]."""
+        return metrics.first_ranks(self.rankings[kind].ranks)
 
 
 def collection(kind: str) -> Pairs:
@@ -119,10 +124,8 @@ def _runs(models: Sequence[Backend], pairs: Mapping[str, Pairs], similarity: Sim
         for number, model in enumerate(models):
             runs.append(_model_run(model, pairs, similarity, f"kinds_{number}"))
         words = word_rankings.word_ranking(models[0], WORDS)
-        ranks = {
-            kind: metrics.first_ranks(evaluation.word_run(words, of_kind).ranks) for kind, of_kind in pairs.items()
-        }
-        runs.append(KindRun(TITLES[WORDS], ranks, {}))
+        by_words = {kind: evaluation.word_run(words, of_kind) for kind, of_kind in pairs.items()}
+        runs.append(KindRun(TITLES[WORDS], by_words))
     return runs
 
 
@@ -135,11 +138,7 @@ def _model_run(model: Backend, pairs: Mapping[str, Pairs], similarity: Similarit
         documents, queries = evaluation.both_indexes(request, of_kind.documents, of_kind.queries, place)
         by_similarity = evaluation.retrieved(of_kind, documents, queries, layer, pooling, model.spec.title, place)
         retrieved[kind] = by_similarity[similarity]
-    return KindRun(
-        model.spec.title,
-        {kind: metrics.first_ranks(outcome.ranks) for kind, outcome in retrieved.items()},
-        {kind: outcome.first_hits for kind, outcome in retrieved.items()},
-    )
+    return KindRun(model.spec.title, retrieved)
 
 
 def _bar(ranks: Int64, k: int) -> run_bars.Bar:
@@ -148,7 +147,7 @@ def _bar(ranks: Int64, k: int) -> run_bars.Bar:
 
 
 def _figure(runs: Sequence[KindRun], similarity: Similarity, code: Command) -> None:
-    bars = [[[_bar(run.ranks[kind], k) for k in CUTOFFS] for run in runs] for kind in KINDS]
+    bars = [[[_bar(run.ranks(kind), k) for k in CUTOFFS] for run in runs] for kind in KINDS]
     figures.figure(
         run_bars.recall_panels(
             bars,
@@ -195,7 +194,7 @@ def _message(runs: Sequence[KindRun]) -> str:
 
 
 def _first(run: KindRun, kind: str) -> str:
-    return f"{100 * float(metrics.recall(run.ranks[kind], 1).mean()):.0f} %"
+    return f"{100 * float(metrics.recall(run.ranks(kind), 1).mean()):.0f} %"
 
 
 def _about(pairs: Mapping[str, Pairs]) -> None:
@@ -208,7 +207,7 @@ def _about(pairs: Mapping[str, Pairs]) -> None:
 
 def _missed(run: KindRun, kind: str, pairs: Pairs) -> None:
     """The queries whose correct answer the model does not put first."""
-    ranks, first_hits = run.ranks[kind], run.first_hits[kind]
+    ranks, first_hits = run.ranks(kind), cast("Retrieval", run.rankings[kind]).first_hits
     rows = [row for row in range(len(pairs)) if ranks[row] > 1]
     if not rows:
         st.caption(f"{messages.escape(run.name)} finds the correct answer of every query first.")
@@ -235,9 +234,9 @@ def _table(runs: Sequence[KindRun]) -> pd.DataFrame:
     """Recall with its interval, a line per run, kind and cut-off."""
     lines = []
     for run in runs:
-        for kind, ranks in run.ranks.items():
+        for kind in run.rankings:
             for k in CUTOFFS:
-                bar = _bar(ranks, k)
+                bar = _bar(run.ranks(kind), k)
                 lines.append(
                     {
                         "run": run.name,

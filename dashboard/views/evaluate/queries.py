@@ -16,8 +16,8 @@ from components.numbers import enumerated
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.pair_runs import rows_of_queries
 from components.retrieval.evaluation.ranks import NOT_FOUND
+from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.search.exact import top
-from components.retrieval.search.rerank import in_order_of
 from components.shown_code.code import Command
 from dashboard import navigation, state
 from dashboard.corpora import current, word_rankings
@@ -30,7 +30,7 @@ from dashboard.ui.wording import NUMBERS_EXPLAINED
 from dashboard.views.evaluate import choices
 
 if TYPE_CHECKING:
-    from components.arrays import Float32, Int64
+    from components.arrays import Int64
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.fusion.scores import RunScores
@@ -181,7 +181,7 @@ def _opened(
             for column, (entry, code) in zip(st.columns(2), live[start : start + 2], strict=False):
                 with column, frame.figure(f"opened_{code}"):
                     alone = _alone(code, pairs, request, indexes, row)
-                    _first_hits(entry, code, pairs, *_ranked(entry, code, alone, pairs, request, indexes, row), row)
+                    _first_hits(entry, pairs, _ranking(entry, code, alone, pairs, request, indexes, row), row)
                     _ranks_alone(code, alone, pairs.answers_of(row), request.name_of)
                     _explained(entry, code, row)
         if len(live) < len(entries):
@@ -204,7 +204,7 @@ def _explained(entry: Entry, code: RunCode, row: int) -> None:
         )
 
 
-def _ranked(
+def _ranking(
     entry: Entry,
     code: RunCode,
     alone: Sequence[RunScores],
@@ -212,16 +212,16 @@ def _ranked(
     request: RunRequest,
     indexes: dict[str, PairIndexes],
     row: int,
-) -> tuple[Float32, Int64]:
-    """A live run's scores of all sentences for one query, float32 [sentence], and its first hits, int64 [hit].
+) -> Ranking:
+    """A live run's ranking of all sentences for one query; `alone` are the parts of a fused one.
 
-    Of a run in two stages, sentences that are no candidates have the score minus infinity; `alone` are the parts of a fused
-    one. Raises NotReady while a word ranking counts its words.
+    Raises NotReady while a word ranking counts its words.
     """
     if code.parts:
         fused = code.fusion.of(alone)
         scores = np.where(fused.is_ranked[0], fused.scores[0], -np.inf)
-        return scores, top(scores, min(SHOWN_HITS, int(fused.is_ranked.sum())))
+        hits = top(scores, min(SHOWN_HITS, int(fused.is_ranked.sum())))
+        return Ranking.of_scores(entry.short, "fused score", scores, SHOWN_HITS, hits)
     if not code.pooling:
         ranker: Ranker = (
             word_rankings.ranker(request.backend, pairs.documents, code.words)
@@ -229,16 +229,17 @@ def _ranked(
             else splade.ranker(request.models[code.model], pairs.documents, f"opened_{code}")
         )
         scores = ranker.scores(pairs.queries.texts[row])
-        return scores, top(scores, SHOWN_HITS)
+        # With a score of 0, nothing is in common with the query; a log-probability has no such end.
+        every = top(scores, SHOWN_HITS) if code.words == "jm" else None
+        return Ranking.of_scores(entry.short, "score", scores, SHOWN_HITS, every)
     if entry.candidates is not None:
-        rows, own_scores = entry.candidates.rows[row], entry.candidates.scores[row]
-        scores = np.full(len(pairs.documents), -np.inf, np.float32)
-        scores[rows] = own_scores
-        return scores, in_order_of(own_scores, rows).rows[:SHOWN_HITS]
+        rows, scores = entry.candidates.rows[row], entry.candidates.scores[row]
+        return Ranking.of_candidates(entry.short, "score", scores, rows, len(pairs.documents), k=SHOWN_HITS)
     vector = indexes[code.model].queries.engine(*code.cell).vectors[row]
     engine = indexes[code.model].documents.engine(*code.cell)
     scores = engine.scores(vector)
-    return scores, engine.hits_of(vector, scores, SHOWN_HITS).indices[0]
+    hits = engine.hits_of(vector, scores, SHOWN_HITS).indices[0]
+    return Ranking.of_scores(entry.short, "cosine", scores, SHOWN_HITS, hits)
 
 
 def _alone(
@@ -266,23 +267,22 @@ def _ranks_alone(
     ]
     first = [messages.escape(name) for name, rank in zip(names, ranks, strict=True) if rank == 1]
     every, none = ("either", "neither") if len(alone) == 2 else ("any", "none")
-    found = f"{every} alone would find it first"
+    verdict = f"{every} alone would find it first"
     if len(first) < len(alone):
-        found = f"{enumerated(first)} alone would find it first" if first else f"{none} alone finds it first"
-    st.caption(f"Each alone: {enumerated(said)}; {found}.")
+        verdict = f"{enumerated(first)} alone would find it first" if first else f"{none} alone finds it first"
+    st.caption(f"Each alone: {enumerated(said)}; {verdict}.")
 
 
-def _first_hits(entry: Entry, code: RunCode, pairs: Pairs, scores: Float32, hits: Int64, row: int) -> None:
+def _first_hits(entry: Entry, pairs: Pairs, ranking: Ranking, row: int) -> None:
     rank, answers = int(first_ranks(entry.run.ranks)[row]), pairs.answers_of(row)
-    is_found = rank != NOT_FOUND
-    if (code.words or code.is_splade) and code.words != "jm":
-        hits = hits[scores[hits] > 0]  # with a score of 0, nothing is in common with the query
-    st.markdown(f"**{messages.escape(entry.short)}**: " + (f"rank {rank:,}" if is_found else "not found"))
+    is_found, hits = rank != NOT_FOUND, ranking.best
+    st.markdown(f"**{messages.escape(ranking.name)}**: " + (f"rank {rank:,}" if is_found else "not found"))
     lines = []
     for number, hit in enumerate(hits, start=1):
         text = messages.escape(pairs.documents.texts[hit])
         lines.append(f"{number}. :green-background[{text}] ✓" if hit in answers else f"{number}. {text}")
     st.markdown("\n".join(lines))
+    scores = np.where(np.isnan(ranking.scores), -np.inf, ranking.scores)
     own, best = float(scores[list(answers)].max()), float(scores.max())
     name = "The correct answer" if len(answers) == 1 else "The best correct answer"
     text = f"Score of {name[0].lower()}{name[1:]}: {numbers.number(own)}; of the first hit: {numbers.number(best)}."

@@ -23,7 +23,7 @@ from dashboard.ui.wording import SIMILARITY_NAMES
 if TYPE_CHECKING:
     from components.arrays import Float32, Int64
     from components.retrieval.evaluation.pair_runs import Pairs
-    from components.retrieval.evaluation.similarities import Retrieved
+    from components.retrieval.evaluation.similarities import Retrieval
     from components.retrieval.search.exact import Similarity
     from dashboard.views.evaluate.choices import RunRequest
     from dashboard.views.evaluate.queries import Entry
@@ -36,7 +36,7 @@ class Row:
     """One run: what each similarity retrieves, and the lengths of all documents, which are the correct answers."""
 
     name: str
-    by_similarity: Mapping[Similarity, Retrieved]
+    by_similarity: Mapping[Similarity, Retrieval]
     norms: Float32  # [document]
     tokens: Int64  # [document], before truncation
 

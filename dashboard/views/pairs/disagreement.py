@@ -13,7 +13,7 @@ from components import numbers
 from components.analysis.leave_one_out import leave_one_out
 from components.arrays import read_only
 from components.charts import bars
-from components.retrieval.search.rerank import in_order_of
+from components.retrieval.rankings.ranking import Ranking
 from components.shown_code.code import Command
 from dashboard import caching, state
 from dashboard.corpora import current
@@ -105,8 +105,8 @@ def disagreement(backend: Backend) -> None:
     _evidence(backend, stage, corpus, pairs[number])
     if not state.get("corpus") and cross_looks.holds_for(backend, state.get("cross_encoder")):
         st.markdown(f":material/insights: {cross_looks.finding()}")  # of all queries: below what is said of the one
-    shown = candidates.rows.shape[1]
-    _list(pairs, corpus, len(queries), shown)
+    count = candidates.rows.shape[1]
+    _list(pairs, corpus, len(queries), count)
 
 
 def sample_of_queries(corpus: Corpus, count: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -145,8 +145,8 @@ def _candidates(
     title = f"Scoring the first {together} hits of {counted(len(queries), 'query', 'queries')}"
     if together > k:
         title += f", so that k can be moved up to {together}"
-    found = requests.prepared(key, title, score, "disagree", "scoring the pairs", "pairs")
-    return _Candidates(found.rows[:, :k], found.cosines[:, :k], found.logits[:, :k])
+    candidates = requests.prepared(key, title, score, "disagree", "scoring the pairs", "pairs")
+    return _Candidates(candidates.rows[:, :k], candidates.cosines[:, :k], candidates.logits[:, :k])
 
 
 def disagreements(
@@ -155,14 +155,12 @@ def disagreements(
     """The pairs with different ranks: those that say who is right, then the others, each with the largest difference first."""
     pairs = []
     for number, (query, own) in enumerate(zip(queries, own_rows, strict=True)):
-        reranked = in_order_of(candidates.logits[number], candidates.rows[number])
-        found = np.flatnonzero(reranked.rows == own)
-        ranks = (int(reranked.before[found[0]]), int(found[0]) + 1) if len(found) else None
-        for rank, (row, before, logit) in enumerate(
-            zip(reranked.rows.tolist(), reranked.before.tolist(), reranked.scores.tolist(), strict=True), start=1
-        ):
-            cosine = float(candidates.cosines[number, before - 1])
-            pairs.append(Disagreement(query, row, before, rank, cosine, logit, row == own, ranks))
+        rows = candidates.rows[number].tolist()  # candidate c has the rank c + 1 by vectors
+        reranked = Ranking.of_candidates("", "logit", candidates.logits[number], np.arange(len(rows)), len(rows))
+        ranks = {rows[place]: (place + 1, rank) for rank, place in enumerate(reranked.best.tolist(), start=1)}
+        for (row, both), logit in zip(ranks.items(), reranked.hit_scores.tolist(), strict=True):
+            cosine = float(candidates.cosines[number, both[0] - 1])
+            pairs.append(Disagreement(query, row, *both, cosine, logit, row == own, ranks.get(own)))
     return tuple(
         sorted(
             (pair for pair in pairs if pair.difference),

@@ -17,7 +17,7 @@ from components.charts.retrieval import thresholds
 from components.jobs import Cancelled
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.graded import metrics as graded_metrics
-from components.retrieval.learnt.comparison import RANKING_MEASURES, Choice
+from components.retrieval.learnt.comparison import POOLING_SHORT, RANKING_MEASURES, LearningChoice
 from components.shown_code.code import Command
 from dashboard import caching, settings
 from dashboard.corpora import graded_sets
@@ -27,19 +27,19 @@ from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import counted
 from dashboard.views.pairs import learnt_rankers
-from dashboard.views.pairs.learnt_rankers import Ranker, Source
+from dashboard.views.pairs.learnt_rankers import LearntSource, MeasuredRanking
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.evaluation.graded.collection import GradedSet
-    from components.retrieval.learnt.comparison import Candidates
+    from components.retrieval.learnt.comparison import LearningSet
     from components.retrieval.learnt.learnt_ranking import (
         ClassFigures,
-        LearntRanking,
+        Classification,
+        LearntFunction,
         Part,
-        Report,
     )
     from components.retrieval.learnt.learnt_vectors import Reading
 
@@ -73,9 +73,7 @@ def learnt(backend: Backend) -> None:
             c = float(controls.pick("learnt_c", "C", {text: text for text in settings.LEARNT_CS}, C_HELP))
             pooling = cast(
                 "Pooling",
-                controls.choice(
-                    "learnt_pooling", "Vector", learnt_rankers.POOLING_SHORT, caching.glossary()["pooling"]
-                ),
+                controls.choice("learnt_pooling", "Vector", POOLING_SHORT, caching.glossary()["pooling"]),
             )
             most = controls.number("learnt_queries", "Queries at most", 20, 2_000, 200)
     page_header.measures("No collection yet")
@@ -83,15 +81,15 @@ def learnt(backend: Backend) -> None:
     if graded is None:
         return
     page_header.measures(graded.name, counted(len(graded.documents), "document"))
-    choice = Choice(layer, pooling, c)
+    choice = LearningChoice(layer, pooling, c)
     above, waiting, below = st.container(), st.container(), st.container()
     request = EmbedRequest.of_session(backend, exact=True)
     with waiting, frame.figure("learnt_rankings") as figure:
         candidates, key, indexes = learnt_rankers.candidates_of(request, graded, most)
         before_work.other_layers(request, graded.document_texts, "learnt")
         main = learnt_rankers.of_model(request, candidates, key, reading, choice, "m", indexes)
-        rankers = [Ranker.of(learnt_rankers.name_of(choice), main.learnt.ranks, is_learnt=True)]
-        rankers += learnt_rankers.references(candidates, main, choice)
+        rankers = [MeasuredRanking.of(main.learnt)]
+        rankers += learnt_rankers.references(candidates, main)
         rankers += learnt_rankers.other_encoders(backend, candidates, key, reading, choice)
         rankers += learnt_rankers.cross_encoder(candidates, key)
     if figure.not_ready is not None:
@@ -101,8 +99,8 @@ def learnt(backend: Backend) -> None:
     with below:
         _what_is_learnt(graded, main, candidates, reading, choice)
         _ranking_table(rankers)
-        _reports(main.learnt.ranking)
-        _precision_figure(main.learnt.ranking)
+        _reports(main.learnt.function)
+        _precision_figure(main.learnt.function)
         with frame.figure("learnt_layers"):
             _layers(main, candidates, choice)
 
@@ -119,7 +117,7 @@ class _Standing:
         return self.p < metrics.ALPHA
 
 
-def _standings(rankers: Sequence[Ranker]) -> dict[str, _Standing]:
+def _standings(rankers: Sequence[MeasuredRanking]) -> dict[str, _Standing]:
     """Each ranking but the first, compared with the first over the same queries."""
     own, others = rankers[0].values[MEASURE], rankers[1:]
     p_values = [metrics.randomisation_test(own, other.values[MEASURE]) for other in others]
@@ -129,11 +127,11 @@ def _standings(rankers: Sequence[Ranker]) -> dict[str, _Standing]:
     }
 
 
-def _answer(rankers: Sequence[Ranker]) -> str:
+def _answer(rankers: Sequence[MeasuredRanking]) -> str:
     """The answer to the page's question, in a line: the learnt ranking against the cosine, words, and chance."""
     standings = _standings(rankers)
 
-    def written(ranker: Ranker, name: str) -> str:
+    def written(ranker: MeasuredRanking, name: str) -> str:
         return f"{name} ({_mean(ranker, MEASURE):.1f})"
 
     by_name = {ranker.name: ranker for ranker in rankers}
@@ -170,12 +168,12 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _mean(ranker: Ranker, measure: str) -> float:
+def _mean(ranker: MeasuredRanking, measure: str) -> float:
     """In per cent."""
     return 100 * float(ranker.values[measure].mean())
 
 
-def _ranking_figure(rankers: Sequence[Ranker], candidates: Candidates, reading: Reading) -> None:
+def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet, reading: Reading) -> None:
     """The first figure: a bar for each way of ranking."""
     bars = []
     for ranker in rankers:
@@ -188,7 +186,7 @@ def _ranking_figure(rankers: Sequence[Ranker], candidates: Candidates, reading: 
             bars, f"{MEASURE} of {counted(len(split.test), 'test query', 'test queries')}", measure=MEASURE
         ),
         key="learnt_rankings",
-        code=Command(Choice.learnt),
+        code=Command(LearningChoice.learnt),
         alt=f"{MEASURE} of {len(bars)} ways of ranking, with intervals",
         message=_answer(rankers),
         read=f"Each bar is a way of ranking {counted(len(pairs.documents), 'document')} for "
@@ -209,12 +207,14 @@ def _ranking_figure(rankers: Sequence[Ranker], candidates: Candidates, reading: 
     )
 
 
-def _what_is_learnt(graded: GradedSet, main: Source, candidates: Candidates, reading: Reading, choice: Choice) -> None:
+def _what_is_learnt(
+    graded: GradedSet, main: LearntSource, candidates: LearningSet, reading: Reading, choice: LearningChoice
+) -> None:
     """What is learnt and from what, in four sentences, and the weights themselves."""
-    pairs, split, ranking = candidates.pairs, candidates.split, main.learnt.ranking
+    pairs, split, function = candidates.pairs, candidates.split, main.learnt.function
     figures.subheader("What is learnt, and from what")
     vector = "[CLS] vector" if choice.pooling == "cls" else "mean vector"
-    count = len(ranking.coefficients)
+    count = len(function.coefficients)
     if reading == "together":
         made = (
             f"The model reads query and document as one input, and the pair's {vector} at layer {choice.layer} is kept"
@@ -245,12 +245,12 @@ def _what_is_learnt(graded: GradedSet, main: Source, candidates: Candidates, rea
         + (" Of pairs read together only the candidates have vectors." if reading == "together" else "")
         + "".join(f" Left out, {reason}: {count:,}." for reason, count in graded.report.left_out.items())
     )
-    _weights(ranking, reading)
+    _weights(function, reading)
 
 
-def _weights(ranking: LearntRanking, reading: Reading) -> None:
+def _weights(function: LearntFunction, reading: Reading) -> None:
     with st.expander("The learnt weights", icon=":material/balance:", key="learnt_weights"):
-        weights = ranking.coefficients
+        weights = function.coefficients
         names = [f"{'pair' if reading == 'together' else 'q × d'}, dimension {dim}" for dim in range(len(weights))]
         order = np.argsort(-np.abs(weights), kind="stable")
         share = 100 * float(np.abs(weights[order[:STRONGEST]]).sum() / max(1e-12, np.abs(weights).sum()))
@@ -266,14 +266,14 @@ def _weights(ranking: LearntRanking, reading: Reading) -> None:
         figures.download(table, "learnt-weights")
 
 
-def _rankings(rankers: Sequence[Ranker]) -> pd.DataFrame:
+def _rankings(rankers: Sequence[MeasuredRanking]) -> pd.DataFrame:
     """The means of all measures, in per cent."""
     return pd.DataFrame(
         [{"ranking": ranker.name, **{name: _mean(ranker, name) for name in ranker.values}} for ranker in rankers]
     )
 
 
-def _ranking_table(rankers: Sequence[Ranker]) -> None:
+def _ranking_table(rankers: Sequence[MeasuredRanking]) -> None:
     figures.subheader("All rankings and measures")
     standings = _standings(rankers)
     lead = f"lead in {MEASURE}"
@@ -294,8 +294,8 @@ def _words(standing: _Standing) -> str:
     return f"{theme.signed(100 * standing.difference, 1)}, {p}"
 
 
-def _precision_figure(ranking: LearntRanking) -> None:
-    test, train = ranking.curves["test"], ranking.curves["train"]
+def _precision_figure(function: LearntFunction) -> None:
+    test, train = function.curves["test"], function.curves["train"]
     levels = np.linspace(0, 100, graded_metrics.LEVELS)
     figures.figure(
         thresholds.threshold_curves(
@@ -308,7 +308,7 @@ def _precision_figure(ranking: LearntRanking) -> None:
             points=("test pairs, 11 points", levels, 100 * test.interpolated),
         ),
         key="learnt_precision",
-        code=Command(Choice.learnt),
+        code=Command(LearningChoice.learnt),
         alt="Precision over recall of the pairs of the test and of the training queries",
         message=f"At every threshold: average precision is {100 * test.average_precision:.1f} % on test pairs and "
         f"{100 * train.average_precision:.1f} % on training pairs; by chance about {100 * test.chance:.1f} %.",
@@ -324,10 +324,10 @@ def _precision_figure(ranking: LearntRanking) -> None:
     )
 
 
-def _reports(ranking: LearntRanking) -> None:
+def _reports(function: LearntFunction) -> None:
     """The classification of single pairs: accuracy beside that of one answer for all, then each class."""
     figures.subheader("Is a single pair relevant?")
-    test = ranking.reports["test"]
+    test = function.reports["test"]
     more = 100 * (test.majority - test.accuracy)
     difference = f"{abs(more):.1f} points {'more' if more > 0 else 'less'}"
     st.markdown(
@@ -345,12 +345,12 @@ def _reports(ranking: LearntRanking) -> None:
                 f"{report.not_relevant.support + report.relevant.support:,}",
             )
             for part in PARTS
-            for report in (ranking.reports[part],)
+            for report in (function.reports[part],)
         ],
         columns=["pairs", "accuracy", f"always “{_larger(test)}”", "number"],
     )
     figures.plain_table(accuracies)
-    rows = [row for part in PARTS for row in _report_rows(part, ranking.reports[part])]
+    rows = [row for part in PARTS for row in _report_rows(part, function.reports[part])]
     table = pd.DataFrame(rows, columns=list(REPORT))
     figures.plain_table(table.map(_one_digit))
     st.caption(
@@ -358,19 +358,19 @@ def _reports(ranking: LearntRanking) -> None:
         "share that is called so. F1: their harmonic mean. Number: pairs of the class (support)."
     )
     figures.download(table, "learnt-classification")
-    if not ranking.has_converged:
+    if not function.has_converged:
         st.warning(
-            f"The search for the weights stopped after {counted(ranking.steps, 'step')}, before they had settled. Choose a "
+            f"The search for the weights stopped after {counted(function.steps, 'step')}, before they had settled. Choose a "
             "smaller C under “Options”."
         )
 
 
-def _larger(report: Report) -> str:
+def _larger(report: Classification) -> str:
     """The larger class, in words."""
     return "not relevant" if report.not_relevant.support >= report.relevant.support else "relevant"
 
 
-def _report_rows(part: Part, report: Report) -> list[tuple[object, ...]]:
+def _report_rows(part: Part, report: Classification) -> list[tuple[object, ...]]:
     """The rows of the two classes, in per cent."""
 
     def row(name: str, figures: ClassFigures) -> tuple[object, ...]:
@@ -384,7 +384,7 @@ def _one_digit(value: object) -> str:
     return f"{value:.1f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _layers(main: Source, candidates: Candidates, choice: Choice) -> None:
+def _layers(main: LearntSource, candidates: LearningSet, choice: LearningChoice) -> None:
     """Which layer's vectors carry most: the regression trained once for each layer, on request."""
     figures.subheader("Which layer carries most?")
     vectors = main.vectors
@@ -411,13 +411,15 @@ def _layers(main: Source, candidates: Candidates, choice: Choice) -> None:
             if is_cancelled():
                 raise Cancelled
             learnt = replace(choice, layer=layer).learnt(vectors, candidates, is_cancelled)
-            for name, ranks in (("learnt", learnt.ranks), ("cosine", learnt.unlearnt)):
-                rows[name].append(np.nan if ranks is None else 100 * float(RANKING_MEASURES[MEASURE](ranks).mean()))
+            for name, ranking in (("learnt", learnt), ("cosine", learnt.unlearnt)):
+                rows[name].append(
+                    np.nan if ranking is None else _mean(learnt_rankers.MeasuredRanking.of(ranking), MEASURE)
+                )
         return {name: np.array(values) for name, values in rows.items()}
 
     result = requests.prepared(key, f"Learning at {len(vectors.layers)} layers", work, "learnt_layers")
     curves = {
-        f"learnt from {learnt_rankers.POOLING_SHORT[choice.pooling]}": result["learnt"],
+        f"learnt from {POOLING_SHORT[choice.pooling]}": result["learnt"],
         "cosine, nothing learnt": result["cosine"],
     }
     curves = {name: values for name, values in curves.items() if np.isfinite(values).all()}
@@ -430,7 +432,7 @@ def _layers(main: Source, candidates: Candidates, choice: Choice) -> None:
             y_title=f"{MEASURE} (%)",
         ),
         key="learnt_by_layer",
-        code=Command(Choice.learnt),
+        code=Command(LearningChoice.learnt),
         alt=f"{MEASURE} of the learnt ranking at each layer",
         message=f"Layer {vectors.layers[best]} carries most: {MEASURE} is {result['learnt'][best]:.1f} % there.",
         read="One point for each layer whose vectors were learnt from, with the same C and the same queries.",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import streamlit as st
 
 from components.errors import InputError
 from components.retrieval.learnt import comparison, learnt_ranking, learnt_vectors
-from components.retrieval.learnt.comparison import RANKING_MEASURES
+from components.retrieval.learnt.comparison import RANKING_MEASURES, LearntRanking
 from components.sizes import in_words
 from dashboard import caching
 from dashboard.jobs import evaluation, requests, reranking
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
     from components.retrieval.index.folder import VectorIndex
-    from components.retrieval.learnt.comparison import Candidates, Choice, Learnt
+    from components.retrieval.learnt.comparison import LearningChoice, LearningSet
     from components.retrieval.learnt.learnt_vectors import LearntVectors, Reading
+    from components.retrieval.rankings.ranking import Ranking
 
 CHANCE = "By chance"
 CROSS_ENCODER = "Cross-encoder"
 READING = {"apart": "Apart", "together": "Together"}
-POOLING_SHORT = {"cls": "[CLS]", "mean": "mean"}
 MOST_BYTES = 512 << 20  # of the vectors of one model: the server keeps those of two
 MOST_LEARNING_BYTES = 2 << 30  # of memory while a ranking is learnt
 
@@ -42,34 +42,31 @@ Indexes = tuple["VectorIndex", "VectorIndex"]  # of documents and queries
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class LearntSource:
     """One model's vectors, what was learnt from them, and what names both in the keys of further jobs."""
 
     key: tuple[object, ...]
     vectors: LearntVectors
-    learnt: Learnt
+    learnt: LearntRanking
 
 
 @dataclass(frozen=True)
-class Ranker:
-    """A way of ranking the test queries' documents: its name and a measure's value for each query, by measure."""
+class MeasuredRanking:
+    """A ranking of the test queries' documents by its name, with a measure's value for each query, by measure."""
 
     name: str
     values: Mapping[str, Float64]  # by the name of the measure: [test query]
     is_learnt: bool = False
 
     @classmethod
-    def of(cls, name: str, ranks: RelevantRanks, is_learnt: bool = False) -> Ranker:
-        return cls(name, {name: measure(ranks) for name, measure in RANKING_MEASURES.items()}, is_learnt)
-
-
-def name_of(choice: Choice, model: str = "") -> str:
-    return f"Learnt: {f'{model}, ' if model else ''}{POOLING_SHORT[choice.pooling]} layer {choice.layer}"
+    def of(cls, ranking: Ranking) -> MeasuredRanking:
+        values = {name: measure(cast("RelevantRanks", ranking.ranks)) for name, measure in RANKING_MEASURES.items()}
+        return cls(ranking.name, values, isinstance(ranking, LearntRanking))
 
 
 def candidates_of(
     request: EmbedRequest, graded: GradedSet, most: int
-) -> tuple[Candidates, tuple[object, ...], Indexes]:
+) -> tuple[LearningSet, tuple[object, ...], Indexes]:
     """The pairs of a collection, what names them, and the model's indexes. Raises NotReady until they are chosen."""
     documents, queries = evaluation.both_indexes(request, graded.document_texts, graded.query_texts, "learnt")
     key = ("learnt", documents.folder.name, queries.folder.name, graded.content_hash, most)
@@ -92,7 +89,7 @@ def _chosen(
     most: int,
     report_progress: ReportProgress,
     is_cancelled: IsCancelled,
-) -> Candidates:
+) -> LearningSet:
     cell = reranking.cell_of(backend, documents)
     search, vectors = documents.engine(*cell), queries.engine(*cell).vectors
     return comparison.choose_candidates(
@@ -107,13 +104,13 @@ def _chosen(
 
 def of_model(
     request: EmbedRequest,
-    candidates: Candidates,
+    candidates: LearningSet,
     key: tuple[object, ...],
     reading: Reading,
-    choice: Choice,
+    choice: LearningChoice,
     where: str,
     indexes: Indexes | None = None,
-) -> Source:
+) -> LearntSource:
     """What is learnt from a model's vectors. Raises NotReady."""
     backend, pairs = request.backend, candidates.pairs
     vectors_key = (
@@ -162,11 +159,11 @@ def of_model(
 def _source(
     vectors_key: tuple[object, ...],
     vectors: LearntVectors,
-    candidates: Candidates,
+    candidates: LearningSet,
     key: tuple[object, ...],
-    choice: Choice,
+    choice: LearningChoice,
     where: str,
-) -> Source:
+) -> LearntSource:
     all_keys = (*key, *vectors_key)
     learnt = requests.prepared(
         (*all_keys, choice),
@@ -174,7 +171,7 @@ def _source(
         lambda _, is_cancelled: choice.learnt(vectors, candidates, is_cancelled),
         f"learnt_{where}",
     )
-    return Source(all_keys, vectors, learnt)
+    return LearntSource(all_keys, vectors, learnt)
 
 
 def check_choosing(queries: int, documents: int) -> None:
@@ -190,7 +187,7 @@ def check_choosing(queries: int, documents: int) -> None:
         )
 
 
-def check_learning(candidates: Candidates, dim: int) -> None:
+def check_learning(candidates: LearningSet, dim: int) -> None:
     """Raise InputError where learning from vectors of so many numbers would take too much memory."""
     pairs = candidates.pairs
     needed = learnt_ranking.learning_bytes(len(pairs), dim, len(candidates.split.test), len(pairs.documents))
@@ -203,23 +200,20 @@ def check_learning(candidates: Candidates, dim: int) -> None:
         )
 
 
-def references(candidates: Candidates, main: Source, choice: Choice) -> list[Ranker]:
+def references(candidates: LearningSet, main: LearntSource) -> list[MeasuredRanking]:
     """The rankings that nothing was learnt for."""
-    rankers = [Ranker.of(title, ranks) for title, ranks in candidates.reference_ranks().items()]
-    if main.learnt.unlearnt is not None:
-        rankers.insert(
-            0, Ranker.of(f"Cosine: {POOLING_SHORT[choice.pooling]} layer {choice.layer}", main.learnt.unlearnt)
-        )
-    return [*rankers, Ranker(CHANCE, candidates.random)]
+    unlearnt = [] if main.learnt.unlearnt is None else [main.learnt.unlearnt]
+    rankings = [*unlearnt, *candidates.references()]
+    return [*map(MeasuredRanking.of, rankings), MeasuredRanking(CHANCE, candidates.random)]
 
 
 def other_encoders(
     backend: Backend,
-    candidates: Candidates,
+    candidates: LearningSet,
     key: tuple[object, ...],
     reading: Reading,
-    choice: Choice,
-) -> list[Ranker]:
+    choice: LearningChoice,
+) -> list[MeasuredRanking]:
     """The same, learnt from the vectors of the second model."""
     second = model_gate.second_model("blocks")
     if second is None:
@@ -230,11 +224,11 @@ def other_encoders(
     with frame.figure("learnt_second"):
         request = EmbedRequest.of_session(second, exact=True)
         source = of_model(request, candidates, key, reading, own, "m2")
-        rankers.append(Ranker.of(name_of(own, second.spec.title), source.learnt.ranks, is_learnt=True))
+        rankers.append(MeasuredRanking.of(replace(source.learnt, name=own.name(second.spec.title))))
     return rankers
 
 
-def cross_encoder(candidates: Candidates, key: tuple[object, ...]) -> list[Ranker]:
+def cross_encoder(candidates: LearningSet, key: tuple[object, ...]) -> list[MeasuredRanking]:
     """The cross-encoder, which sorts the test queries' candidates again; nothing until it has read them."""
     scorer = model_gate.cross_encoder()
     if scorer is None:
@@ -260,5 +254,5 @@ def cross_encoder(candidates: Candidates, key: tuple[object, ...]) -> list[Ranke
             work,
             "learnt_cross_encoder",
         )
-        rankers.append(Ranker.of(CROSS_ENCODER, candidates.reranked(scores)))
+        rankers.append(MeasuredRanking.of(candidates.reranked(CROSS_ENCODER, scores)))
     return rankers

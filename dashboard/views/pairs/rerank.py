@@ -15,7 +15,7 @@ from components import numbers
 from components.charts.retrieval import reranking as charts
 from components.charts.retrieval.reranking import CostLine
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY
-from components.retrieval.search.rerank import in_order_of
+from components.retrieval.rankings.ranking import Ranking
 from components.shown_code.code import NoCode
 from dashboard import navigation, state
 from dashboard.corpora import current, marks
@@ -31,12 +31,12 @@ from dashboard.views.pairs import rerank_quality
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
+    from components.arrays import Int64
     from components.charts.retrieval.reranking import Kind
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
-    from components.retrieval.search.rerank import Reranked
-    from dashboard.jobs.reranking import PassCosts, Retrieved, Scored, SecondStage
-    from dashboard.views.pairs.rerank_quality import Measured
+    from dashboard.jobs.reranking import CandidateScores, FirstStage, PassCosts, SecondStage
+    from dashboard.views.pairs.rerank_quality import CollectionLook
 
 # Headlines of the demo corpus, and what the second stage does to them with the included models and 10 to 20 candidates: it
 # moves the correct answer up to rank 1 (repaired), or down from it (harmed).
@@ -69,22 +69,27 @@ SIZES = np.unique(np.geomspace(10, 1_000_000, 51).round().astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
-class _TwoOrders:
+class _TwoStages:
     """The candidates of a query before and after re-ranking."""
 
     corpus: Corpus
     query: str
-    found: Retrieved
-    scored: Scored
-    reranked: Reranked
+    first: FirstStage
+    scores: CandidateScores
+    reranked: Ranking
     stage: SecondStage
     correct: frozenset[int]  # rows of the corpus that are known to be correct answers
 
     @property
+    def before(self) -> Int64:
+        """The rank of each candidate by vectors, [candidate], the best now first."""
+        return self.first.ranking.places(self.reranked.best)
+
+    @property
     def moves(self) -> list[tuple[int, int]]:
         """Rank before and after of each correct answer among the candidates, the best now first."""
-        rows = self.reranked.rows.tolist()
-        return [(int(self.reranked.before[rank]), rank + 1) for rank, row in enumerate(rows) if row in self.correct]
+        rows = zip(self.before.tolist(), self.reranked.best.tolist(), strict=True)
+        return [(before, rank) for rank, (before, row) in enumerate(rows, start=1) if row in self.correct]
 
 
 def rerank(backend: Backend) -> None:
@@ -100,38 +105,31 @@ def rerank(backend: Backend) -> None:
     stage = model_gate.second_stage(state.get("second_stage"), backend)
     if stage is None:
         return
-    found = reranking.retrieved(backend, corpus, query, "rerank")
+    first = reranking.first_stage(backend, corpus, query, "rerank")
     before_work.other_layers(EmbedRequest.of_session(backend), corpus, "rerank")
     with panel:
         model_gate.label_choice(stage)
     left, right = st.columns([5, 2], gap="medium")
     lists = left.container()
-    scored: Scored | None = None
+    scores: CandidateScores | None = None
     with left, frame.figure("second_stage"):  # the first order does not wait for the second
-        scored = reranking.first_scored(stage, corpus, query, found.rows, state.get("k"), "pairs")
-    sets: list[Measured] = []
+        scores = reranking.first_scored(stage, corpus, query, first.ranking.best, state.get("k"), "pairs")
+    sets: list[CollectionLook] = []
     if stage.kind == "maxsim":
         with right:
             chart = st.container()
-            sets = rerank_quality.measured(stage, found.layer, found.pooling, corpus)
+            sets = rerank_quality.measured(stage, first.layer, first.pooling, corpus)
             with chart:
                 rerank_quality.picture(sets)
-    if scored is None:
+    if scores is None:
         with lists:
-            _draw_lists(_first_order(found, corpus, state.get("k")), None, frozenset(), stage)
+            _draw_lists(_hits(first.ranking, corpus, state.get("k")), None, frozenset(), stage)
         with left:
             _ready_made()
         return
-    rows = found.rows[: len(scored.scores)]
-    orders = _TwoOrders(
-        corpus,
-        query,
-        found,
-        scored,
-        in_order_of(scored.scores, rows),
-        stage,
-        _correct_answers(corpus, query),
-    )
+    rows = first.ranking.best[: len(scores.scores)]
+    reranked = Ranking.of_candidates(stage.title, stage.unit, scores.scores, rows, len(corpus))
+    orders = _TwoStages(corpus, query, first, scores, reranked, stage, _correct_answers(corpus, query))
     with lists:
         _changes(orders, sets)
     with left:
@@ -198,24 +196,24 @@ def _correct_answers(corpus: Corpus, query: str) -> frozenset[int]:
     return frozenset({*current.own_rows(corpus, query)} | {row for row, relevant in judged.items() if relevant})
 
 
-def _kinds(orders: _TwoOrders) -> list[Kind]:
+def _kinds(orders: _TwoStages) -> list[Kind]:
     corpus = orders.corpus
     topics = current.topics(corpus)
     wanted = set() if topics is None else {topics[row] for row in orders.correct}
     return [
         "correct" if row in orders.correct else "topic" if topics is not None and topics[row] in wanted else "other"
-        for row in orders.reranked.rows.tolist()
+        for row in orders.reranked.best.tolist()
     ]
 
 
-def _message(orders: _TwoOrders) -> str:
-    before, moves = orders.reranked.before, orders.moves
+def _message(orders: _TwoStages) -> str:
+    before, moves = orders.before, orders.moves
     if not orders.correct:
         changes = before - np.arange(1, len(before) + 1)
         rank = int(np.argmax(np.abs(changes)))
         if not changes[rank]:
             return "Re-ranking changes no rank."
-        text = messages.escape(shortened(orders.corpus.texts[orders.reranked.rows[rank]], 60))
+        text = messages.escape(shortened(orders.corpus.texts[orders.reranked.best[rank]], 60))
         return (
             f"The largest change: “{text}” moves from rank {before[rank]} to {rank + 1}. No correct answer of this query "
             "is known: mark one with ✓ on the Search page."
@@ -232,10 +230,10 @@ def _message(orders: _TwoOrders) -> str:
     return f"{subject}: from rank {old} {'up' if new < old else 'down'} to {new}."  # one line on a phone
 
 
-def _changes(orders: _TwoOrders, sets: Sequence[Measured]) -> None:
+def _changes(orders: _TwoStages, sets: Sequence[CollectionLook]) -> None:
     reranked, stage, corpus = orders.reranked, orders.stage, orders.corpus
     second = SECOND_NAMES[stage.kind]
-    texts = [corpus.texts[row] for row in reranked.rows]
+    texts = [corpus.texts[row] for row in reranked.best]
     table = _table(orders)
     over_all = (
         cross_looks.finding() if stage.kind == "rerank" and _is_included(stage.kind) else rerank_quality.finding(sets)
@@ -247,46 +245,32 @@ def _changes(orders: _TwoOrders, sets: Sequence[Measured]) -> None:
         code=stage.code(orders.query, texts),
         title=f"From the rank by vectors to that by {second}",
         read=f"At the left the first {counted(len(texts), 'hit')} of {len(corpus):,} sentences by vectors (layer "
-        f"{orders.found.layer}, {POOLING_NAMES[orders.found.pooling]}, cosine), at the right their order by "
+        f"{orders.first.layer}, {POOLING_NAMES[orders.first.pooling]}, cosine), at the right their order by "
         f"{messages.escape(stage.title)}. A line leads from the place of each text to its new one; the blue one is the correct "
         "answer. A dotted end names the place of a text that stood further below.",
         not_shown="Sentences outside the candidates: the second stage never sees them, so that it cannot repair what the first "
         "stage did not find.",
         chart=charts.rank_changes(
-            reranked.before, _kinds(orders), texts, first="vectors", second=second, scale=controls.scale()
+            orders.before, _kinds(orders), texts, first="vectors", second=second, scale=controls.scale()
         ),
         alt=f"Lines from the rank of each of {len(texts)} candidates by vectors to its rank by {second}",
     )
-    after = [
-        {
-            "rank": rank,
-            "row": int(row),
-            "text": _shown_text(corpus, int(row)),
-            "score": numbers.number(float(score), 2),
-            "before": int(before),
-        }
-        for rank, (row, score, before) in enumerate(
-            zip(reranked.rows, reranked.scores, reranked.before, strict=True), start=1
-        )
-    ]
-    _draw_lists(_first_order(orders.found, corpus, len(texts)), after, orders.correct, stage)
+    before = orders.before.tolist()
+    after = [hit | {"before": rank} for hit, rank in zip(_hits(reranked, corpus, len(texts)), before, strict=True)]
+    _draw_lists(_hits(orders.first.ranking, corpus, len(texts)), after, orders.correct, stage)
 
 
-def _first_order(found: Retrieved, corpus: Corpus, count: int) -> list[dict[str, object]]:
-    """The first hits by vectors, as the lists show them."""
+def _hits(ranking: Ranking, corpus: Corpus, count: int) -> list[dict[str, object]]:
+    """The first hits, as the lists show them."""
     return [
         {
             "rank": rank,
             "row": int(row),
-            "text": _shown_text(corpus, int(row)),
-            "score": numbers.number(float(cosine), 2),
+            "text": shortened(corpus.texts[row], SHOWN_CHARACTERS),
+            "score": numbers.number(float(score), 2),
         }
-        for rank, (row, cosine) in enumerate(zip(found.rows[:count], found.cosines[:count], strict=True), start=1)
+        for rank, (row, score) in enumerate(zip(ranking.best[:count], ranking.hit_scores[:count], strict=True), start=1)
     ]
-
-
-def _shown_text(corpus: Corpus, row: int) -> str:
-    return shortened(corpus.texts[row], SHOWN_CHARACTERS)
 
 
 def _draw_lists(
@@ -311,12 +295,12 @@ def _draw_lists(
     )
 
 
-def _pieces(orders: _TwoOrders) -> None:
+def _pieces(orders: _TwoStages) -> None:
     """What each piece of the query takes from the text that matters: the correct answer, or else the first one now."""
     stage = orders.stage
     if stage.kind != "maxsim" or stage.is_trained_max_sim:
         return
-    rows = orders.reranked.rows.tolist()
+    rows = orders.reranked.best.tolist()
     row = next((row for row in rows if row in orders.correct), rows[0])
     matches = token_matches.of_texts(
         stage.backend, orders.query, orders.corpus.texts[row], stage.layer, stage.max_length
@@ -358,32 +342,32 @@ def _about_cross_encoder(stage: SecondStage) -> None:
         navigation.go_to("disagreement")
 
 
-def _table(orders: _TwoOrders) -> pd.DataFrame:
-    reranked, found, corpus = orders.reranked, orders.found, orders.corpus
+def _table(orders: _TwoStages) -> pd.DataFrame:
+    rows, before, corpus = orders.reranked.best, orders.before, orders.corpus
     own = {
-        "now": range(1, len(reranked.rows) + 1),
-        "before": reranked.before,
-        "correct": ["yes" if row in orders.correct else "" for row in reranked.rows.tolist()],
-        "cosine": found.cosines[reranked.before - 1].round(4),
-        orders.stage.unit: reranked.scores.round(4),
-        "number": reranked.rows,
-        "text": [corpus.texts[row] for row in reranked.rows],
+        "now": range(1, len(rows) + 1),
+        "before": before,
+        "correct": ["yes" if row in orders.correct else "" for row in rows.tolist()],
+        "cosine": orders.first.ranking.hit_scores[before - 1].round(4),
+        orders.stage.unit: orders.reranked.hit_scores.round(4),
+        "number": rows,
+        "text": [corpus.texts[row] for row in rows],
     }
-    return pd.DataFrame(own | figures.corpus_columns(own, corpus.columns, reranked.rows))
+    return pd.DataFrame(own | figures.corpus_columns(own, corpus.columns, rows))
 
 
-def _times(orders: _TwoOrders) -> None:
+def _times(orders: _TwoStages) -> None:
     figures.subheader("Time of each stage, on this server")
-    found, scored, count = orders.found, orders.scored, len(orders.reranked.rows)
+    first, scores, count = orders.first, orders.scores, len(orders.reranked.best)
     columns = st.columns(3)
-    columns[0].metric("Embedding the query", _milliseconds(found.embed_seconds))
-    columns[1].metric(f"Searching {len(orders.corpus):,} vectors", _milliseconds(found.search_seconds))
-    columns[2].metric(f"Re-ranking {counted(count, 'candidate')}", _milliseconds(scored.seconds))
-    alone = "" if scored.was_alone and found.was_alone else " Other jobs were at work meanwhile: alone it is faster."
+    columns[0].metric("Embedding the query", _milliseconds(first.embed_seconds))
+    columns[1].metric(f"Searching {len(orders.corpus):,} vectors", _milliseconds(first.search_seconds))
+    columns[2].metric(f"Re-ranking {counted(count, 'candidate')}", _milliseconds(scores.seconds))
+    alone = "" if scores.was_alone and first.was_alone else " Other jobs were at work meanwhile: alone it is faster."
     st.caption(
         "Measured on this server once the models are warm: the first pass of each, which takes longer, is not counted. The "
         f"first two are the median of {reranking.REPEATS} passes. Other programs make the times longer. The second stage takes "
-        f"{_milliseconds(scored.seconds / count)} per candidate, and its time grows with k: {_WHY_SO_LONG[orders.stage.kind]}"
+        f"{_milliseconds(scores.seconds / count)} per candidate, and its time grows with k: {_WHY_SO_LONG[orders.stage.kind]}"
         f".{alone}"
     )
 

@@ -36,7 +36,7 @@ MOST_TEXTS = 1_000  # of a corpus that is measured without asking
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class CollectionLook:
     """What a second look does on one collection."""
 
     name: str  # of its queries: "headlines"
@@ -54,23 +54,23 @@ class Measured:
         return self.look.first_place(self.depth) - self.look.first_place()
 
 
-def measured(stage: SecondStage, layer: int, pooling: Pooling, corpus: Corpus) -> list[Measured]:
+def measured(stage: SecondStage, layer: int, pooling: Pooling, corpus: Corpus) -> list[CollectionLook]:
     """What is known of the session's corpus, and with the demo of the included collections; progress is drawn for the rest."""
     is_demo = not state.get("corpus")
-    found: list[Measured] = []
-    own = _pairs_of(corpus)
-    if own is not None and own.unsearched:
-        st.caption(f"{messages.escape(own.name)}: {searched_texts(own)}.")
-    sets = [("headlines" if is_demo else "queries", own)] if own is not None else []
+    measurements: list[CollectionLook] = []
+    with_answers = _pairs_of(corpus)
+    if with_answers is not None and with_answers.unsearched:
+        st.caption(f"{messages.escape(with_answers.name)}: {searched_texts(with_answers)}.")
+    sets = [("headlines" if is_demo else "queries", with_answers)] if with_answers is not None else []
     sets += (
         [(name, second_looks.collection(*columns)) for name, *columns in second_looks.COLLECTIONS] if is_demo else []
     )
     for name, pairs in sets:
-        kept = second_looks.look(stage.backend, pairs, layer, pooling, stage.max_length)
+        stored_look = second_looks.look(stage.backend, pairs, layer, pooling, stage.max_length)
         with frame.figure(f"second_look_{name}"):
-            look = kept or _look(stage, layer, pooling, pairs, name)
-            found.append(Measured(name, look, kept is not None))
-    return found
+            look = stored_look or _look(stage, layer, pooling, pairs, name)
+            measurements.append(CollectionLook(name, look, stored_look is not None))
+    return measurements
 
 
 def _pairs_of(corpus: Corpus) -> Pairs | None:
@@ -105,7 +105,7 @@ def _look(stage: SecondStage, layer: int, pooling: Pooling, pairs: Pairs, name: 
     )
 
 
-def finding(sets: Sequence[Measured]) -> str:
+def finding(sets: Sequence[CollectionLook]) -> str:
     """What MaxSim changes, for which data: one sentence; empty where nothing is measured yet."""
     if not sets:
         return ""
@@ -129,19 +129,19 @@ def is_luck(look: Reordered, depth: int) -> bool:
     return mcnemar(look.repaired(depth), look.harmed(depth)) >= metrics.ALPHA
 
 
-def _sign(item: Measured) -> int:
+def _sign(item: CollectionLook) -> int:
     return (item.change > 1e-9) - (item.change < -1e-9)
 
 
-def _change(item: Measured, is_first: bool = True) -> str:
+def _change(item: CollectionLook, is_first: bool = True) -> str:
     look = item.look
     verb = "puts the right text first " if is_first else ""
     before, after = (number(look.first_place(depth), 1) for depth in (0, item.depth))
     was = f"was {before}" if _sign(item) else "as before"
-    return f"{verb}for {after} % of {len(look.first):,} {item.name} ({was})"
+    return f"{verb}for {after} % of {len(look.ranks()):,} {item.name} ({was})"
 
 
-def picture(sets: Sequence[Measured]) -> None:
+def picture(sets: Sequence[CollectionLook]) -> None:
     """Quality against time for the first collection, and what the look costs, in lines."""
     if not sets:
         return
@@ -206,7 +206,7 @@ def cost_lines(rows: Sequence[tuple[str, str]], key: str) -> None:
     figures.markup(f'<div class="bi-costs">{"".join(lines)}</div>', key)
 
 
-def _table(sets: Sequence[Measured]) -> pd.DataFrame:
+def _table(sets: Sequence[CollectionLook]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {

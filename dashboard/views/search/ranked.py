@@ -51,8 +51,8 @@ def up_to(best: float, level: float | None) -> Scale:
 
 def level_of(job: Job | None) -> ChanceLevel | None:
     """What a job has measured; None where that is not known, or not yet."""
-    found: ChanceLevel | None = job.result if job is not None and job.finished.is_set() and job.error is None else None
-    return found if found is not None and found.is_known else None
+    level: ChanceLevel | None = job.result if job is not None and job.finished.is_set() and job.error is None else None
+    return level if level is not None and level.is_known else None
 
 
 @dataclass(frozen=True)
@@ -124,4 +124,4 @@ class Ranked(Ranking):
         """The scale of the bars; None where the score has no zero to draw one from."""
         if not self.is_open_ended or not len(self.best):
             return self.scale
-        return up_to(float(self.scores[self.best[0]]), None if self.level is None else self.level.level)
+        return up_to(float(self.hit_scores[0]), None if self.level is None else self.level.level)

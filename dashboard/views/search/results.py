@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,6 @@ from components.retrieval.rankings.ranking import TEN
 from components.retrieval.search import words
 from components.retrieval.search.exact import ExactSearch, is_distance, tie_note, top
 from components.retrieval.search.lexical import TITLES
-from components.retrieval.search.rerank import in_order_of
 from components.retrieval.search.splade import SpladeRanker
 from components.shown_code.code import Command
 from components.shown_code.vectors import unrelated
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
-    from components.retrieval.search.exact import Similarity
+    from components.retrieval.search.exact import Hits, Similarity
     from dashboard.jobs.reranking import SecondStage
     from dashboard.views.search.shading import Shaded
 
@@ -198,15 +197,15 @@ def examples(corpus: Corpus) -> None:
 
 def own_beginnings(texts: Sequence[str]) -> tuple[str, ...]:
     """How the first texts of a corpus begin, as queries: some words each, and none twice."""
-    found: dict[str, None] = {}
+    beginnings: dict[str, None] = {}
     for text in texts[: 10 * OWN_EXAMPLES]:
         words_of = text.split()[:WORDS_OF_EXAMPLE]
         while len(words_of) > 1 and words_of[-1].lower() in FUNCTION_WORDS:
             words_of.pop()
         begin = " ".join(words_of).rstrip(".,;:!?")[:MOST_OF_EXAMPLE].strip()
         if begin:
-            found.setdefault(begin)
-    return tuple(found)[:OWN_EXAMPLES]
+            beginnings.setdefault(begin)
+    return tuple(beginnings)[:OWN_EXAMPLES]
 
 
 def ready_queries() -> tuple[str, ...]:
@@ -325,48 +324,19 @@ def _by_vectors(
     engine, query = index.engine(layer, pooling), vectors[layer, pooling][0]
     scores = engine.scores(query, similarity)
     hits = engine.hits_of(query, scores, request.k, similarity)
-    ten = (
-        hits if request.k >= TEN else engine.hits_of(query, scores, TEN, similarity)
-    )  # the first ten of more are the same
+    ten = hits if request.k >= TEN else engine.hits_of(query, scores, TEN, similarity)  # of more the same come first
     exact_scores = scores.astype(np.float64)
     exact_scores[hits.indices[0]] = hits.scores[0]
     title = title or f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
-    as_percentiles = state.get("percentiles") and similarity == "cosine"
+    ranked = _of_hits(title, request, index, (layer, pooling), similarity, exact_scores, hits, ten)
     code = request.code(index, layer, pooling)
-    return Ranked.of_scores(
-        title,
-        similarity,
-        exact_scores,
-        request.k,
-        ten.indices[0],
-        (int(hits.tied[0]), int(hits.tied_shown[0])),
-        calibration=caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
-        code=unrelated(percentiles=True)
-        if as_percentiles
-        else code.hits(request.query, [request.corpus.texts[row] for row in hits.indices[0]], similarity),
+    return replace(
+        ranked,
+        code=code.hits(request.query, [request.corpus.texts[row] for row in hits.indices[0]], similarity)
+        if ranked.calibration is None
+        else unrelated(percentiles=True),
         code_of_all=code.command(ExactSearch.scores, code.search(request.query, len(request.corpus), similarity)),
-        **_measured(request, index, layer, pooling, similarity, exact_scores),
     )
-
-
-def _measured(
-    request: SearchRequest,
-    index: VectorIndex,
-    layer: int,
-    pooling: Pooling,
-    similarity: Similarity,
-    scores: np.ndarray,
-) -> dict[str, Any]:
-    """What a ranking by vectors says of its `scores` [sentence]: their scale, chance, and how each is explained."""
-    explained = why.by_vectors(request, index, layer, pooling, similarity, scores)
-    unknown = _unknown(request) or languages.is_unknown(request.backend, request.query)
-    return {
-        "finding": chance.unknown_finding(scores, int(np.nanargmax(scores))) if unknown else "",
-        "scale": COSINES if similarity == "cosine" else None,
-        "is_open_ended": similarity != "cosine",
-        "chance": chance.of_vectors(request, index, layer, pooling, similarity),
-        "explained": explained,
-    }
 
 
 def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling) -> Ranked:
@@ -380,26 +350,46 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
     ten = hits if request.k >= TEN else engine.search(query, TEN, similarity)
     scores = np.full(len(request.corpus), np.nan)
     scores[ten.indices[0]], scores[hits.indices[0]] = ten.scores[0], hits.scores[0]
-    name = search_engines.NAMES[request.engine]
-    as_percentiles = state.get("percentiles") and similarity == "cosine"
+    name = f"{SIMILARITY_NAMES[similarity].lower()}, {search_engines.NAMES[request.engine]}"
+    title = f"Layer {layer}, {POOLING_NAMES[pooling]}, {name}"
+    ranked = _of_hits(title, request, index, (layer, pooling), similarity, scores, hits, ten)
     searched = request.code(index, layer, pooling)
-    code = searched.command(
-        type(engine).search, searched.search(request.query, request.k, similarity, "--engine", request.engine)
-    )
-    ranked = Ranked.of_scores(
-        f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}, {name}",
+    asked = searched.search(request.query, request.k, similarity, "--engine", request.engine)
+    code = searched.command(type(engine).search, asked)
+    ranked = replace(ranked, code=code, code_of_all=code, hits_only=True)
+    return replace(ranked, best=hits.indices[0], hit_scores=hits.scores[0])  # a search for ten may find others first
+
+
+def _of_hits(
+    title: str,
+    request: SearchRequest,
+    index: VectorIndex,
+    cell: tuple[int, Pooling],
+    similarity: Similarity,
+    scores: np.ndarray,
+    hits: Hits,
+    ten: Hits,
+) -> Ranked:
+    """The ranking by vectors with `scores` [sentence], its scale, chance, and how each score is explained.
+
+    `hits` are those of the query that are shown, and `ten` are at least ten.
+    """
+    as_percentiles = state.get("percentiles") and similarity == "cosine"
+    unknown = _unknown(request) or languages.is_unknown(request.backend, request.query)
+    return Ranked.of_scores(
+        title,
         similarity,
         scores,
         request.k,
         ten.indices[0],
         (int(hits.tied[0]), int(hits.tied_shown[0])),
-        calibration=caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
-        code=code,
-        code_of_all=code,
-        hits_only=True,
-        **_measured(request, index, layer, pooling, similarity, scores),
+        calibration=caching.corpus_calibration(index, *cell) if as_percentiles else None,
+        finding=chance.unknown_finding(scores, int(np.nanargmax(scores))) if unknown else "",
+        scale=COSINES if similarity == "cosine" else None,
+        is_open_ended=similarity != "cosine",
+        chance=chance.of_vectors(request, index, *cell, similarity),
+        explained=why.by_vectors(request, index, *cell, similarity, scores),
     )
-    return replace(ranked, best=hits.indices[0])  # a search for ten may find others first
 
 
 def _comparison(
@@ -482,27 +472,23 @@ def _by_second_stage(
         model_gate.label_choice(stage)
     vectors = caching.query_vectors(request.backend, (request.query,), index.info)[layer, pooling]
     rows = index.engine(layer, pooling).search(vectors, request.candidates, request.similarity).indices[0]
-    scored = reranking.scored(stage, request.corpus, request.query, rows, "search")
-    reranked = in_order_of(scored.scores, rows)
-    scores = np.full(len(request.corpus), np.nan)
-    scores[reranked.rows] = reranked.scores
-    title, shown = f"Re-ranked: {stage.title}", min(request.k, len(rows))
-    note = TRAINED_MAX_SIM.format(title=messages.escape(stage.backend.spec.title)) if stage.is_trained_max_sim else ""
-    code = stage.code(request.query, [request.corpus.texts[row] for row in reranked.rows[:shown]])
+    scores = reranking.scored(stage, request.corpus, request.query, rows, "search").scores.astype(np.float64)
     is_cross = stage.kind == "rerank"
-    return Ranked.of_scores(
-        title,
+    ranked = Ranked.of_candidates(
+        f"Re-ranked: {stage.title}",
         stage.unit,
         scores,
-        request.k,
-        reranked.rows,
-        (shown, shown),
-        code=code,
-        code_of_all=code,
-        note=note,
+        rows,
+        len(request.corpus),
+        k=request.k,
+        note=TRAINED_MAX_SIM.format(title=messages.escape(stage.backend.spec.title))
+        if stage.is_trained_max_sim
+        else "",
         scale=None if is_cross else _scale_of_max_sim(stage, request.query),
         explained=Explained(said=CROSS_ENCODER_SAYS) if is_cross else Explained(is_max_sim=True),
     )
+    code = stage.code(request.query, [request.corpus.texts[row] for row in ranked.best])
+    return replace(ranked, code=code, code_of_all=code)
 
 
 def _scale_of_max_sim(stage: SecondStage, query: str) -> Scale:
@@ -563,9 +549,8 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
     corpus, query = request.corpus, request.query
     relevant = marks.judgements(corpus).of(query)
     ids = current.own_ids(corpus)
-    ranks = [{int(row): rank for rank, row in enumerate(ranked.best, start=1)} for ranked in rankings]
     for number, (column, ranked) in enumerate(zip(st.columns(len(rankings)), rankings, strict=True)):
-        other_ranks = ranks[1 - number] if len(rankings) == 2 else None
+        other_ranks = rankings[1 - number].places(ranked.best) if len(rankings) == 2 else None
         shaded = _shaded(ranked, number)
         terms = {int(row): ((), None) if ranked.terms is None else ranked.terms(int(row)) for row in ranked.best}
         firsts: dict[str, int] = {}  # the rank at which each text comes first
@@ -581,7 +566,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 shades=None if shaded is None or int(row) not in shaded else shaded[int(row)].hit,
                 query_shades=() if shaded is None or int(row) not in shaded else shaded[int(row)].query,
                 own_id=ids[row] if ids else "",
-                other_rank=None if other_ranks is None else other_ranks.get(int(row), 0),
+                other_rank=None if other_ranks is None else int(other_ranks[rank - 1]),
                 relevant=relevant.get(int(row)),
                 picked=request.explained == int(row),
                 shown_score=ranked.shown(float(ranked.scores[row])),
@@ -648,8 +633,8 @@ def _shaded(ranked: Ranked, number: int) -> Mapping[int, Shaded] | None:
         progress.shown_in_page(job)
         progress.until(job.finished.is_set, lambda: None, 0.3)
         return None
-    found: Mapping[int, Shaded] | None = None if job.error is not None else job.result
-    return found
+    words_of_hits: Mapping[int, Shaded] | None = None if job.error is not None else job.result
+    return words_of_hits
 
 
 def _say_what_words_are(request: SearchRequest, number: int) -> None:
@@ -724,7 +709,7 @@ def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:
     own = {
         "rank": range(1, len(ranked.best) + 1),
         "number": ranked.best,
-        ranked.unit: ranked.scores[ranked.best].round(9),
+        ranked.unit: ranked.hit_scores.round(9),
         "text": [corpus.texts[row] for row in ranked.best],
     }
     return pd.DataFrame(own | figures.corpus_columns(own, corpus.columns, ranked.best))
@@ -733,7 +718,7 @@ def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:
 def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
     ranked_rows = np.flatnonzero(np.isfinite(ranked.scores))
     scores = ranked.scores[ranked_rows]
-    best, median = (theme.number(float(score)) for score in (ranked.scores[ranked.best[0]], np.median(scores)))
+    best, median = (theme.number(float(score)) for score in (ranked.hit_scores[0], np.median(scores)))
     things = "sentences" if len(scores) == len(corpus) else "candidates"
     figures.figure(
         histogram.score_histogram(

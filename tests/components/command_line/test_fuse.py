@@ -134,8 +134,10 @@ def test_search_gives_the_terms_of_each_hit(index):
 
 def test_search_by_a_weight(index):
     query = "a cat at the bank"
-    done = run("search", str(index), query, "--fuse", "bm25", "--weights", "0.4", "--json", "-", "-k", "3")
+    how = ("--fuse", "bm25", "--weights", "0.4", "--depth", "6", "--json", "-", "-k", "3")
+    done = run("search", str(index), query, *how)
     assert done.returncode == 0, done.stderr
+    assert "together with bm25: weight 0.4 of the words, only the first 6 of each." in done.stderr
     result = json.loads(done.stdout)
     assert (result["method"], result["weight"], len(result["results"])) == ("weighted", 0.4, 3)
     single = [

@@ -7,7 +7,7 @@ import pytest
 
 from components.model.trace import POOLINGS
 from components.retrieval.evaluation.ranks import NOT_FOUND
-from components.retrieval.fusion.hits import FusedHits
+from components.retrieval.fusion.hits import FusedRanking
 from components.retrieval.rankings.run_code import RunCode
 from components.retrieval.search.lexical import make_ranker
 from dashboard import caching
@@ -106,12 +106,12 @@ def test_a_hit_by_both_says_that_its_score_is_no_sum_over_words(open_page: Open)
 )
 def test_the_finding_is_about_the_first_place(by_vectors: int, by_words: int, said: str) -> None:
     ranks = np.array([[by_vectors], [by_words]])
-    found = FusedHits(np.array([7]), np.array([0.03]), np.zeros((2, 1)), ranks)
+    found = FusedRanking("", terms=np.zeros((2, 1)), alone=ranks)
     assert said in finding(found, "Airlines <b>", True)
 
 
 def test_a_sentence_that_was_first_by_vectors_with_an_equal_one_does_not_rise() -> None:
-    found = FusedHits(np.array([7]), np.array([0.03]), np.zeros((2, 1)), np.array([[2], [2]]))
+    found = FusedRanking("", terms=np.zeros((2, 1)), alone=np.array([[2], [2]]))
     assert (
         finding(found, "Airlines", True, best=2) == "**Words leave the first place as it is**: it has rank 2 by words."
     )
@@ -119,7 +119,7 @@ def test_a_sentence_that_was_first_by_vectors_with_an_equal_one_does_not_rise() 
 
 def test_of_other_rankings_than_those_by_words_no_word_is_said() -> None:
     ranks = np.array([[1], [NOT_FOUND]])
-    found = FusedHits(np.array([7]), np.array([0.03]), np.zeros((2, 1)), ranks)
+    found = FusedRanking("", terms=np.zeros((2, 1)), alone=ranks)
     for has_others in (False, True):
         assert "word" not in finding(found, "Airlines", has_others, names=["MaxSim"]).lower()
     assert "**words change nothing**" in finding(found, "Airlines", False, names=["BM25"])

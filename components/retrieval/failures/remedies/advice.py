@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from components.arrays import Int64
 from components.numbers import apart, counted, enumerated
 from components.retrieval.evaluation.chance import paired
-from components.retrieval.failures.remedies.folds import Measured, Options, halves, measured
+from components.retrieval.failures.remedies.folds import Options, RemedyRanking, halves, measured
 from components.retrieval.failures.traits import LEAST, TraitShare, too_few_found
 
 
@@ -48,7 +48,7 @@ def advised(now: Int64, remedies: Mapping[str, Options], queries: Sequence[str],
     return next(name for name, result in results.items() if result.helps and not _is_better(best, result))
 
 
-def _is_better(best: Measured, other: Measured) -> bool:
+def _is_better(best: RemedyRanking, other: RemedyRanking) -> bool:
     gained = int(((best.ranks == 1) & (other.ranks > 1)).sum())
     lost = int(((best.ranks > 1) & (other.ranks == 1)).sum())
     return paired.difference(gained, lost, len(best.now)).low > 0
@@ -57,7 +57,7 @@ def _is_better(best: Measured, other: Measured) -> bool:
 def advice(
     now: Int64,
     remedies: Mapping[str, Options],
-    results: Mapping[str, Measured],
+    results: Mapping[str, RemedyRanking],
     titles: Mapping[str, str],
     shares: Sequence[TraitShare],
     queries: Sequence[str],
@@ -82,7 +82,7 @@ def advice(
 def _sentence(
     pair: tuple[str | None, str | None],
     now: Int64,
-    results: Mapping[str, Measured],
+    results: Mapping[str, RemedyRanking],
     titles: Mapping[str, str],
     shares: Sequence[TraitShare],
 ) -> str:
@@ -123,7 +123,7 @@ def _sentence(
     )
 
 
-def _beaten(chosen: Sequence[str | None], results: Mapping[str, Measured], titles: Mapping[str, str]) -> str:
+def _beaten(chosen: Sequence[str | None], results: Mapping[str, RemedyRanking], titles: Mapping[str, str]) -> str:
     """That another remedy helps and is better than the `chosen` ones over both halves, which no half shows by itself.
 
     "" where none is. None is to leave everything as it is.

@@ -17,7 +17,7 @@ from components.retrieval.evaluation.ranks import inverse
 from components.retrieval.failures.remedies import kinds
 from components.retrieval.failures.remedies.advice import Advice, advice
 from components.retrieval.failures.remedies.costs import COSTS, Cost
-from components.retrieval.failures.remedies.folds import LEAVE, Measured, Options, measured
+from components.retrieval.failures.remedies.folds import LEAVE, Options, RemedyRanking, measured
 from components.retrieval.failures.remedies.kinds import Remedy, Setting
 from components.retrieval.failures.traits import TRAITS, TraitShare, remark
 
@@ -30,7 +30,7 @@ class Row:
     title: str
     needs: str
     options: Options = field(repr=False)
-    result: Measured = field(repr=False)
+    result: RemedyRanking = field(repr=False)
     control: tuple[int, int]  # the medians of what its controls repaired and harmed
     draws: int  # of controls
     seconds: float
@@ -45,7 +45,7 @@ class Diagnosis:
     shares: tuple[TraitShare, ...]
     rows: tuple[Row, ...]
     advice: Advice
-    followed: Measured | None = field(repr=False, default=None)  # each half's advice, measured on the other half
+    followed: RemedyRanking | None = field(repr=False, default=None)  # each half's advice, measured on the other half
     cost: Cost | None = None  # of a search as it is now
 
     @property
@@ -106,7 +106,7 @@ def _per_cent(share: float) -> float:
 
 def row_of(remedy: Remedy, now: Int64, first: NDArray[np.bool_], seed: int = 0) -> Row:
     """A remedy measured on both halves, with its controls."""
-    result = measured(now, remedy.options, first, seed)
+    result = measured(now, remedy.options, first, seed, remedy.title)
     shams = [control(remedy, now, first, seed + 1 + draw) for draw in range(remedy.draws if remedy.options else 0)]
     medians = tuple(
         int(np.median([getattr(sham, name) for sham in shams])) if shams else 0 for name in ("repaired", "harmed")
@@ -125,9 +125,9 @@ def row_of(remedy: Remedy, now: Int64, first: NDArray[np.bool_], seed: int = 0) 
     )
 
 
-def control(remedy: Remedy, now: Int64, first: NDArray[np.bool_], seed: int) -> Measured:
+def control(remedy: Remedy, now: Int64, first: NDArray[np.bool_], seed: int) -> RemedyRanking:
     """One control of a remedy, through the same choice."""
-    return measured(now, remedy.control(seed), first, seed)
+    return measured(now, remedy.control(seed), first, seed, remedy.title)
 
 
 def rows_of(
@@ -168,7 +168,8 @@ def diagnosed(
     for name, others in zip(advised.halves, (~first, first), strict=True):
         if name is not None:
             ranks[others] = results[name].ranks[others]
-    followed = Measured(now, ranks, (advised.halves[0] or LEAVE, advised.halves[1] or LEAVE), seed) if rows else None
+    halves = advised.halves[0] or LEAVE, advised.halves[1] or LEAVE
+    followed = RemedyRanking("the advice", ranks=ranks, now=now, chosen=halves, seed=seed) if rows else None
     return Diagnosis(now, tuple(shares), tuple(rows), advised, followed, cost)
 
 

@@ -15,7 +15,7 @@ What it does not show: queries of another kind. With half of the queries a choic
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +26,7 @@ from components.retrieval.corpora.rows.same import normalised
 from components.retrieval.evaluation.chance import paired
 from components.retrieval.evaluation.metrics import Interval, difference_interval
 from components.retrieval.evaluation.ranks import inverse
+from components.retrieval.rankings.ranking import Ranking
 
 RESAMPLES = 10_000
 LEAVE = ""  # the option that leaves everything as it is
@@ -35,11 +36,12 @@ Options = Mapping[str, Int64]  # each option's name to the ranks [query] of the 
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """A remedy on all queries, each measured by what the other half of them chose."""
+class RemedyRanking(Ranking):
+    """A remedy on all queries, each ranked by what the other half of them chose; one right text of each has a rank."""
 
+    _: KW_ONLY
+    ranks: Int64  # [query]
     now: Int64  # [query], ranks without the remedy
-    ranks: Int64  # [query], ranks with it
     chosen: tuple[str, str]  # the option that each half chose, or LEAVE
     seed: int = 0
 
@@ -106,14 +108,16 @@ def _measures(ranks: Int64) -> tuple[float, float]:
     return (float((ranks == 1).mean()), float(inverse(ranks).mean())) if len(ranks) else (0.0, 0.0)
 
 
-def measured(now: Int64, options: Options, first: NDArray[np.bool_], seed: int = 0) -> Measured:
+def measured(
+    now: Int64, options: Options, first: NDArray[np.bool_], seed: int = 0, remedy: str = "remedy"
+) -> RemedyRanking:
     """A remedy, chosen on each half (`first` [query] is one of them) and measured on the other."""
     chosen = choice(now, options, first), choice(now, options, ~first)
     ranks = np.array(now)
     for name, among in zip(chosen, (~first, first), strict=True):
         if name != LEAVE:
             ranks[among] = options[name][among]
-    return Measured(now, read_only(ranks), chosen, seed)
+    return RemedyRanking(remedy, ranks=read_only(ranks), now=now, chosen=chosen, seed=seed)
 
 
 def others(count: int, first: NDArray[np.bool_], seed: int, among: NDArray[np.bool_] | None = None) -> Int64:

@@ -339,7 +339,10 @@ def _reranking(
             f"share {share:g}": read_only(
                 first_ranks(
                     either_ranks(
-                        now.ranks, rows, second if share == 1 else (1 - share) * first + share * scaled, pairs.gold
+                        now.ranking.ranks,
+                        rows,
+                        second if share == 1 else (1 - share) * first + share * scaled,
+                        pairs.gold,
                     )
                 )
             )

@@ -18,10 +18,11 @@ from components.arrays import Int64, read_only
 from components.jobs import IsCancelled, ReportProgress
 from components.model.trace import Pooling
 from components.retrieval.evaluation.grid import retrieval_runs
-from components.retrieval.evaluation.metrics import Ranks, first_ranks
+from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.pair_runs import Pairs
 from components.retrieval.fusion.ranks import ScoresOf, fused_ranks, vector_scores
 from components.retrieval.fusion.scores import Fusion, RunScores
+from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.search.exact import Similarity, for_cosines
 
 if TYPE_CHECKING:
@@ -43,13 +44,13 @@ class Present:
     document_options: EmbedOptions
     cell: Cell
     vectors: dict[Cell, Vectors] = field(repr=False)
-    ranks: Ranks = field(repr=False)  # of all right texts
+    ranking: Ranking = field(repr=False)  # with the ranks of all right texts
     similarity: Similarity = "cosine"  # that the vectors' cosines stand for
 
     @property
     def now(self) -> Int64:
         """[query]: the rank of the first right text."""
-        return first_ranks(self.ranks)
+        return first_ranks(self.ranking.ranks)
 
     @property
     def present_vectors(self) -> Vectors:
@@ -135,7 +136,7 @@ def present(
     )
     vectors = {(layer, pooling): both for layer, pooling, both in runs}
     ranks = pairs.ranks_by_vectors(*vectors[cell], is_cancelled=is_cancelled)
-    return Present(backend, pairs, alone[0], alone[1], cell, vectors, ranks, by)
+    return Present(backend, pairs, alone[0], alone[1], cell, vectors, Ranking("as it is now", ranks=ranks), by)
 
 
 def compared_by(backend: Backend) -> Similarity:
@@ -150,8 +151,8 @@ def ranks_by(
     """For each fusion of the runs the rank of each query's first right text, int64 [query]. Raises Cancelled."""
     shape = len(pairs), len(pairs.documents)
     answers = pairs.grades if pairs.has_several else pairs.gold
-    found = fused_ranks(runs, fusions, shape, answers, is_cancelled=is_cancelled)
-    return [read_only(np.array(first_ranks(ranks))) for ranks in found]
+    every = fused_ranks(runs, fusions, shape, answers, is_cancelled=is_cancelled)
+    return [read_only(np.array(first_ranks(ranks))) for ranks in every]
 
 
 def changed_by_another(now: Vectors, new: Sequence[Vectors], taken: Int64) -> list[ScoresOf]:

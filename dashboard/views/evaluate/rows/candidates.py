@@ -22,7 +22,7 @@ _SHAPES = ("50%", "1px", "1px; rotate: 45deg", "4px")  # corners of the marks, a
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class ComparedCells:
     """Every layer with every pooling, measured and compared with the best."""
 
     cells: Sequence[tuple[int, Pooling]]  # layer and pooling
@@ -41,7 +41,7 @@ class Candidates:
         return np.argsort(-self.found.means, kind="stable")
 
 
-def finding(of: Candidates, measure: str, levels: Sequence[tuple[str, float]] = ()) -> str:
+def finding(of: ComparedCells, measure: str, levels: Sequence[tuple[str, float]] = ()) -> str:
     """Which candidate is first, and whether that may be luck. `levels` are names and per cent of methods without vectors."""
     found, best = of.found, int(of.order[0])
     value = 100 * float(found.means[best])
@@ -81,7 +81,7 @@ def _beaten(value: float, levels: Sequence[tuple[str, float]]) -> str:
     return f" **{name}** finds more by words alone: {number(of_level, 1)} %."
 
 
-def rows(of: Candidates, measure: str, queries: int, colours: Sequence[str]) -> str:
+def rows(of: ComparedCells, measure: str, queries: int, colours: Sequence[str]) -> str:
     """HTML: the best candidates on an axis of their own with intervals, and what choosing the best costs.
 
     `colours` are of the candidates' poolings in the order of the lines, by number of the pooling.

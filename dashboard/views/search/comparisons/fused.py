@@ -6,12 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
 from components.numbers import enumerated
 from components.retrieval.evaluation.ranks import NOT_FOUND
-from components.retrieval.fusion.hits import fused_hits, query_scores, said
+from components.retrieval.fusion.hits import fused_ranking, query_scores, said
 from components.retrieval.fusion.ranks import ranker_scores, reranked_scores
 from components.retrieval.fusion.scores import RRF_K, Fusion, RunScores
 from components.retrieval.rankings.ranking import TEN
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from components.model.backend import Backend
-    from components.retrieval.fusion.hits import FusedHits
+    from components.retrieval.fusion.hits import FusedRanking
     from components.retrieval.index.folder import VectorIndex
     from dashboard.views.search.request import SearchRequest
 
@@ -87,11 +86,11 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
             runs.append(query_scores(vectors[code.cell][0], index.engine(*code.cell).vectors, request.similarity))
     searched = request.code(index, *cell)
     # The command puts vectors and one ranking by words together.
-    shown = Command(fused_hits)
+    code_of_ranking = Command(fused_ranking)
     if len(chosen) == 1 and chosen[0] in KINDS:
         asked = searched.search(request.query, request.k, request.similarity, "--fuse", chosen[0])
-        shown = searched.command(fused_hits, asked)
-    return _ranked(request, runs, [names[name] for name in chosen], shown)
+        code_of_ranking = searched.command(fused_ranking, asked)
+    return _ranked(request, runs, [names[name] for name in chosen], code_of_ranking)
 
 
 def _name(value: str) -> str:
@@ -106,8 +105,8 @@ def _refuse_missing(offered: Collection[str]) -> None:
     """Take what cannot be put together here out of the choice, with its name, and keep the rest."""
     chosen: tuple[str, ...] = state.get("hybrid_with")
     if missing := [_name(name) for name in chosen if name not in offered]:
-        kept = tuple(name for name in chosen if name in offered)
-        state.refuse("hybrid_with", kept, f"These rankings cannot be put together here: {' · '.join(missing)}.")
+        left = tuple(name for name in chosen if name in offered)
+        state.refuse("hybrid_with", left, f"These rankings cannot be put together here: {' · '.join(missing)}.")
 
 
 def on_all_queries(request: SearchRequest, index: VectorIndex, max_sim_by: Backend) -> None:
@@ -129,10 +128,8 @@ def fused_code(alone: RunCode, others: Sequence[str], candidates: int, is_by_fir
 def _ranked(request: SearchRequest, runs: Sequence[RunScores], names: Sequence[str], code: Command) -> Ranked:
     """The fused ranking; `names` are those of the other runs."""
     fusion = Fusion("rrf", (1.0,) * len(runs))
-    hits = fused_hits(runs, fusion, max(request.k, TEN))
-    places = {int(row): place for place, row in enumerate(hits.indices)}
-    scores, best = fusion.of(runs).scores[0], hits.indices[: request.k]
-    is_tied = np.abs(scores - scores[best[-1]]) <= SAME
+    ranking = fused_ranking(runs, fusion, max(request.k, TEN))
+    places = {int(row): place for place, row in enumerate(ranking.best)}
     # Of one other ranking by words, people know which it is from the title.
     labels = ("words",) if len(names) == 1 and names[0] in TITLES.values() else names
 
@@ -140,18 +137,20 @@ def _ranked(request: SearchRequest, runs: Sequence[RunScores], names: Sequence[s
         place = places[row]
         written = [
             f"{name} {said(float(term), int(rank), fusion)}" if rank != NOT_FOUND else f"{name} –"
-            for name, term, rank in zip(("vectors", *labels), hits.terms[:, place], hits.ranks[:, place], strict=True)
+            for name, term, rank in zip(
+                ("vectors", *labels), ranking.terms[:, place], ranking.alone[:, place], strict=True
+            )
         ]
-        return tuple(written), float(hits.terms[0, place] / hits.scores[place])
+        return tuple(written), float(ranking.terms[0, place] / ranking.hit_scores[place])
 
     most = len(runs) / (RRF_K + 1)
     return Ranked.of_scores(
         f"Hybrid: {' + '.join(('vectors', *names))}",
-        "fused score",
-        scores,
+        ranking.unit,
+        ranking.scores,
         request.k,
-        hits.indices,
-        (int(np.count_nonzero(is_tied)), int(np.count_nonzero(is_tied[best]))),
+        ranking.best,
+        equal=SAME,
         code=code,
         code_of_all=code,
         scale=Scale(
@@ -159,8 +158,8 @@ def _ranked(request: SearchRequest, runs: Sequence[RunScores], names: Sequence[s
         ),
         explained=Explained(said=NO_SUM_OVER_WORDS),
         finding=finding(
-            hits,
-            request.corpus.texts[int(best[0])],
+            ranking,
+            request.corpus.texts[int(ranking.best[0])],
             any(bool(run.is_ranked.any()) for run in runs[1:]),
             int(runs[0].ranks.min()),
             labels,
@@ -169,7 +168,9 @@ def _ranked(request: SearchRequest, runs: Sequence[RunScores], names: Sequence[s
     )
 
 
-def finding(hits: FusedHits, first: str, has_others: bool, best: int = 1, names: Sequence[str] = ("words",)) -> str:
+def finding(
+    ranking: FusedRanking, first: str, has_others: bool, best: int = 1, names: Sequence[str] = ("words",)
+) -> str:
     """Whether the other rankings change the first place of the one by vectors; `first` is the sentence that now has it.
 
     `best` is the rank that the first sentence by vectors has: of a tie all have its last rank. `names` are the others'.
@@ -182,15 +183,15 @@ def finding(hits: FusedHits, first: str, has_others: bool, best: int = 1, names:
         if is_by_words:
             return "No sentence has a word of the query: **words change nothing**."
         return f"No sentence has a rank by {messages.escape(enumerated(names))}: **this is the order by vectors**."
-    by_vectors, *by_others = (int(rank) for rank in hits.ranks[:, 0])
-    found = [
+    by_vectors, *by_others = (int(rank) for rank in ranking.alone[:, 0])
+    ranks = [
         f"rank {rank:,} by {messages.escape(name)}"
         for name, rank in zip(names, by_others, strict=True)
         if rank != NOT_FOUND
     ]
-    if by_vectors == best or not found:
+    if by_vectors == best or not ranks:
         others = "Words leave" if tuple(names) == ("words",) else "The other rankings leave"
-        why = f"it has {enumerated(found)}" if found else by_none
+        why = f"it has {enumerated(ranks)}" if ranks else by_none
         return f"**{others} the first place as it is**: {why}."
     text = first if len(first) <= MOST_SHOWN else f"{first[:MOST_SHOWN].rsplit(' ', 1)[0]} …"
-    return f"**“{messages.escape(text)}” rises from {by_vectors:,} to 1**: it has {enumerated(found)}."
+    return f"**“{messages.escape(text)}” rises from {by_vectors:,} to 1**: it has {enumerated(ranks)}."

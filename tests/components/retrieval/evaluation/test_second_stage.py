@@ -13,7 +13,8 @@ from components.retrieval.evaluation.graded.ranks import (
     vector_relevant_ranks,
 )
 from components.retrieval.evaluation.ranks import gold_ranks
-from components.retrieval.search.rerank import in_order_of, late_interaction_scores
+from components.retrieval.rankings.ranking import Ranking
+from components.retrieval.search.rerank import late_interaction_scores
 
 NUMBERS = np.random.default_rng(5)
 VECTORS = NUMBERS.normal(size=(60, 8)).astype(np.float32)
@@ -28,7 +29,7 @@ def test_ranks_are_those_of_the_second_order_within_the_candidates_and_of_the_fi
     assert (first <= 7).sum() > 5
     assert (first > 7).sum() > 5
     for query in range(len(QUERIES)):
-        order = in_order_of(scores[query], rows[query]).rows.tolist()
+        order = Ranking.of_candidates("", "", scores[query], rows[query], rows.max() + 1).best.tolist()
         expected = order.index(query) + 1 if query in order else first[query]
         assert ranks[query] == expected
     # The first stage's own scores change no rank.

@@ -7,7 +7,7 @@ import pytest
 
 from components.retrieval.evaluation.metrics import interval
 from components.retrieval.evaluation.ranks import NOT_FOUND
-from components.retrieval.fusion.hits import fused_hits, query_scores, said
+from components.retrieval.fusion.hits import fused_ranking, query_scores, said
 from components.retrieval.fusion.scores import Fusion, RunScores
 from components.retrieval.fusion.weights import chosen_weight
 
@@ -36,19 +36,19 @@ def test_hits_have_their_terms_and_ranks():
     vectors = RunScores(np.array([[0.9, 0.8, 0.7, 0.6]]), np.ones((1, 4), np.bool_))
     words = RunScores(np.array([[0.0, 0.0, 5.0, 2.0]]), np.array([[False, False, True, True]]))
     fusion = Fusion()
-    hits = fused_hits([vectors, words], fusion, 3)
-    assert hits.indices.tolist() == [2, 3, 0]
-    assert hits.ranks.tolist() == [[3, 4, 1], [1, 2, NOT_FOUND]]
+    hits = fused_ranking([vectors, words], fusion, 3)
+    assert hits.best.tolist() == [2, 3, 0]
+    assert hits.alone.tolist() == [[3, 4, 1], [1, 2, NOT_FOUND]]
     assert hits.terms.tolist() == [[1 / 63, 1 / 64, 1 / 61], [1 / 61, 1 / 62, 0.0]]
-    np.testing.assert_allclose(hits.scores, hits.terms.sum(axis=0))
+    np.testing.assert_allclose(hits.hit_scores, hits.terms.sum(axis=0))
     assert [
-        said(float(term), int(rank), fusion) for term, rank in zip(hits.terms[:, 2], hits.ranks[:, 2], strict=True)
+        said(float(term), int(rank), fusion) for term, rank in zip(hits.terms[:, 2], hits.alone[:, 2], strict=True)
     ] == [
         "1/(60+1)",
         "0",
     ]
     # Only the first of each run count: two texts are left.
-    assert fused_hits([vectors, words], Fusion(depth=1), 9).indices.tolist() == [0, 2]
+    assert fused_ranking([vectors, words], Fusion(depth=1), 9).best.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean", "manhattan"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.model.backend import Backend
-from components.retrieval.reranking.quality import SecondLook, second_look
+from components.retrieval.reranking.quality import SecondLook, rankings_of, second_look
 
 TEXTS = (
     "A volcano erupted at sea.",
@@ -19,8 +19,8 @@ QUERIES = ("eruption in the ocean", "interest rates go up", "a vessel was lost",
 
 
 def look(first: list[int], after: dict[int, list[int]]) -> SecondLook:
-    ranks = {depth: np.array(of, np.int64) for depth, of in after.items()}
-    return SecondLook(np.array(first, np.int64), ranks, dict.fromkeys(ranks, 0.1), 5.0, 1536.0, 3072.0)
+    rankings = rankings_of({depth: np.array(of, np.int64) for depth, of in {0: first, **after}.items()})
+    return SecondLook(rankings, dict.fromkeys(after, 0.1), 5.0, 1536.0, 3072.0)
 
 
 def test_ranks_are_those_of_plain_arrays(embedded: Backend) -> None:
@@ -43,8 +43,8 @@ def test_ranks_are_those_of_plain_arrays(embedded: Backend) -> None:
             near = np.argsort(-row)[:depth]
             scores[query, near] = 100 + late[query, near]
         expected = [int((of >= of[query] - 1e-6).sum()) for query, of in enumerate(scores)]
-        assert found.after[depth].tolist() == expected
-    assert found.first.tolist() == [int((row >= row[query] - 1e-6).sum()) for query, row in enumerate(cosines)]
+        assert found.ranks(depth).tolist() == expected
+    assert found.ranks().tolist() == [int((row >= row[query] - 1e-6).sum()) for query, row in enumerate(cosines)]
     assert found.vector_bytes == 384 * 4
     assert found.token_bytes == pytest.approx(np.mean([len(text) - 2 for text in texts]) * 384 * 4)
 

@@ -10,7 +10,8 @@ from components.analysis.similarity.late_interaction import of_trace
 from components.errors import InputError
 from components.jobs import Cancelled
 from components.model.backend import Backend
-from components.retrieval.search.rerank import in_order_of, late_interaction_scores, max_sim_scores, rerank
+from components.retrieval.rankings.ranking import Ranking
+from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
 from tests.support.saved_models import save_cross_encoder
 
 QUERY = "the cat sat on the bank"
@@ -25,33 +26,13 @@ def test_the_order_is_that_of_sentence_transformers(tmp_path):
     expected = theirs.predict([(QUERY, document) for document in DOCUMENTS], activation_fn=torch.nn.Identity())
     order = np.argsort(-expected)
     rows = np.array([40, 3, 17, 5, 28, 0])
-    reranked = rerank(QUERY, rows, DOCUMENTS, Backend.load(str(folder), device_name="cpu").score_pairs)
-    np.testing.assert_array_equal(reranked.rows, rows[order])
-    np.testing.assert_array_equal(reranked.before, order + 1)
-    np.testing.assert_allclose(reranked.scores, expected[order], atol=1e-5)
+    scores = Backend.load(str(folder), device_name="cpu").score_pairs([QUERY] * len(rows), DOCUMENTS)
+    reranked = Ranking.of_candidates("cross-encoder", "logit", scores, rows, 41)
+    np.testing.assert_array_equal(reranked.best, rows[order])
+    np.testing.assert_allclose(reranked.hit_scores, expected[order], atol=1e-5)
     assert list(order) != sorted(order)
     theirs_ranked = theirs.rank(QUERY, DOCUMENTS)
-    assert [hit["corpus_id"] for hit in theirs_ranked] == (reranked.before - 1).tolist()
-
-
-def test_equal_scores_keep_the_first_order():
-    reranked = in_order_of(np.array([1, 2, 1, 2, 0], np.float32), np.array([9, 8, 7, 6, 5]))
-    assert reranked.rows.tolist() == [8, 6, 9, 7, 5]
-    assert reranked.before.tolist() == [2, 4, 1, 3, 5]
-    assert reranked.scores.tolist() == [2, 2, 1, 1, 0]
-    assert (reranked.rows.dtype, reranked.before.dtype, reranked.scores.dtype) == (np.int64, np.int64, np.float32)
-    nothing = rerank("a", np.empty(0, np.int64), [], lambda queries, documents: np.empty(0, np.float32))
-    assert len(nothing.rows) == len(nothing.before) == 0
-
-
-def test_wrong_numbers_and_scores_are_refused():
-    rows = np.arange(2)
-    with pytest.raises(ValueError, match="equal numbers"):
-        rerank("a", rows, ["b"], lambda queries, documents: np.zeros(1, np.float32))
-    with pytest.raises(ValueError, match="equal numbers"):
-        in_order_of(np.zeros(3, np.float32), rows)
-    with pytest.raises(ValueError, match="finite"):
-        in_order_of(np.array([0, np.nan], np.float32), rows)
+    assert rows[[hit["corpus_id"] for hit in theirs_ranked]].tolist() == reranked.best.tolist()
 
 
 def test_max_sim_is_its_formula():

@@ -519,14 +519,18 @@ def test_other_forms_of_a_word_are_seen_in_both_texts(right: str, rival: str, sa
 
 
 def test_a_text_that_bm25_gives_a_score_of_0_is_not_found() -> None:
-    scores = np.array([0.0, 2.0, 1.0, 0.0], np.float32)
-    assert rivals.word_ranks(scores, 1.0, 2.0) == (2, 1)
-    assert rivals.word_ranks(scores, 0.0, 2.0) == (None, 1)
-    neither = rivals.Opinion("BM25", "score", (0.0, 0.0), rivals.word_ranks(scores, 0.0, 0.0), "of 4")
+    scores = np.array([0.0, 2.0, 1.0, 0.0, 2.0], np.float32)
+    first_of = np.array([0, 1, 2, 3, 1])  # the last is the text of number 1 once more
+
+    def opinion(right: int, rival: int) -> rivals.Opinion:
+        return rivals.of_words(scores, first_of, Placing(right, 2, rival, 0.1, 0.2))
+
+    assert (opinion(2, 4).ranks, opinion(2, 4).scores) == ((2, 1), (1.0, 2.0))
+    assert (opinion(0, 1).ranks, opinion(0, 1).scores) == ((None, 1), (0.0, 2.0))
+    neither = opinion(0, 3)
     assert neither.rows() == {"BM25": ("score 0.000, not found", "score 0.000, not found")}
     assert rivals.opinions([neither], "right text") == "BM25 finds neither of them."
-    one = rivals.Opinion("BM25", "score", (0.0, 2.0), (None, 1), "of 4")
-    assert one.rows() == {"BM25": ("score 0.000, not found", "score 2.000, rank 1 of 4")}
+    assert opinion(0, 1).rows() == {"BM25": ("score 0.000, not found", "score 2.000, rank 1 of 4")}
 
 
 def test_a_trait_that_most_other_queries_have_too_is_not_said_to_set_failures_apart() -> None:

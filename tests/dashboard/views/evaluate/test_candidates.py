@@ -8,15 +8,17 @@ import pytest
 from components.model.trace import Pooling
 from components.retrieval.evaluation.chance.best import BestOf, best_of
 from dashboard.views.evaluate.rows import candidates
-from dashboard.views.evaluate.rows.candidates import Candidates
+from dashboard.views.evaluate.rows.candidates import ComparedCells
 
 CELLS: tuple[tuple[int, Pooling], ...] = ((0, "mean"), (0, "cls"), (1, "mean"), (1, "cls"))
 
 
-def of(means: list[float], may: list[bool], first: list[float], halves: tuple[float, float] = (0.5, 0.5)) -> Candidates:
+def of(
+    means: list[float], may: list[bool], first: list[float], halves: tuple[float, float] = (0.5, 0.5)
+) -> ComparedCells:
     found = BestOf(np.array(means), np.array(first), np.array(may), *halves)
     low, high = (100 * np.clip(found.means + step, 0, 1) for step in (-0.05, 0.05))
-    return Candidates(CELLS[: len(means)], low, high, found, (1, "mean"))
+    return ComparedCells(CELLS[: len(means)], low, high, found, (1, "mean"))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,7 @@ def of(means: list[float], may: list[bool], first: list[float], halves: tuple[fl
     ],
 )
 def test_the_finding_says_what_the_measures_say(
-    measured: Candidates, levels: list[tuple[str, float]], said: str
+    measured: ComparedCells, levels: list[tuple[str, float]], said: str
 ) -> None:
     assert candidates.finding(measured, "MRR", levels) == said
 
@@ -72,5 +74,5 @@ def test_choosing_that_does_not_flatter_is_said() -> None:
     assert "Choosing the best does not flatter it<" in candidates.rows(level, "MRR", 40, ["#000000"])
     assert "it does 2.0 points better on other queries" in candidates.rows(worse, "MRR", 40, ["#000000"])
     one = best_of(np.array([[1.0], [0.0]]))
-    single = Candidates(CELLS[:2], np.zeros(2), np.full(2, 100.0), one)
+    single = ComparedCells(CELLS[:2], np.zeros(2), np.full(2, 100.0), one)
     assert "half" not in candidates.rows(single, "MRR", 1, ["#000000"])  # one query has none

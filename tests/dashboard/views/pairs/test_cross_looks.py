@@ -10,7 +10,7 @@ import pytest
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.retrieval.evaluation.pair_runs import pairs_of_corpus
-from components.retrieval.reranking.quality import Reordered
+from components.retrieval.reranking.quality import Reordered, rankings_of
 from dashboard.corpora import current
 from dashboard.jobs.stored import cross_looks, second_looks
 from tests.support.pages import backend
@@ -20,7 +20,7 @@ def test_the_stored_ranks_are_those_of_the_two_models(scorer: Backend, demo_vect
     """A sample of the headlines, by plain arrays and the cross-encoder's scores: those that it moves, and others."""
     pairs = pairs_of_corpus(current.demo())
     look = cross_looks.looks()["headlines"]
-    moved = np.flatnonzero(look.first != look.after[10])
+    moved = np.flatnonzero(look.ranks() != look.ranks(10))
     sample = np.unique([*moved[:6].tolist(), *np.random.default_rng(1).integers(0, len(pairs), 6).tolist()])
     options = backend().embed_options(precision="float32")
     queries = backend().embed([pairs.queries.texts[row] for row in sample], options=options)[0, 0].astype(np.float64)
@@ -29,7 +29,7 @@ def test_the_stored_ranks_are_those_of_the_two_models(scorer: Backend, demo_vect
     for query, vector, right in zip(sample.tolist(), queries, gold.tolist(), strict=True):
         cosines = demo_vectors @ vector
         first = int(np.count_nonzero(cosines >= cosines[right] - 1e-6))
-        assert look.first[query] == first
+        assert look.ranks()[query] == first
         near = np.argsort(-cosines, kind="stable")[:10]
         after = first
         if right in near:
@@ -37,7 +37,7 @@ def test_the_stored_ranks_are_those_of_the_two_models(scorer: Backend, demo_vect
             scores = scorer.score_pairs([pairs.queries.texts[query]] * 10, texts)
             own = scores[near.tolist().index(right)]
             after = int(np.count_nonzero(scores >= own - 1e-5))
-        assert look.after[10][query] == after
+        assert look.ranks(10)[query] == after
 
 
 def test_it_is_stored_for_both_models_and_the_texts_that_are_included(scorer: Backend) -> None:
@@ -51,14 +51,14 @@ def test_it_is_stored_for_both_models_and_the_texts_that_are_included(scorer: Ba
 
 def test_the_sentence_has_the_numbers_of_the_ranks_and_can_say_the_opposite() -> None:
     look = cross_looks.looks()["headlines"]
-    before, after = (100 * np.mean(ranks == 1) for ranks in (look.first, look.after[10]))
+    before, after = (100 * np.mean(ranks == 1) for ranks in (look.ranks(), look.ranks(10)))
     assert (
         f"puts the right text first for {after:.1f} % of 630 demo headlines instead of {before:.1f} %"
         in cross_looks.finding()
     )
 
     def reordered(first: list[int], after: list[int]) -> Reordered:
-        return Reordered(np.array(first), {10: np.array(after)})
+        return Reordered(rankings_of({0: np.array(first), 10: np.array(after)}))
 
     assert cross_looks.finding(reordered([1, 2, 3, 1], [1, 1, 1, 2])).endswith(
         "puts the right text first for 75.0 % of 4 demo headlines instead of 50.0 %: it repairs 2 queries and harms 1."
@@ -69,6 +69,6 @@ def test_the_sentence_has_the_numbers_of_the_ranks_and_can_say_the_opposite() ->
 @pytest.mark.parametrize("name", cross_looks.NAMES)
 def test_a_rank_outside_of_the_candidates_stays(name: str) -> None:
     look = cross_looks.looks()[name]
-    for depth, ranks in look.after.items():
-        outside = look.first > depth
-        np.testing.assert_array_equal(ranks[outside], look.first[outside])
+    for depth in look.depths:
+        outside = look.ranks() > depth
+        np.testing.assert_array_equal(look.ranks(depth)[outside], look.ranks()[outside])

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,8 +14,9 @@ from streamlit.testing.v1 import AppTest
 
 from components.jobs import Cancelled
 from components.model.backend import Backend
-from components.retrieval.reranking.quality import SecondLook
-from components.retrieval.search.rerank import in_order_of, late_interaction_scores
+from components.retrieval.rankings.ranking import Ranking
+from components.retrieval.reranking.quality import SecondLook, rankings_of
+from components.retrieval.search.rerank import late_interaction_scores
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import reranking
@@ -25,7 +26,7 @@ from dashboard.settings import DEFAULT_QUERY
 from dashboard.ui.wording import shortened
 from dashboard.views.pairs import rerank as view
 from dashboard.views.pairs import rerank_quality
-from dashboard.views.pairs.rerank_quality import Measured
+from dashboard.views.pairs.rerank_quality import CollectionLook
 from tests.support.pages import Open, at_rest, backend, choose_view, figures, texts
 
 FirstStage = Callable[[str, int], tuple[np.ndarray, np.ndarray]]
@@ -247,9 +248,10 @@ def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
 
 def test_of_two_correct_answers_the_best_before_and_the_best_after_are_compared() -> None:
     """1 goes to 5, and 3 to 2: the best is now 2, which is worse than before."""
-    reranked = in_order_of(np.array([0, 5, 4, 3, 2], np.float32), np.arange(5))
-    unused: Any = None
-    orders = view._TwoOrders(current.demo(), "query", unused, unused, reranked, unused, frozenset({0, 2}))
+    rows, unused = np.arange(5), cast("Any", None)
+    first = reranking.FirstStage(Ranking.of_candidates("vectors", "cosine", -rows, rows, 5), 6, "mean", 0.0, 0.0, True)
+    reranked = Ranking.of_candidates("second", "logit", np.array([0, 5, 4, 3, 2], np.float32), rows, 5)
+    orders = view._TwoStages(current.demo(), "query", first, unused, reranked, unused, frozenset({0, 2}))
     assert orders.moves == [(3, 2), (1, 5)]
     assert view._message(orders) == "Best correct answer: from rank 1 down to 2."
 
@@ -294,11 +296,11 @@ def test_what_was_measured_is_said_only_of_what_it_was_measured_for(monkeypatch:
     assert view._is_included("maxsim")
 
 
-def looked(name: str, before: int, after: int, count: int = 100) -> Measured:
+def looked(name: str, before: int, after: int, count: int = 100) -> CollectionLook:
     """A collection of which so many queries of `count` have their right text first, before and after."""
     first, second = (np.where(np.arange(count) < number, 1, 2) for number in (before, after))
-    look = SecondLook(first, {5: second, 50: second}, {5: 0.1, 50: 1.0}, 9.0, 1536.0, 29_000.0)
-    return Measured(name, look)
+    look = SecondLook(rankings_of({0: first, 5: second, 50: second}), {5: 0.1, 50: 1.0}, 9.0, 1536.0, 29_000.0)
+    return CollectionLook(name, look)
 
 
 def test_the_finding_names_the_data_for_which_it_holds() -> None:

@@ -15,6 +15,7 @@ from components.retrieval.failures.remedies import folds
 from components.retrieval.failures.remedies.kinds import Setting
 from components.retrieval.failures.remedies.present import Cell, Present
 from components.retrieval.failures.vocabulary import CorpusWords
+from components.retrieval.rankings.ranking import Ranking
 from components.words.unicode_words import words
 from tests.components.retrieval.failures import planted
 
@@ -66,6 +67,6 @@ def setting_of(
     told = plain(pairs.documents.texts, "") if documents is None else documents
     vectors = {CELL: (embed(pairs.queries.texts, ""), told), **(cells or {})}
     ranks = pairs.ranks_by_vectors(*vectors[CELL])
-    present = Present(cast("Any", backend), pairs, OPTIONS, OPTIONS, CELL, vectors, ranks)
+    present = Present(cast("Any", backend), pairs, OPTIONS, OPTIONS, CELL, vectors, Ranking("now", ranks=ranks))
     known = CorpusWords(pairs.documents.texts)
     return Setting(present, folds.halves(pairs.queries.texts), known, **more)

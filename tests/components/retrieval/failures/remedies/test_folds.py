@@ -40,7 +40,7 @@ def test_leaving_it_is_a_choice_and_wins_ties() -> None:
 
 def test_the_numbers_are_those_of_plain_counting() -> None:
     now, ranks = random_ranks(2), random_ranks(3)
-    result = folds.Measured(now, ranks, ("a", "a"), seed=7)
+    result = folds.RemedyRanking("a", ranks=ranks, now=now, chosen=("a", "a"), seed=7)
     up, down = int(((now > 1) & (ranks == 1)).sum()), int(((now == 1) & (ranks > 1)).sum())
     assert (result.repaired, result.harmed) == (up, down)
     assert_close(result.change.value, (ranks == 1).mean() - (now == 1).mean())
@@ -53,7 +53,7 @@ def test_the_numbers_are_those_of_plain_counting() -> None:
     assert_close(result.mrr_change.value, differences.mean())
     assert abs(result.mrr_change.low - low) < 0.005
     assert abs(result.mrr_change.high - high) < 0.005
-    assert result.mrr_change == folds.Measured(now, ranks, ("a", "a"), seed=7).mrr_change
+    assert result.mrr_change == folds.RemedyRanking("a", ranks=ranks, now=now, chosen=("a", "a"), seed=7).mrr_change
 
 
 def test_queries_with_the_same_words_are_in_one_half() -> None:

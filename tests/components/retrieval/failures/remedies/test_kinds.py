@@ -154,7 +154,7 @@ def test_max_sim_alone_is_that_of_evaluate() -> None:
             for query, own in zip(present.queries, rows, strict=True)
         ]
     )
-    expected = first_ranks(either_ranks(present.ranks, rows, scores))
+    expected = first_ranks(either_ranks(present.ranking.ranks, rows, scores))
     assert np.array_equal(kinds.measure("maxsim", setting).options["share 1"], expected)
 
 
@@ -164,7 +164,7 @@ def test_a_cross_encoder_alone_is_that_of_evaluate() -> None:
     rows = candidates(present.query_vectors, present.document_vectors, CANDIDATES)
     assert setting.cross_encoder is not None
     scores = candidate_scores(setting.cross_encoder, present.queries, present.pairs.documents.texts, rows)
-    expected = first_ranks(either_ranks(present.ranks, rows, scores))
+    expected = first_ranks(either_ranks(present.ranking.ranks, rows, scores))
     assert np.array_equal(kinds.measure("cross-encoder", setting).options["share 1"], expected)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from components.model.catalog import EMBEDDED_KEY
@@ -180,6 +180,14 @@ def predicted(
         f"values = scores if scores.ndim == 1 else scores[:, {label or 0}]",
     ]
     return _with_functions(lines, of, statements)
+
+
+def both(first: AnyCode, second: AnyCode, kept: str) -> AnyCode:
+    """The second code, below the arrays and statements of the first, of which the statement `kept` keeps what it needs."""
+    if isinstance(first, Command) or isinstance(second, Command):
+        return second if isinstance(first, Code) else first
+    _, _, arrays = second.arrays.partition("\n\n")  # without the imports
+    return replace(second, arrays="\n".join([first.arrays, *first.statements, kept, "", arrays]))
 
 
 def _with_functions(lines: Sequence[str], of: Functions, statements: Sequence[str]) -> Code:

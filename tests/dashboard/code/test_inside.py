@@ -62,3 +62,15 @@ def test_what_parts_of_blocks_add(open_page: Open, elsewhere: Elsewhere) -> None
 def test_norms_of_one_block(open_page: Open, elsewhere: Elsewhere, address: dict[str, str]) -> None:
     app = open_page("attention", s=SENTENCES, view="flow", fl="norms", ff="all", fb="2", **address)
     same(found_by(elsewhere, app, "flow_matrix"), z(app, "flow_matrix"), EQUAL)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [{}, {"xm": "heads", "xv": "change"}, {"xm": "parts", "xt": "own", "s": ["A red dog.", "A dog."], "pool": "cls"}],
+)
+def test_patching(open_page: Open, elsewhere: Elsewhere, address: dict[str, str]) -> None:
+    app = at_rest(open_page("why", v="experiments", **address))
+    shown = z(app, "experiments_map")
+    found = found_by(elsewhere, app, "experiments_map")
+    assert np.abs(shown).max() > 0.01
+    same(found.reshape(shown.shape), shown, EQUAL)

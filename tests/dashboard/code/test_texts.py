@@ -14,11 +14,13 @@ import pytest
 from components.analysis.attention.head_kinds import head_kinds
 from components.analysis.attention.head_patterns import score_heads
 from components.analysis.pooling import mean_of
+from components.analysis.similarity.cka import MOST_TOKENS, layer_cka
 from components.model.backend import Backend
 from components.model.embedding.embedder import Embedder
 from components.shown_code.arrays import Input, pieces
 from components.shown_code.attention import one_word
 from components.shown_code.code import Code, Command
+from components.shown_code.cosines import layers_alike
 from components.shown_code.notebook import WITH_EFFECTS, WITHOUT_CELL, TitledCode, notebook
 from components.shown_code.search import reranked
 from tests.dashboard.code.shown import (
@@ -31,6 +33,7 @@ from tests.dashboard.code.shown import (
     points,
     same,
     same_points,
+    short,
     y,
     z,
 )
@@ -99,6 +102,22 @@ def test_matrices(open_page: Open, elsewhere: Elsewhere, page: str, address: dic
     assert kept.sum() >= 6
     assert found.shape == shown.shape
     same(found[kept], shown[kept], EQUAL)
+
+
+def test_the_layers_of_two_models(open_page: Open, elsewhere: Elsewhere, tiny_folder: Callable[[str], Path]) -> None:
+    app = open_page("heatmaps", s=NINE * 5, m2=str(tiny_folder("modernbert")), v="layer-pairs")
+    same(found_by(elsewhere, app, "cka_1"), z(app, "cka_1"), EQUAL)
+
+
+def test_the_layers_of_many_tokens(elsewhere: Elsewhere, embedded: Any) -> None:
+    texts = [
+        f"{word} " * 120 for word in ("bank", "river", "money", "dog", "the park", "runs", "a", "fell", "again")
+    ] * 2
+    trace = embedded.trace(texts)
+    kept = trace.hidden_states[:, ~trace.special_mask]
+    assert kept.shape[1] > MOST_TOKENS
+    found = short(elsewhere, layers_alike(Input(embedded, texts), kept.shape))
+    same(found, layer_cka(kept).matrix, EQUAL)
 
 
 @pytest.mark.parametrize(
@@ -217,11 +236,12 @@ def test_kinds_and_patterns_of_heads(open_page: Open, elsewhere: Elsewhere, embe
 
 def test_senses_apart(open_page: Open, elsewhere: Elsewhere) -> None:
     """Vectors are kept in float16 on the page."""
-    app = at_rest(open_page("map", v="word-senses"))
+    app = at_rest(open_page("map", v="word-senses", by="pca"))
     same_sense, silhouette = found_by(elsewhere, app, "senses_curve")
     shown = y(app, "senses_curve")
     same(same_sense, shown[0], EQUAL)
     same(silhouette, shown[2], 1e-3)
+    same_points(found_by(elsewhere, app, "senses_map")[0], points(app, "senses_map"), 2e-3)
 
 
 def test_the_pieces_of_two_models(elsewhere: Elsewhere, embedded: Any, tiny_folder: Callable[[str], Path]) -> None:

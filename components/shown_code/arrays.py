@@ -37,6 +37,13 @@ for name in {names}:
     def note(module, arguments, output, name=name):
         given[name], found[name] = arguments[0].numpy(), output.numpy()
     model.get_submodule(name).register_forward_hook(note)"""
+# Of modules that several blocks share, in each of their calls.
+HOOKS_OF_CALLS = """\
+given, found = {{}}, {{}}  # what some modules of the model get and give in each call: [call][sentence, token, dim]
+for name in {names}:
+    def note(module, arguments, output, name=name):
+        given[name], found[name] = [*given.get(name, []), arguments[0].numpy()], [*found.get(name, []), output.numpy()]
+    model.get_submodule(name).register_forward_hook(note)"""
 _WORD = re.compile(r"\w+")
 Functions = Sequence[Callable[..., Any]]
 
@@ -86,6 +93,9 @@ class Input:
         pairs = [f"pairs = {literal(seconds)}"] if seconds else []
         settings = self.backend.loaded.encoder_settings.tokenizer
         loading = "dtype=torch.float32" + ', attn_implementation="eager"' * (run == ATTENTIONS)
+        if len(modules) and getattr(self.backend.loaded.encoder.config, "chunk_size_feed_forward", 0):
+            loading += ", chunk_size_feed_forward=0"  # all tokens in one call
+        hooks = HOOKS_OF_CALLS if self.backend.structure.shares_blocks else HOOKS
         lines = [
             TRANSFORMERS,
             *(["import numpy as np", "import torch"] if run else []),
@@ -99,7 +109,7 @@ class Input:
             f"inputs = {call('tokenizer', 'texts', *(['pairs'] if pairs else []), **options)}",
             *([SPECIAL] if special else []),
             *([KEEP] if "keep" in called else []),
-            *([HOOKS.format(names=literal(list(modules)))] if modules else []),
+            *([hooks.format(names=literal(list(modules)))] if modules else []),
             *([run] if run else []),
         ]
         return _with_functions(lines, of, statements)

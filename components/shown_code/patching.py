@@ -48,7 +48,7 @@ def effects(
 ) -> AnyCode:
     """How the cosine of B with C changes by each activation of A in B, for texts A, B and C; without a `pooling` no code."""
     inside = Inside(Input(backend, texts, backend.own_max_length))
-    if pooling not in POOLED or not inside.has_names:
+    if pooling not in POOLED or backend.structure.shares_blocks:
         return Command(measured)
     modules, heads = backend.loaded.modules, backend.facts.heads
     if kind == "heads":

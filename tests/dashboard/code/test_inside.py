@@ -22,7 +22,7 @@ TEXTS = ["the cat sat on the bank .", "a red hat ran"]
 Folder = Callable[[str], Path]
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "modernbert"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "modernbert", "albert"])
 def test_each_family(elsewhere: Elsewhere, tiny_folder: Folder, family: str) -> None:
     backend = Backend.load(str(tiny_folder(family)), device_name="cpu")
     code = Inside(Input(backend, TEXTS[:1]))
@@ -41,13 +41,6 @@ def test_each_family(elsewhere: Elsewhere, tiny_folder: Folder, family: str) -> 
     else:
         same(short(elsewhere, scores), record.score_parts(1, 1)["content to content"][3], EQUAL)
         same(short(elsewhere, inner), backend.feed_forward(TEXTS[0], block=1).activations_of(1)[2], EQUAL)
-
-
-def test_shared_blocks_have_no_names(tiny_folder: Folder) -> None:
-    """A hook would keep only what the last of them gives."""
-    code = Inside(Input(Backend.load(str(tiny_folder("albert")), device_name="cpu"), TEXTS[:1]))
-    assert isinstance(code.turns([0]), Command)
-    assert isinstance(code.norms(0, None, [0], [0]), Command)
 
 
 def test_what_parts_of_blocks_add(open_page: Open, elsewhere: Elsewhere) -> None:

@@ -18,7 +18,7 @@ from components.analysis.similarity.cka import MOST_TOKENS, layer_cka
 from components.model.backend import Backend
 from components.model.embedding.embedder import Embedder
 from components.shown_code.arrays import Input, pieces
-from components.shown_code.attention import one_word
+from components.shown_code.attention import kinds, one_word, patterns
 from components.shown_code.code import Code, Command
 from components.shown_code.cosines import layers_alike
 from components.shown_code.notebook import WITH_EFFECTS, WITHOUT_CELL, TitledCode, notebook
@@ -221,9 +221,9 @@ def test_kinds_and_patterns_of_heads(open_page: Open, elsewhere: Elsewhere, embe
     trace = embedded.trace([text], attentions=True)
     attentions, sentence = trace.attentions[:, 0], trace.sentences[0]
     found = found_by(elsewhere, open_page("attention", s=[text], v="all-heads"), "glance_kinds")
-    kinds = head_kinds(attentions, sentence)
-    assert kinds is not None
-    same(found, kinds.shares, EQUAL)
+    of_heads = head_kinds(attentions, sentence)
+    assert of_heads is not None
+    same(found, of_heads.shares, EQUAL)
     app = open_page("attention", s=[text], v="head-patterns")
     found = found_by(elsewhere, app, "patterns")
     scored = score_heads([attentions], [sentence])
@@ -231,6 +231,18 @@ def test_kinds_and_patterns_of_heads(open_page: Open, elsewhere: Elsewhere, embe
     same(found, np.stack([scored.scores[name] for name in names], axis=-1), EQUAL)
     code = codes(app)["patterns"].code
     assert isinstance(code, Code)
+    same(elsewhere.run(code.text, names=("broad",))["broad"], scored.scores["broad"], EQUAL)
+
+
+def test_heads_of_blocks_with_windows(elsewhere: Elsewhere, tiny_folder: Callable[[str], Path]) -> None:
+    """A token can spread its attention no further than it sees."""
+    backend = Backend.load(str(tiny_folder("modernbert")), device_name="cpu")
+    trace, windows = backend.trace([TEXT], attentions=True), backend.structure.windows
+    found = head_kinds(trace.attentions[:, 0], trace.sentences[0], windows)
+    assert found is not None
+    same(elsewhere.run(kinds(Input(backend, [TEXT])).text, names=("evenness",))["evenness"], found.evenness, EQUAL)
+    code = patterns(Input(backend, [TEXT]), trace.sentences[0])
+    scored = score_heads([trace.attentions[:, 0]], trace.sentences[:1], windows=windows)
     same(elsewhere.run(code.text, names=("broad",))["broad"], scored.scores["broad"], EQUAL)
 
 

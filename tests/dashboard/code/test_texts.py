@@ -17,12 +17,14 @@ from components.analysis.pooling import mean_of
 from components.analysis.similarity.cka import MOST_TOKENS, layer_cka
 from components.model.backend import Backend
 from components.model.embedding.embedder import Embedder
+from components.retrieval.search.relevance import Judgements
+from components.retrieval.search.rerank import late_interaction_scores
 from components.shown_code.arrays import Input, pieces
 from components.shown_code.attention import kinds, one_word, patterns
 from components.shown_code.code import Code, Command
 from components.shown_code.cosines import layers_alike
 from components.shown_code.notebook import WITH_EFFECTS, WITHOUT_CELL, TitledCode, notebook
-from components.shown_code.search import reranked
+from components.shown_code.search import judged_precision, max_sim_scores, reranked
 from tests.dashboard.code.shown import (
     EQUAL,
     SENTENCES,
@@ -244,6 +246,30 @@ def test_heads_of_blocks_with_windows(elsewhere: Elsewhere, tiny_folder: Callabl
     code = patterns(Input(backend, [TEXT]), trace.sentences[0])
     scored = score_heads([trace.attentions[:, 0]], trace.sentences[:1], windows=windows)
     same(elsewhere.run(code.text, names=("broad",))["broad"], scored.scores["broad"], EQUAL)
+
+
+@pytest.mark.parametrize("family", ["", "modernbert", "albert"])
+def test_parameters(open_page: Open, elsewhere: Elsewhere, tiny_folder: Callable[[str], Path], family: str) -> None:
+    address = {"m": str(tiny_folder(family))} if family else {}
+    app = open_page("model", s=[TEXT], v="model-facts", **address)
+    found = found_by(elsewhere, app, "parameters")
+    drawn = [trace for trace in figure(app, "parameters")["data"] if "again" not in trace.get("name", "")]
+    same(np.sort(found), np.sort(np.concatenate([numbers(trace["x"]) for trace in drawn])), 0)
+
+
+def test_candidates_by_max_sim(elsewhere: Elsewhere, embedded: Any) -> None:
+    query, texts = "a dog saved a child", SENTENCES
+    found = short(elsewhere, max_sim_scores(embedded, query, texts, 4, None))
+    same(found, late_interaction_scores(embedded, query, texts, 4), EQUAL)
+
+
+def test_precision_of_judged_queries(elsewhere: Elsewhere) -> None:
+    marks, hits = (
+        {'a "b"': {3: True, 1: False, 8: True}, "c": {2: True}},
+        [('a "b"', "left", [1, 8, 5, 3]), ("c", "left", [4])],
+    )
+    found = short(elsewhere, judged_precision(marks, hits, (2, 4)))
+    same(found, [[Judgements(marks).precision(query, rows, k).value for k in (2, 4)] for query, _, rows in hits], 0)
 
 
 def test_senses_apart(open_page: Open, elsewhere: Elsewhere) -> None:

@@ -48,7 +48,6 @@ FIGURES_WITHOUT_COMMAND = {
     "components/shown_code/vectors.py: unrelated()",
     "dashboard/ui/token_matches.py: key",
     "dashboard/views/attention/flow.py: _code()",
-    "dashboard/views/attention/guess/contexts.py: TABLE",
     "dashboard/views/attention/guess/picture.py: _code()",
     "dashboard/views/attention/long_texts.py: long_attention",
     "dashboard/views/attention/long_texts.py: long_row",

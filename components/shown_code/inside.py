@@ -14,6 +14,7 @@ from components.analysis.layer_zero import part_norms
 from components.analysis.similarity.cosines import turn
 from components.arrays import cosine
 from components.model.architecture.modules import Place
+from components.model.inside import InsideBlocks
 from components.model.one_block.nearly_closed import closed_share
 from components.shown_code.attention import part
 from components.shown_code.code import AnyCode, Command
@@ -84,7 +85,7 @@ class Inside:
             )
             modules += [place.module for place in places]
         return self.read.states(
-            (turn,),
+            (InsideBlocks,),
             f"parts = [\n{''.join(rows)}]",
             "values = np.linalg.norm(np.array(parts, np.float64), axis=-1)",
             "print(values)  # [block, part, token]: before it, by attention, by feed-forward, between them",
@@ -100,7 +101,7 @@ class Inside:
         size = block.query.size // self.read.backend.facts.heads
         queries, keys = (self._rows(each, number, head * size, size) for each in projections)
         return self.read.states(
-            (),
+            (head_scores,),
             f"queries = {queries}  # [token, dimension of the head]",
             f"keys = {keys}",
             f"values = queries[{query}] @ keys.T / np.sqrt({size})",

@@ -43,6 +43,19 @@ def test_each_family(elsewhere: Elsewhere, tiny_folder: Folder, family: str) -> 
         same(short(elsewhere, inner), backend.feed_forward(TEXTS[0], block=1).activations_of(1)[2], EQUAL)
 
 
+def test_a_model_that_only_this_project_loads_has_no_code() -> None:
+    code = Inside(Input(Backend.load("embedded-cross-encoder", device_name="cpu"), TEXTS[:1]))
+    found = (
+        code.turns([0]),
+        code.lengths([0]),
+        code.scores(0, 0, 1),
+        code.norms(0, None, [0], [0]),
+        code.layer_zero(),
+        code.inner([0]),
+    )
+    assert all(isinstance(each, Command) for each in found)
+
+
 def test_what_parts_of_blocks_add(open_page: Open, elsewhere: Elsewhere) -> None:
     app = at_rest(open_page("heatmaps", s=SENTENCES, v="inside-block", b1="1", b2="4"))
     for key in ("inside_turns", "inside_norms"):  # the second with a mark for what is added to

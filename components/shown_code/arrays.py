@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from components.model.catalog import EMBEDDED_KEY
@@ -36,6 +36,13 @@ given, found = {{}}, {{}}  # what some modules of the model get and give: [sente
 for name in {names}:
     def note(module, arguments, output, name=name):
         given[name], found[name] = arguments[0].numpy(), output.numpy()
+    model.get_submodule(name).register_forward_hook(note)"""
+# Of modules that several blocks share, in each of their calls.
+HOOKS_OF_CALLS = """\
+given, found = {{}}, {{}}  # what some modules of the model get and give in each call: [call][sentence, token, dim]
+for name in {names}:
+    def note(module, arguments, output, name=name):
+        given[name], found[name] = [*given.get(name, []), arguments[0].numpy()], [*found.get(name, []), output.numpy()]
     model.get_submodule(name).register_forward_hook(note)"""
 _WORD = re.compile(r"\w+")
 Functions = Sequence[Callable[..., Any]]
@@ -86,6 +93,9 @@ class Input:
         pairs = [f"pairs = {literal(seconds)}"] if seconds else []
         settings = self.backend.loaded.encoder_settings.tokenizer
         loading = "dtype=torch.float32" + ', attn_implementation="eager"' * (run == ATTENTIONS)
+        if len(modules) and getattr(self.backend.loaded.encoder.config, "chunk_size_feed_forward", 0):
+            loading += ", chunk_size_feed_forward=0"  # all tokens in one call
+        hooks = HOOKS_OF_CALLS if self.backend.structure.shares_blocks else HOOKS
         lines = [
             TRANSFORMERS,
             *(["import numpy as np", "import torch"] if run else []),
@@ -99,7 +109,7 @@ class Input:
             f"inputs = {call('tokenizer', 'texts', *(['pairs'] if pairs else []), **options)}",
             *([SPECIAL] if special else []),
             *([KEEP] if "keep" in called else []),
-            *([HOOKS.format(names=literal(list(modules)))] if modules else []),
+            *([hooks.format(names=literal(list(modules)))] if modules else []),
             *([run] if run else []),
         ]
         return _with_functions(lines, of, statements)
@@ -180,6 +190,14 @@ def predicted(
         f"values = scores if scores.ndim == 1 else scores[:, {label or 0}]",
     ]
     return _with_functions(lines, of, statements)
+
+
+def both(first: AnyCode, second: AnyCode, kept: str) -> AnyCode:
+    """The second code, below the arrays and statements of the first, of which the statement `kept` keeps what it needs."""
+    if isinstance(first, Command) or isinstance(second, Command):
+        return second if isinstance(first, Code) else first
+    _, _, arrays = second.arrays.partition("\n\n")  # without the imports
+    return replace(second, arrays="\n".join([first.arrays, *first.statements, kept, "", arrays]))
 
 
 def _with_functions(lines: Sequence[str], of: Functions, statements: Sequence[str]) -> Code:

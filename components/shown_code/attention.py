@@ -22,7 +22,7 @@ from components.analysis.attention.weights import (
 from components.analysis.mask_predictions import kept_similarity
 from components.arrays import cosine
 from components.shown_code.arrays import Input
-from components.shown_code.code import AnyCode, Command
+from components.shown_code.code import AnyCode
 from components.shown_code.written import literal, places
 
 if TYPE_CHECKING:
@@ -83,25 +83,32 @@ def one_word(read: Input, position: int | Sequence[int]) -> AnyCode:
     return read.attentions((of_sentence,), HEADS, f"values = {taken}", f"print(values)  # [block, head, {axes}]")
 
 
+def _most_even(read: Input) -> str:
+    """The entropy of attention that is even over the tokens that each one sees; of blocks with windows [block, 1]."""
+    windows = read.backend.structure.windows
+    if not any(windows):
+        return "np.log(len(looking))"
+    reaches = [100_000 if window is None else window for window in windows]
+    sees = f"(abs(ahead) <= np.array({literal(reaches)})[:, None, None]).sum(axis=-1)"
+    return f"np.log({sees})[:, looking].mean(axis=-1)[:, None]"
+
+
 def kinds(read: Input) -> AnyCode:
     """To which tokens each head's attention goes, by their relation to the token that looks, and how evenly."""
-    if any(read.backend.structure.windows):
-        return Command(head_kinds)
     return read.attentions(
         (related, sums_over_links, entropies, head_kinds),
         "looking, links = ~special[0], related(special[0])[~special[0]]",
         "heads = attentions[:, 0][:, :, looking]  # [block, head, looking, key]",
         "sums = np.array([sums_over_links(block, links) for block in heads])",
         "values = sums / sums.sum(axis=-1, keepdims=True)",
-        "evenness = entropies(heads).mean(axis=-1) / np.log(len(looking))",
+        "ahead = np.arange(len(looking)) - np.arange(len(looking))[:, None]  # [query, key]",
+        f"evenness = entropies(heads).mean(axis=-1) / {_most_even(read)}",
         "print(values, evenness)  # [block, head, relation]: other words, before, after, itself, special; [block, head]",
     )
 
 
 def patterns(read: Input, sentence: TokenizedSentence) -> AnyCode:
     """The share of each head's attention that goes to the targets of each pattern; of one text, in which all tokens count."""
-    if any(read.backend.structure.windows):
-        return Command(score_heads)
     found = targets(sentence)
     places = {
         name: np.flatnonzero(found[name].any(axis=0)).tolist() for name in ("separators", "punctuation", "rarest")
@@ -118,7 +125,7 @@ def patterns(read: Input, sentence: TokenizedSentence) -> AnyCode:
         "links = {name: link & looking[:, None] for name, link in links.items()}",
         "sums = np.array([sums_over_links(block, np.stack(list(links.values()), axis=-1)) for block in heads])",
         "values = sums / [link.any(axis=1).sum() for link in links.values()]  # [block, head, pattern]",
-        "broad = entropies(heads)[:, :, looking].mean(axis=-1) / np.log(len(places))",
+        f"broad = entropies(heads)[:, :, looking].mean(axis=-1) / {_most_even(read)}",
         "print(dict(zip(links, np.moveaxis(values, -1, 0))), broad)",
     )
 

@@ -13,16 +13,14 @@ from components.shown_code.written import call, literal
 
 if TYPE_CHECKING:
     from components.analysis.maps.projection import MapOptions
-    from components.shown_code.arrays import Input
+    from components.shown_code.vectors import Vectors
 
 
 @dataclass(frozen=True)
 class MapTokens:
-    """The tokens of a map: those of an input, or without one of a corpus, which takes more than 30 lines."""
+    """The tokens of a map, by their vectors."""
 
-    read: Input | None
-    include_special: bool
-    count: int
+    vectors: Vectors
 
     def layers(self, options: MapOptions, shown: Sequence[int]) -> AnyCode:
         """The maps of some layers, each aligned to the common start of all."""
@@ -42,11 +40,9 @@ class MapTokens:
         )
 
     def _code(self, options: MapOptions, *statements: str) -> AnyCode:
-        if self.read is None or self.count > FITTED or options.method == "pacmap":
+        if self.vectors.count > FITTED or options.method == "pacmap":
             return Command(layer_map)
-        mask = "keep" if self.include_special else "~special"
-        tokens = f"vectors = hidden_states[:, {mask}]  # [layer, token, dim]"
-        return self.read.states((unit, normalised, align), tokens, *_fit(options, self.count), *statements)
+        return self.vectors.code((unit, normalised, align), *_fit(options, self.vectors.count), *statements)
 
 
 def _fit(options: MapOptions, count: int) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,13 @@ from components.analysis.similarity.late_interaction import max_sim
 from components.arrays import cosine
 from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.search.exact import ExactSearch, top
+from components.retrieval.search.rerank import late_interaction_scores
 from components.shown_code import arrays
 from components.shown_code.arrays import Functions, Input
-from components.shown_code.code import AnyCode, Command
+from components.shown_code.code import AnyCode, Code, Command
 from components.shown_code.commands import of_model
 from components.shown_code.vectors import of_sentences
-from components.shown_code.written import places
+from components.shown_code.written import literal, places
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -101,6 +102,38 @@ def reranked(backend: Backend, query: str, texts: Sequence[str], label: int | No
     """A cross-encoder's scores of candidates, whose texts are on screen in its order."""
     order = (Ranking.of_candidates,)
     return arrays.predicted(backend, query, texts, label, max_length, order, "print(values)  # [candidate]")
+
+
+def max_sim_scores(backend: Backend, query: str, texts: Sequence[str], layer: int, max_length: int | None) -> AnyCode:
+    """The MaxSim of a query with candidates, by the hidden states of a layer; of a model that was trained for it no code."""
+    asked, stored = (
+        backend.embed_options([layer], max_length=max_length, precision="float32", role=role)
+        for role in ("query", "document")
+    )
+    if (
+        backend.late_interaction is not None or asked.prompt or stored.prompt
+    ):  # whose tokens count as those of a text here
+        return Command(late_interaction_scores)
+    return Input(backend, [query, *texts], asked.max_length, prompt="").states(
+        (max_sim, late_interaction_scores),
+        f"tokens = [states[own] for states, own in zip(hidden_states[{layer}], ~special)]  # [token, dim] of each text",
+        "values = np.array([max_sim(tokens[0], document).max(axis=1).sum() for document in tokens[1:]])",
+        "print(values)  # [candidate]",
+    )
+
+
+def judged_precision(
+    marks: Mapping[str, Mapping[int, bool]], rankings: Sequence[tuple[str, str, Sequence[int]]], cutoffs: Sequence[int]
+) -> Code:
+    """The precision of rankings, each with its query and its name, at some cutoffs, by the marks of queries."""
+    shares = f"sum(marks[query].get(hit, False) for hit in hits[:k]) / k for k in {literal(tuple(cutoffs))}"
+    given = [
+        "# What was judged: of each query whether its hits are relevant, and the first hits of each ranking",
+        f"marks = {literal(marks)}",
+        f"rankings = {literal([(query, name, list(hits)) for query, name, hits in rankings])}",
+    ]
+    statements = f"values = [[{shares}] for query, _, hits in rankings]", "print(values)  # [ranking, cutoff]"
+    return Code("\n".join(given), (), statements)
 
 
 def token_matches(

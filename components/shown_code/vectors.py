@@ -95,12 +95,15 @@ def of_words(read: Input, words: Sequence[tuple[int, Sequence[int]]]) -> Vectors
     )
 
 
-def of_senses(read: Input, words: Sequence[tuple[int, Sequence[int]]], senses: Sequence[str]) -> AnyCode:
-    """How often the nearest other occurrence of a word has the same sense, and how well the senses are apart, by layer.
+def of_tokens(read: Input, include_special: bool, count: int) -> Vectors:
+    """Vectors of all tokens, `count` of them."""
+    mask = "keep" if include_special else "~special"
+    return Vectors(read, count, (), (f"vectors = hidden_states[:, {mask}]  # [layer, token, dim]",))
 
-    At most MOST_TEXTS texts.
-    """
-    return of_words(read, words).code(
+
+def of_senses(occurrences: Vectors, senses: Sequence[str]) -> AnyCode:
+    """How often the nearest other occurrence of a word has the same sense, and how well the senses are apart, by layer."""
+    return occurrences.code(
         (unit, nearest_neighbour_accuracy, sense_curve),
         "from sklearn.metrics import silhouette_score\n",
         f"_, labels = np.unique({literal(list(senses))}, return_inverse=True)",

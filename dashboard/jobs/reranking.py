@@ -19,7 +19,6 @@ from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.search.query import query_vectors
 from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
 from components.shown_code import search as shown_search
-from components.shown_code.code import AnyCode, Command
 from dashboard import caching
 from dashboard.jobs import embedding, requests
 from dashboard.jobs.embedding import EmbedRequest
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.texts import Texts
     from components.retrieval.index.folder import VectorIndex
+    from components.shown_code.code import AnyCode
 
 StageKind = Literal["rerank", "maxsim"]
 STAGE_NAMES: dict[StageKind, str] = {"rerank": "Cross-encoder", "maxsim": "MaxSim"}
@@ -72,7 +72,7 @@ class SecondStage:
     def code(self, query: str, texts: Sequence[str]) -> AnyCode:
         """The code of its scores of a query with some candidates."""
         if self.kind == "maxsim":
-            return Command(late_interaction_scores)
+            return shown_search.max_sim_scores(self.backend, query, texts, self.layer, self.max_length)
         return shown_search.reranked(self.backend, query, texts, self.label, self.max_length)
 
     @property

@@ -22,13 +22,18 @@ class ParameterPart:
 
 def parameter_parts(model: torch.nn.Module) -> list[ParameterPart]:
     """All parameters, each counted once, by block and part, in the order of the forward pass."""
-    modules = modules_of(model)
-    known = _outside_the_blocks(modules)
+    parts = parts_by_name(model)
     counts: dict[tuple[str, str], int] = {}
     for name, parameter in model.named_parameters():
-        key = known.get(id(parameter)) or _part_of(name, modules)
-        counts[key] = counts.get(key, 0) + parameter.numel()
+        counts[parts[name]] = counts.get(parts[name], 0) + parameter.numel()
     return [ParameterPart(group, part, count) for (group, part), count in counts.items()]
+
+
+def parts_by_name(model: torch.nn.Module) -> dict[str, tuple[str, str]]:
+    """Group and part of each parameter, by its name."""
+    modules = modules_of(model)
+    known = _outside_the_blocks(modules)
+    return {name: known.get(id(each)) or _part_of(name, modules) for name, each in model.named_parameters()}
 
 
 def totals_by_part(parts: Iterable[ParameterPart]) -> dict[str, int]:

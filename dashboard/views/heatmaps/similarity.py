@@ -19,8 +19,7 @@ from components.analysis.similarity.sentences import TIED, SentenceSimilarity, s
 from components.charts import heatmap, matrices, theme
 from components.numbers import apart
 from components.shown_code import vectors as shown_vectors
-from components.shown_code.code import Command
-from components.shown_code.cosines import layers_alike
+from components.shown_code.cosines import layers_alike, models_alike
 from dashboard import caching, pair_links
 from dashboard.ui import browser, controls, figures, messages
 
@@ -45,12 +44,12 @@ def layers(models: Sequence[Backend]) -> None:
     key = tuple((trace.model, trace.revision, trace.input_ids.tobytes()) for trace in traces)
     kept = traces[0].hidden_states[:, ~traces[0].special_mask]  # [layer, token, dim]
     panels = [(models[0].spec.title, models[0].spec.title, caching.layer_cka(key[:1], kept))]
+    codes = [layers_alike(controls.current_input(models[0]), kept.shape)]
     if len(models) == 2:
         words = matched_words.matched_words(traces[0].sentences, traces[1].sentences)
-        vectors = [
-            matched_words.word_vectors(traces[0], [(word.sentence, word.first) for word in words]),
-            matched_words.word_vectors(traces[1], [(word.sentence, word.second) for word in words]),
-        ]
+        places = [(word.sentence, word.first) for word in words], [(word.sentence, word.second) for word in words]
+        vectors = [matched_words.word_vectors(trace, each) for trace, each in zip(traces, places, strict=True)]
+        codes.append(models_alike(controls.current_input(models[0]), controls.current_input(models[1]), places))
         panels.append((models[0].spec.title, models[1].spec.title, caching.layer_cka(key, vectors[0], vectors[1])))
     if len(panels) > 1:
         figures.colour_bar(SIMILARITY_OF_LAYERS, (0.0, 1.0))
@@ -72,7 +71,7 @@ def layers(models: Sequence[Backend]) -> None:
                     upright=False,
                 ),
                 key=f"cka_{number}",
-                code=Command(cka.layer_cka) if number else layers_alike(controls.current_input(models[0]), kept.shape),
+                code=codes[number],
                 alt=f"CKA of the layers of {first} with those of {second}",
                 message=_answer(compared) if first == second else "",
                 table=partial(_cka_table, compared),

@@ -10,10 +10,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components.analysis.maps import numba_work
-from components.analysis.maps.projection import FEW, MapOptions, Method, Metric, check_count
+from components.analysis.maps.projection import FEW, MapOptions, Method, Metric, check_count, layer_map
 from components.analysis.maps.token_set import NUMBERS, PAIR_GROUPS, PAIR_LABEL, of_corpus, of_pair, of_trace
 from components.charts.scatter import Colours
+from components.shown_code.arrays import Input
 from components.shown_code.maps import MapTokens
+from components.shown_code.vectors import Vectors, of_tokens
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import requests
@@ -79,11 +81,10 @@ def tokens(backend: Backend, place: Row) -> TokenSet | None:
 
 def code_of_tokens(backend: Backend, count: int) -> MapTokens:
     """The code of the tokens that `tokens` gives, so many."""
-    special = bool(state.get("include_special"))
     if state.get("map_source") == "corpus":
-        return MapTokens(None, special, count)
+        return MapTokens(Vectors(Input(backend, ()), count, (layer_map,), ()))
     read = pair_choice.chosen(always=True).input(backend) if reads_pair() else controls.current_input(backend)
-    return MapTokens(read, special, count)
+    return MapTokens(of_tokens(read, bool(state.get("include_special")), count))
 
 
 def _source() -> str:

@@ -17,14 +17,14 @@ import streamlit as st
 
 from components import numbers
 from components.analysis import word_senses
-from components.analysis.maps import projection, token_set
+from components.analysis.maps import token_set
 from components.charts import curves, scatter, theme
 from components.errors import InputError
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.retrieval.corpora import senses as reading
 from components.shown_code.arrays import Input
-from components.shown_code.code import Command
-from components.shown_code.vectors import MOST_TEXTS, of_senses
+from components.shown_code.maps import MapTokens
+from components.shown_code.vectors import MOST_TEXTS, Vectors, of_senses, of_words
 from components.words.unicode_words import words
 from dashboard import caching, state
 from dashboard.corpora import current, uploads
@@ -125,7 +125,12 @@ def senses(backend: Backend) -> None:
             )
         with right:
             _curve_figure(
-                curve, word, labels, _code(backend, occurrences), backend.structure.has_position_vectors, shown
+                curve,
+                word,
+                labels,
+                of_senses(_vectors(backend, occurrences), labels),
+                backend.structure.has_position_vectors,
+                shown,
             )
             _nearest_in_words(occurrences, labels, shown)
     selection.selection(occurrences, selection.selected(occurrences), [shown])
@@ -264,13 +269,16 @@ def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet:
     return token_set.choose(occurrences, chosen, {"sense": labels})
 
 
-def _code(backend: Backend, occurrences: TokenSet) -> AnyCode:
-    """Of the curve; texts are only tokenized where their number fits into a code."""
+def _vectors(backend: Backend, occurrences: TokenSet) -> Vectors:
+    """How to get the vectors of the occurrences; texts are only tokenized where their number fits into a code."""
+    read = Input(backend, occurrences.texts)
     if len(occurrences.texts) > MOST_TEXTS:
-        return Command(word_senses.sense_curve)
+        return Vectors(read, len(occurrences), (word_senses.sense_curve,), ())
     sentences = backend.tokenize(occurrences.texts)
-    words = [(token.sentence, sentences[token.sentence].word_positions(token.position)) for token in occurrences.tokens]
-    return of_senses(Input(backend, occurrences.texts), words, occurrences.labels["sense"])
+    return of_words(
+        read,
+        [(token.sentence, sentences[token.sentence].word_positions(token.position)) for token in occurrences.tokens],
+    )
 
 
 def _curve_figure(
@@ -397,7 +405,7 @@ def _map(
         figures.figure(
             chart,
             key="senses_map",
-            code=Command(projection.layer_map),
+            code=MapTokens(_vectors(backend, occurrences)).layers(options, [layer]),
             alt=f"Map of {len(rows)} occurrences of {word} at layer {layer}, coloured by {by}",
             message=message,
             read=read,

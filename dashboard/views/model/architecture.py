@@ -14,9 +14,8 @@ from components.analysis.pooling import pool
 from components.charts.inside_blocks import architecture as drawing
 from components.charts.stand_alone.page import Part
 from components.errors import InputError
-from components.model.architecture.parameters import parameter_parts
 from components.numbers import counted, millions, percent
-from components.shown_code.code import Command
+from components.shown_code.parameters import parameters_of
 from dashboard import navigation, state
 from dashboard.declared import table
 from dashboard.sharing import report
@@ -93,7 +92,7 @@ def draw(backend: Backend) -> None:
         table=lambda: pd.DataFrame(
             [{"group": part.group, "part": part.part, "parameters": part.count} for part in backend.parameter_parts]
         ),
-        code=Command(parameter_parts),
+        code=parameters_of({backend.spec.title: backend}, by_kind=False),
         title="The model to one scale",
         read="Every rectangle is a matrix, all to one scale: its area is how many numbers it has. The table of pieces is "
         "folded. A line in it is a row that the sentence reads; a thick one is that of the chosen token."

@@ -9,7 +9,7 @@ import pandas as pd
 
 from components.charts import bars
 from components.model.architecture.parameters import totals_by_part
-from components.shown_code.code import Command
+from components.shown_code.parameters import parameters_of
 from dashboard.ui import figures, messages, wording
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def draw(models: Mapping[str, Backend]) -> None:
     figures.figure(
         bars.models_by_part(list(totals), list(totals.values()), "Where the parameters are"),
         key="compare_parameters",
-        code=Command(totals_by_part),
+        code=parameters_of(models, by_kind=True),
         alt=f"Bars of the parameters of {len(models)} models, by part",
         message=_message(totals),
         read="Each bar is a model, each colour a kind of part. Embeddings are the tables of layer 0, most of it one vector for "

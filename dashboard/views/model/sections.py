@@ -13,14 +13,13 @@ import streamlit as st
 from components import numbers
 from components.analysis import layer_zero as parts_analysis
 from components.charts import bars
-from components.model.architecture.parameters import parameter_parts
 from components.model.catalog import CATALOG, GROUPS, ModelSpec
 from components.model.device import memory, name_of
 from components.model.files import hub
 from components.model.trace import Trace
 from components.shown_code.arrays import Input
-from components.shown_code.code import Command
 from components.shown_code.inside import Inside
+from components.shown_code.parameters import parameters_of
 from components.sizes import in_words
 from dashboard import caching
 from dashboard.ui import controls, figures, wording
@@ -50,7 +49,7 @@ def parameters(backend: Backend) -> None:
             uses,
         ),
         key="parameters",
-        code=Command(parameter_parts),
+        code=parameters_of({backend.spec.title: backend}, by_kind=False),
         alt=f"Bars of parameters: {100 * embeddings:.0f} % in the embeddings, the rest in "
         + ("blocks that share their weights" if uses else "blocks of the same size"),
         message=_shared(backend, uses),

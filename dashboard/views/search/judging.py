@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.numbers import number
 from components.retrieval.search.relevance import Judgements
-from components.shown_code.code import Command
+from components.shown_code.search import judged_precision
 from dashboard import caching
 from dashboard.corpora import marks
 from dashboard.ui import figures
@@ -33,9 +33,10 @@ def precision(rankings: Sequence[Ranking], request: SearchRequest) -> None:
             corpus, query, tuple((ranking.name, tuple(map(int, ranking.first_ten))) for ranking in rankings)
         )
     kept = marks.rankings(corpus)
-    rows = []
+    rows, shown_hits = [], []
     for judged_query in judged.marks:
         for title, hits in kept.get(judged_query, ()):
+            shown_hits.append((judged_query, title, hits))
             five, ten = (judged.precision(judged_query, hits, k) for k in (5, 10))
             row = {"query": judged_query, "ranking": title, "P@5": five.value, "P@10": ten.value}
             rows.append(row | {"not judged of 10": ten.unjudged})
@@ -60,7 +61,7 @@ def precision(rankings: Sequence[Ranking], request: SearchRequest) -> None:
             "The rankings are those that were last on screen with each query. "
             "Judge the first ten hits of both lists before you compare them." + (f" {not_counted}" if without else "")
         )
-        code = Command(Judgements.precision)
+        code = judged_precision(judged.marks, shown_hits, (5, 10))
         figures.data("precision", lambda: _marks_table(judged, corpus, table), code, "Precision of the judged queries")
 
 

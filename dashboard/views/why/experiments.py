@@ -20,7 +20,7 @@ from components.charts import theme
 from components.charts.why import experiments as charts
 from components.errors import InputError
 from components.model.catalog import EMBEDDED_KEY
-from components.shown_code.code import Command
+from components.shown_code.patching import effects
 from dashboard import caching, settings, state
 from dashboard.corpora import current
 from dashboard.declared import table
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from components.analysis.why.patching import MapKind
     from components.arrays import Float32
     from components.model.backend import Backend
+    from components.shown_code.code import AnyCode
     from dashboard.jobs.interventions import Ready, Values
 
 MAPS: dict[MapKind, str] = {"tokens": "Tokens by layer", "heads": "Heads", "parts": "Parts of blocks"}
@@ -448,12 +449,18 @@ def _map(
             marked_columns=alignment.differing if kind == "tokens" and shown.is_patching else (),
         ),
         key=FIGURE,
-        code=Command(patching.measured),
+        code=_shown_code(shown, kind, as_share),
         alt=f"Map of {len(cells)} experiments: the effect of {names[kind]} on the {shown.noun} with text C",
         table=lambda: _table(shown, cells, found),
         on_select=partial(_clicked, kind),  # a callback must not keep the results
         select_many=False,
     )
+
+
+def _shown_code(shown: _Shown, kind: MapKind, as_share: bool) -> AnyCode:
+    experiment, is_short = shown.experiment, shown.is_patching and shown.outcome == "cosine"
+    texts, pooling = (experiment.a, experiment.b, experiment.c), experiment.pooling if is_short else None
+    return effects(experiment.backend, texts, shown.prepared.alignment, pooling, kind, as_share)
 
 
 def _hint(shown: _Shown, patch: Patch, found: Outcomes, row: int) -> str:

@@ -17,6 +17,7 @@ from components.retrieval.corpora.corpus import read_corpus
 from components.shown_code.code import Command
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.views.attention.guess.findings import share_text
 from tests.components.command_line.in_process import run
 from tests.dashboard.code.shown import SENTENCES, codes, figure, numbers, same, y, z
 from tests.support.pages import Open, at_rest, texts
@@ -114,6 +115,19 @@ def test_guesses_in_two_contexts(open_page: Open) -> None:
         (found,) = (each for each in printed(command)["predictions"] if at.items() <= each.items())
         assert [each["piece"] for each in found["pieces"]] == [row["piece"] for row in panel["rows"]]
         same([each["probability"] for each in found["pieces"]], [row["share"] for row in panel["rows"]], 1e-5)
+
+
+def test_words_in_the_fillings_of_a_template(open_page: Open) -> None:
+    """The commands go as far as the words that are compared."""
+    app = at_rest(open_page("attention", v="two-contexts", s=["a"], gc="template"))
+    (shown,) = (item.value for item in app.table if "first guess" in item.value)
+    asked = commands(app, "guess_template")
+    assert len(asked) == len(shown)
+    for command, (_, row) in zip(asked, shown.iterrows(), strict=True):
+        (found,) = printed(command)["predictions"]
+        of_piece = {each["piece"]: share_text(each["probability"]) for each in found["pieces"]}
+        for word in ("she", "he", "it"):
+            assert row[word].replace("\\", "") == of_piece[word]
 
 
 TWO_DECIMALS = 5.1e-3  # per cent as `evaluate` and `diagnose` print it

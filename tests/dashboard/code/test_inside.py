@@ -22,7 +22,7 @@ TEXTS = ["the cat sat on the bank .", "a red hat ran"]
 Folder = Callable[[str], Path]
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "modernbert"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "modernbert", "albert"])
 def test_each_family(elsewhere: Elsewhere, tiny_folder: Folder, family: str) -> None:
     backend = Backend.load(str(tiny_folder(family)), device_name="cpu")
     code = Inside(Input(backend, TEXTS[:1]))
@@ -43,11 +43,17 @@ def test_each_family(elsewhere: Elsewhere, tiny_folder: Folder, family: str) -> 
         same(short(elsewhere, inner), backend.feed_forward(TEXTS[0], block=1).activations_of(1)[2], EQUAL)
 
 
-def test_shared_blocks_have_no_names(tiny_folder: Folder) -> None:
-    """A hook would keep only what the last of them gives."""
-    code = Inside(Input(Backend.load(str(tiny_folder("albert")), device_name="cpu"), TEXTS[:1]))
-    assert isinstance(code.turns([0]), Command)
-    assert isinstance(code.norms(0, None, [0], [0]), Command)
+def test_a_model_that_only_this_project_loads_has_no_code() -> None:
+    code = Inside(Input(Backend.load("embedded-cross-encoder", device_name="cpu"), TEXTS[:1]))
+    found = (
+        code.turns([0]),
+        code.lengths([0]),
+        code.scores(0, 0, 1),
+        code.norms(0, None, [0], [0]),
+        code.layer_zero(),
+        code.inner([0]),
+    )
+    assert all(isinstance(each, Command) for each in found)
 
 
 def test_what_parts_of_blocks_add(open_page: Open, elsewhere: Elsewhere) -> None:
@@ -62,3 +68,15 @@ def test_what_parts_of_blocks_add(open_page: Open, elsewhere: Elsewhere) -> None
 def test_norms_of_one_block(open_page: Open, elsewhere: Elsewhere, address: dict[str, str]) -> None:
     app = open_page("attention", s=SENTENCES, view="flow", fl="norms", ff="all", fb="2", **address)
     same(found_by(elsewhere, app, "flow_matrix"), z(app, "flow_matrix"), EQUAL)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [{}, {"xm": "heads", "xv": "change"}, {"xm": "parts", "xt": "own", "s": ["A red dog.", "A dog."], "pool": "cls"}],
+)
+def test_patching(open_page: Open, elsewhere: Elsewhere, address: dict[str, str]) -> None:
+    app = at_rest(open_page("why", v="experiments", **address))
+    shown = z(app, "experiments_map")
+    found = found_by(elsewhere, app, "experiments_map")
+    assert np.abs(shown).max() > 0.01
+    same(found.reshape(shown.shape), shown, EQUAL)

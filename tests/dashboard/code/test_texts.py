@@ -14,13 +14,17 @@ import pytest
 from components.analysis.attention.head_kinds import head_kinds
 from components.analysis.attention.head_patterns import score_heads
 from components.analysis.pooling import mean_of
+from components.analysis.similarity.cka import MOST_TOKENS, layer_cka
 from components.model.backend import Backend
 from components.model.embedding.embedder import Embedder
+from components.retrieval.search.relevance import Judgements
+from components.retrieval.search.rerank import late_interaction_scores
 from components.shown_code.arrays import Input, pieces
-from components.shown_code.attention import one_word
+from components.shown_code.attention import kinds, one_word, patterns
 from components.shown_code.code import Code, Command
+from components.shown_code.cosines import layers_alike
 from components.shown_code.notebook import WITH_EFFECTS, WITHOUT_CELL, TitledCode, notebook
-from components.shown_code.search import reranked
+from components.shown_code.search import judged_precision, max_sim_scores, reranked
 from tests.dashboard.code.shown import (
     EQUAL,
     SENTENCES,
@@ -31,6 +35,7 @@ from tests.dashboard.code.shown import (
     points,
     same,
     same_points,
+    short,
     y,
     z,
 )
@@ -99,6 +104,22 @@ def test_matrices(open_page: Open, elsewhere: Elsewhere, page: str, address: dic
     assert kept.sum() >= 6
     assert found.shape == shown.shape
     same(found[kept], shown[kept], EQUAL)
+
+
+def test_the_layers_of_two_models(open_page: Open, elsewhere: Elsewhere, tiny_folder: Callable[[str], Path]) -> None:
+    app = open_page("heatmaps", s=NINE * 5, m2=str(tiny_folder("modernbert")), v="layer-pairs")
+    same(found_by(elsewhere, app, "cka_1"), z(app, "cka_1"), EQUAL)
+
+
+def test_the_layers_of_many_tokens(elsewhere: Elsewhere, embedded: Any) -> None:
+    texts = [
+        f"{word} " * 120 for word in ("bank", "river", "money", "dog", "the park", "runs", "a", "fell", "again")
+    ] * 2
+    trace = embedded.trace(texts)
+    kept = trace.hidden_states[:, ~trace.special_mask]
+    assert kept.shape[1] > MOST_TOKENS
+    found = short(elsewhere, layers_alike(Input(embedded, texts), kept.shape))
+    same(found, layer_cka(kept).matrix, EQUAL)
 
 
 @pytest.mark.parametrize(
@@ -202,9 +223,9 @@ def test_kinds_and_patterns_of_heads(open_page: Open, elsewhere: Elsewhere, embe
     trace = embedded.trace([text], attentions=True)
     attentions, sentence = trace.attentions[:, 0], trace.sentences[0]
     found = found_by(elsewhere, open_page("attention", s=[text], v="all-heads"), "glance_kinds")
-    kinds = head_kinds(attentions, sentence)
-    assert kinds is not None
-    same(found, kinds.shares, EQUAL)
+    of_heads = head_kinds(attentions, sentence)
+    assert of_heads is not None
+    same(found, of_heads.shares, EQUAL)
     app = open_page("attention", s=[text], v="head-patterns")
     found = found_by(elsewhere, app, "patterns")
     scored = score_heads([attentions], [sentence])
@@ -215,13 +236,50 @@ def test_kinds_and_patterns_of_heads(open_page: Open, elsewhere: Elsewhere, embe
     same(elsewhere.run(code.text, names=("broad",))["broad"], scored.scores["broad"], EQUAL)
 
 
+def test_heads_of_blocks_with_windows(elsewhere: Elsewhere, tiny_folder: Callable[[str], Path]) -> None:
+    """A token can spread its attention no further than it sees."""
+    backend = Backend.load(str(tiny_folder("modernbert")), device_name="cpu")
+    trace, windows = backend.trace([TEXT], attentions=True), backend.structure.windows
+    found = head_kinds(trace.attentions[:, 0], trace.sentences[0], windows)
+    assert found is not None
+    same(elsewhere.run(kinds(Input(backend, [TEXT])).text, names=("evenness",))["evenness"], found.evenness, EQUAL)
+    code = patterns(Input(backend, [TEXT]), trace.sentences[0])
+    scored = score_heads([trace.attentions[:, 0]], trace.sentences[:1], windows=windows)
+    same(elsewhere.run(code.text, names=("broad",))["broad"], scored.scores["broad"], EQUAL)
+
+
+@pytest.mark.parametrize("family", ["", "modernbert", "albert"])
+def test_parameters(open_page: Open, elsewhere: Elsewhere, tiny_folder: Callable[[str], Path], family: str) -> None:
+    address = {"m": str(tiny_folder(family))} if family else {}
+    app = open_page("model", s=[TEXT], v="model-facts", **address)
+    found = found_by(elsewhere, app, "parameters")
+    drawn = [trace for trace in figure(app, "parameters")["data"] if "again" not in trace.get("name", "")]
+    same(np.sort(found), np.sort(np.concatenate([numbers(trace["x"]) for trace in drawn])), 0)
+
+
+def test_candidates_by_max_sim(elsewhere: Elsewhere, embedded: Any) -> None:
+    query, texts = "a dog saved a child", SENTENCES
+    found = short(elsewhere, max_sim_scores(embedded, query, texts, 4, None))
+    same(found, late_interaction_scores(embedded, query, texts, 4), EQUAL)
+
+
+def test_precision_of_judged_queries(elsewhere: Elsewhere) -> None:
+    marks, hits = (
+        {'a "b"': {3: True, 1: False, 8: True}, "c": {2: True}},
+        [('a "b"', "left", [1, 8, 5, 3]), ("c", "left", [4])],
+    )
+    found = short(elsewhere, judged_precision(marks, hits, (2, 4)))
+    same(found, [[Judgements(marks).precision(query, rows, k).value for k in (2, 4)] for query, _, rows in hits], 0)
+
+
 def test_senses_apart(open_page: Open, elsewhere: Elsewhere) -> None:
     """Vectors are kept in float16 on the page."""
-    app = at_rest(open_page("map", v="word-senses"))
+    app = at_rest(open_page("map", v="word-senses", by="pca"))
     same_sense, silhouette = found_by(elsewhere, app, "senses_curve")
     shown = y(app, "senses_curve")
     same(same_sense, shown[0], EQUAL)
     same(silhouette, shown[2], 1e-3)
+    same_points(found_by(elsewhere, app, "senses_map")[0], points(app, "senses_map"), 2e-3)
 
 
 def test_the_pieces_of_two_models(elsewhere: Elsewhere, embedded: Any, tiny_folder: Callable[[str], Path]) -> None:

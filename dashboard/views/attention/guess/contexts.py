@@ -12,6 +12,7 @@ import streamlit as st
 
 from components.analysis.guesses.templates import template_guesses
 from components.analysis.tokens import position_at
+from components.command_line.commands.predict import MOST_GUESSES
 from components.model.guesses.masks import carried, holes, mask_of, typed_masks, with_masks
 from components.model.guesses.passes import layer_guesses
 from components.shown_code.code import Command
@@ -25,6 +26,7 @@ from dashboard.views.attention.guess.reading import SHOWN, facts_of, marks_words
 from dashboard.views.attention.guess.view import with_hidden
 
 if TYPE_CHECKING:
+    from components.analysis.guesses.templates import TemplateGuesses
     from components.model.backend import Backend
     from components.model.guesses.record import LayerGuesses
     from components.model.trace import TokenizedSentence
@@ -50,6 +52,8 @@ NOT_SHOWN = (
     "Why the guesses differ, and whether they would in other sentences: a template is one sentence of many, and what counts "
     "of a difference are many templates, with words in the place of the fillings for which no difference is expected."
 )
+
+PRINTED = "the probabilities in each filling, whose means over the templates the table has"
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +115,7 @@ def _template(backend: Backend, row: Any) -> None:
         findings.of_template(found),
         key=TABLE,
         table=lambda: pd.DataFrame({"filling": names, **dict(zip(found.words, shares.T.round(6), strict=True))}),
-        code=Command(template_guesses),
+        code=Command(template_guesses, *_commands_of(backend, found, length), prints=PRINTED),
         title="Fillings of a template",
         place="[data-testid=stTable]",
         read="A row for each filling of the template, and for each control word; a column for each word that is compared: its "
@@ -132,6 +136,13 @@ def _template(backend: Backend, row: Any) -> None:
     shown = [f"{name} (control)" if name in found.controls else name for name in names]
     figures.plain_table(pd.DataFrame({"filling": shown, **columns, "first guess": first}), key="guess_fillings")
     say_whose(backend)
+
+
+def _commands_of(backend: Backend, found: TemplateGuesses, length: int | None) -> list[tuple[str, ...]]:
+    """The commands that guess at the mask of each filling, as far as the words that are compared; none if that is too far."""
+    k = int(found.word_ranks.max())
+    texts = [template.filled(filling) for template in found.templates for filling in found.fillings]
+    return [predict(backend, text, length, max(1, k), "last") for text in texts] if k <= MOST_GUESSES else []
 
 
 def _command(backend: Backend, context: Context) -> tuple[str, ...]:

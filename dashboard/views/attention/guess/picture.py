@@ -106,9 +106,11 @@ def _code(model_input: AttentionInput, reading: Reading) -> Command:
     return Command(layer_guesses, predict(model_input.backend, pair.first, controls.length_for(model_input.backend)))
 
 
-def predict(backend: Backend, text: str, max_length: int | None) -> tuple[str, ...]:
+def predict(
+    backend: Backend, text: str, max_length: int | None, k: int = SHOWN, layers: str = "all"
+) -> tuple[str, ...]:
     """The command that guesses at the masks of a text, or at each of its tokens hidden alone."""
-    options = ("--layers", "all", "-k", str(SHOWN), *of_model(backend, max_length))
+    options = ("--layers", layers, "-k", str(k), *of_model(backend, max_length))
     return ("predict", *options, "--json", "-", "--", text)
 
 

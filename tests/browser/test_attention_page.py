@@ -107,8 +107,8 @@ def test_all_heads_are_worked_by_keyboard(use: Stage) -> None:
         ("/inside?v=attention-flow", "svg.why [data-word='0 3']"),
     ],
 )
-def test_the_focus_stays_where_the_picture_is_drawn_at_another_width(visit: Visit, path: str, part: str) -> None:
-    page = visit(path)
+def test_the_focus_stays_where_the_picture_is_drawn_at_another_width(use: Stage, path: str, part: str) -> None:
+    page = use.at(path)
     page.locator(part).focus()
     expect(page.locator(part)).to_be_focused()
     page.set_viewport_size({"width": 1200, "height": 900})
@@ -156,8 +156,8 @@ def test_tiles_are_worked_by_keyboard(use: Stage) -> None:
     wait_for_title(page, "Block 1, head 2")
 
 
-def test_ribbons_of_the_flow_follow_the_token_that_is_pointed_at_or_pressed(visit: Visit) -> None:
-    page = visit("/inside?v=attention-flow&fs=1&fl=through")
+def test_ribbons_of_the_flow_follow_the_token_that_is_pointed_at_or_pressed(use: Stage) -> None:
+    page = use.at("/inside?v=attention-flow&fs=1&fl=through")
     words = page.locator("svg.why .word")
     expect(words).to_have_count(20)  # ten tokens that give, and the same ten that take
     chosen = page.locator("svg.why .chosen")

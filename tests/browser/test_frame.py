@@ -37,8 +37,8 @@ def go(page: Page, title: str) -> None:
     )
 
 
-def test_the_page_follows_while_a_person_types_and_the_next_page_has_the_sentences(visit: Visit) -> None:
-    page = visit("/tokens?v=pieces&s=the+cat")
+def test_the_page_follows_while_a_person_types_and_the_next_page_has_the_sentences(use: Stage) -> None:
+    page = use.at("/tokens?v=pieces&s=the+cat")
     editor = editor_of(page)
     editor.press("Control+End")
     editor.press_sequentially(" sat on a kite", delay=30)
@@ -67,8 +67,8 @@ def test_on_a_phone_the_list_of_pages_closes_when_one_was_chosen(touched: Visit)
     expect(link).not_to_be_in_viewport()
 
 
-def test_the_last_door_leads_back_to_the_start(visit: Visit) -> None:
-    page = visit("/train?v=training-data")
+def test_the_last_door_leads_back_to_the_start(use: Stage) -> None:
+    page = use.at("/train?v=training-data")
     back = page.get_by_test_id("stPageLink-NavLink").filter(has_text="Back to the start")
     expect(back).to_have_attribute("href", "/")
     back.click()
@@ -83,8 +83,8 @@ def test_what_opens_above_a_page_has_its_colours(look: Stage) -> None:
     page.keyboard.press("Escape")
 
 
-def test_the_catalogue_opens_above_a_page_and_chooses_a_model(visit: Visit) -> None:
-    page = visit("/glossary")
+def test_the_catalogue_opens_above_a_page_and_chooses_a_model(use: Stage) -> None:
+    page = use.at("/glossary")
     page.get_by_role("button", name="See all models").click()
     sheet = page.get_by_role("dialog")
     expect(sheet.get_by_role("button", name="Download 440 MB")).to_have_count(1)
@@ -112,8 +112,8 @@ def test_the_corpus_is_chosen_in_one_bar_on_every_page_of_it(visit: Visit) -> No
     expect(page.locator(".st-key-corpus_bar summary")).to_contain_text("mine.txt · 3 sentences")
 
 
-def test_a_term_opens_its_entry_where_it_stands(visit: Visit) -> None:
-    page = visit("/inside?v=all-heads&s=A+head+of+state+spoke.")
+def test_a_term_opens_its_entry_where_it_stands(use: Stage) -> None:
+    page = use.at("/inside?v=all-heads&s=A+head+of+state+spoke.")
     title = page.locator(".st-key-view_title").get_by_role("button", name="Glossary: head")
     title.click()
     entry = page.get_by_role("dialog", name="Glossary: head")
@@ -305,8 +305,8 @@ def test_copy_link_copies_the_address(use: Stage) -> None:
     page.context.clear_permissions()
 
 
-def test_projector_mode_hides_the_sidebar_keeps_the_bar_and_comes_back(visit: Visit) -> None:
-    page = visit("/tokens")
+def test_projector_mode_hides_the_sidebar_keeps_the_bar_and_comes_back(use: Stage) -> None:
+    page = use.at("/tokens")
     size = "() => parseFloat(getComputedStyle(document.querySelector('h1')).fontSize)"
     wait_until(page, f"() => ({size})() < 30")
     before = page.evaluate(size)

@@ -304,8 +304,8 @@ def test_labels_are_neither_cut_nor_on_each_other_and_lines_join_the_chosen_word
     assert max(distance for both in ends for distance in both) < 2.5
 
 
-def test_ribbons_show_the_pairs_of_the_word_that_is_pointed_at(visit: Visit) -> None:
-    page = visit("/meaning?v=score-split&s=The+patient+may+leave.&s=The+patient+may+not+leave.")
+def test_ribbons_show_the_pairs_of_the_word_that_is_pointed_at(use: Stage) -> None:
+    page = use.at("/meaning?v=score-split&s=The+patient+may+leave.&s=The+patient+may+not+leave.")
     expect(page.locator("svg.why .word")).to_have_count(7 + 8)
     expect(page.get_by_text("The only word that differs")).to_be_visible()
     sums = [

@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.support import plain_encoder as plain
-from tests.support.browser import Visit, wait_until
+from tests.support.browser import wait_until
+from tests.support.stage import LAPTOP, PHONE, Stage
 
 TROPHY = "The trophy does not fit in the suitcase because it is too big."
 DRAWN = """(root) => {
@@ -37,8 +38,8 @@ def state(looks: Locator) -> dict[str, Any]:
     return found
 
 
-def test_shares_that_are_read_are_those_of_plain_transformers(visit: Visit) -> None:
-    looks = drawn(visit(address()))
+def test_shares_that_are_read_are_those_of_plain_transformers(look: Stage) -> None:
+    looks = drawn(look.at(address()))
     found, attention = state(looks), plain.run(TROPHY).attention[:, :, 10]
     assert found["head"] == [2, 1]
     shares = attention[2, 1]
@@ -49,8 +50,8 @@ def test_shares_that_are_read_are_those_of_plain_transformers(visit: Visit) -> N
     np.testing.assert_allclose(np.reshape(found["weights"], attention.shape), attention, atol=2e-6)
 
 
-def test_a_head_is_chosen_in_the_browser_and_the_address_follows(visit: Visit) -> None:
-    page = visit(address())
+def test_a_head_is_chosen_in_the_browser_and_the_address_follows(use: Stage) -> None:
+    page = use.at(address())
     looks = drawn(page)
     looks.get_by_role("button", name="3 block 3, head 1").click()
     assert state(looks)["head"] == [3, 1]  # at once
@@ -64,10 +65,8 @@ def test_a_head_is_chosen_in_the_browser_and_the_address_follows(visit: Visit) -
     wait_until(page, "() => !new URLSearchParams(location.search).has('h')")
 
 
-def test_a_phone_has_one_block_at_a_time_with_columns_for_a_finger(visit: Visit) -> None:
-    page = visit(address())
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.reload()
+def test_a_phone_has_one_block_at_a_time_with_columns_for_a_finger(use: Stage) -> None:
+    page = use.at(address(), phone=True)
     looks = drawn(page)
     widths = looks.locator(".column .cell").evaluate_all(
         "cells => cells.map(cell => cell.getBoundingClientRect().width)"
@@ -83,37 +82,32 @@ def test_a_phone_has_one_block_at_a_time_with_columns_for_a_finger(visit: Visit)
     own = state(looks)
     shares = np.reshape(own["weights"], (6, own["heads"], own["rows"]))[4]
     assert looks.locator(".column .cell").count() == int((shares >= 0.01).sum())
-    page.set_viewport_size({"width": 1440, "height": 900})  # all blocks beside each other
+    use.resize(page, LAPTOP)  # all blocks beside each other
     expect(blocks.first).to_be_hidden()
     expect(page.get_by_text("In block 4, head 1, “it” looks most at")).to_be_visible()  # the finding has followed
 
 
 @pytest.mark.parametrize("width", [0, 1, 40, 150, 300, 900])
-def test_no_size_is_negative_in_a_box_of_any_width(visit: Visit, width: int) -> None:
+def test_no_size_is_negative_in_a_box_of_any_width(look: Stage, width: int) -> None:
     """While a page changes, a box is narrower than its names for a moment."""
-    page = visit(address())
+    page = look.at(address())
     looks = drawn(page)
-    found: list[str] = []
-    page.on("console", lambda message: found.append(message.text) if message.type == "error" else None)
     looks.evaluate("(root, width) => { root.style.width = `${width}px`; }", width)
     wait_until(
         page, "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
     )
     looks.evaluate("(root) => root.bertInternalsLooks.draw()")
-    assert found == []
+    assert look.watch.console == []
     looks.evaluate("(root) => { root.style.width = ''; }")
     expect(looks.locator(".column .cell").first).to_be_attached()
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+@pytest.mark.parametrize("size", [LAPTOP, PHONE])
 @pytest.mark.parametrize(
     "text", [TROPHY, "Hello", "An unbelievably antidisestablishmentarian committee reconvened. " * 6]
 )
-def test_no_text_lies_over_another_or_leaves_the_drawing(visit: Visit, size: tuple[int, int], text: str) -> None:
-    page = visit(address(text, ""))
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.reload()
-    found = state(drawn(page))
+def test_no_text_lies_over_another_or_leaves_the_drawing(use: Stage, size: tuple[int, int], text: str) -> None:
+    found = state(drawn(use.at(address(text, ""), size)))
     stage, boxes = found["stage"], found["boxes"]
     for shown, box in boxes:
         assert box["left"] >= stage["left"] - 2, shown

@@ -104,6 +104,7 @@ def rerank(backend: Backend) -> None:
     before_work.other_layers(EmbedRequest.of_session(backend), corpus, "rerank")
     with panel:
         model_gate.label_choice(stage)
+    line = st.container()
     left, right = st.columns([5, 2], gap="medium")
     lists = left.container()
     scored: Scored | None = None
@@ -132,8 +133,10 @@ def rerank(backend: Backend) -> None:
         stage,
         _correct_answers(corpus, query),
     )
-    with lists:
+    with line:
         _changes(orders, sets)
+    with lists:
+        _draw_lists(_first_order(found, corpus, len(rows)), _last_order(orders), orders.correct, stage)
     with left:
         _pieces(orders)
         _ready_made()
@@ -257,11 +260,16 @@ def _changes(orders: _TwoOrders, sets: Sequence[Measured]) -> None:
         ),
         alt=f"Lines from the rank of each of {len(texts)} candidates by vectors to its rank by {second}",
     )
-    after = [
+
+
+def _last_order(orders: _TwoOrders) -> list[dict[str, object]]:
+    """The candidates in their new order, as the lists show them."""
+    reranked = orders.reranked
+    return [
         {
             "rank": rank,
             "row": int(row),
-            "text": _shown_text(corpus, int(row)),
+            "text": _shown_text(orders.corpus, int(row)),
             "score": numbers.number(float(score), 2),
             "before": int(before),
         }
@@ -269,7 +277,6 @@ def _changes(orders: _TwoOrders, sets: Sequence[Measured]) -> None:
             zip(reranked.rows, reranked.scores, reranked.before, strict=True), start=1
         )
     ]
-    _draw_lists(_first_order(orders.found, corpus, len(texts)), after, orders.correct, stage)
 
 
 def _first_order(found: Retrieved, corpus: Corpus, count: int) -> list[dict[str, object]]:
@@ -300,7 +307,7 @@ def _draw_lists(
     browser.reranked_component()(
         key="reranked",
         data={
-            "scale": controls.scale(),
+            "scale": controls.list_scale(),
             "shown": SHOWN if controls.scale() == 1 else SHOWN_ON_PROJECTOR,
             "titles": [["Vectors", ", one cosine a text"], [STAGE_NAMES[stage.kind], of_pieces]],
             "before": before,

@@ -3,6 +3,7 @@
 // part of the page, so the page is scrolled too: what a step is about has to stand above the panel.
 const ANSWER_WAIT = 3000, POLL = 50; // milliseconds: the answer may open another page, which is drawn first
 const ABOVE = 0.3; // of the height that is seen stays above the verdict
+const PAD = 8; // pixels above a text that is shown as a whole
 const NARROW = "(max-width: 900px)"; // as in style.css: there the panel lies over the page
 const RESULT_WAIT = 300_000, LOOK = 150, CALM = 10; // milliseconds; looks at a page that stays as it is
 const FIRST_LINE = 56; // pixels: the first line of a page on a phone, which stays at the top
@@ -36,6 +37,10 @@ function showVerdict(step, until) {
   if (!scrolled) return;
   const top = verdict.getBoundingClientRect().top - scrolled.getBoundingClientRect().top;
   scrolled.scrollTop += top - ABOVE * scrolled.clientHeight;
+  // A text that the upper edge would cut is shown as a whole.
+  const edge = scrolled.getBoundingClientRect().top;
+  const cut = [...scrolled.querySelectorAll(".stElementContainer")].map((part) => part.getBoundingClientRect()).find((box) => box.top < edge && box.bottom > edge + 1);
+  if (cut && cut.height < ABOVE * scrolled.clientHeight) scrolled.scrollTop -= edge - cut.top + PAD;
 }
 
 function canScroll(part) {

@@ -37,10 +37,15 @@ function showVerdict(step, until) {
   if (!scrolled) return;
   const top = verdict.getBoundingClientRect().top - scrolled.getBoundingClientRect().top;
   scrolled.scrollTop += top - ABOVE * scrolled.clientHeight;
-  // A text that the upper edge would cut is shown as a whole.
-  const edge = scrolled.getBoundingClientRect().top;
-  const cut = [...scrolled.querySelectorAll(".stElementContainer")].map((part) => part.getBoundingClientRect()).find((box) => box.top < edge && box.bottom > edge + 1);
-  if (cut && cut.height < ABOVE * scrolled.clientHeight) scrolled.scrollTop -= edge - cut.top + PAD;
+  for (const wait of [0, 500, 1500]) setTimeout(showWhole, wait, scrolled); // what others chose is drawn later, above it
+}
+
+// A text that the upper edge cuts is shown as a whole.
+function showWhole(scrolled) {
+  const edge = scrolled.getBoundingClientRect().top, most = ABOVE * scrolled.clientHeight;
+  const boxes = [...scrolled.querySelectorAll("h2, h3, p, li, button")].map((part) => part.getBoundingClientRect());
+  const cut = boxes.find((box) => box.top < edge && box.bottom > edge + 1 && box.height < most);
+  if (cut) scrolled.scrollTop -= edge - cut.top + PAD;
 }
 
 function canScroll(part) {

@@ -13,6 +13,7 @@ _ICON = re.compile(r":material/\w+:\s?")
 # Lengths are bounded: each of many beginnings without an end would look through the rest of the text.
 _COLOURED = re.compile(r":[a-z]{1,20}(?:-background)?\[([^\]]{0,1000})\]")
 _LINK = re.compile(r"\[([^\[\]]{1,1000})\]\((https://[^\s()]{1,2000})\)")
+_PERCENT = re.compile(r"(?:(?<=\d)|(?<=\d</strong>)) %")  # a number and its sign stay in one line
 _SHIELDED = 0xE000  # of private use: a character after a backslash stands for itself, and is no mark
 
 
@@ -56,7 +57,7 @@ def _inline(text: str) -> str:
         )
         for part in parts
     )
-    html = _LINK.sub(r'<a href="\2">\1</a>', html)
+    html = _PERCENT.sub("\u00a0%", _LINK.sub(r'<a href="\2">\1</a>', html))
     return re.sub(
         f"[{chr(_SHIELDED + 0x21)}-{chr(_SHIELDED + 0x7E)}]", lambda match: escape(chr(ord(match[0]) - _SHIELDED)), html
     )

@@ -42,7 +42,9 @@ from streamlit import delta_generator, runtime  # noqa: E402
 from streamlit.components.v2.bidi_component import serialization  # noqa: E402
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg  # noqa: E402
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg  # noqa: E402
+from streamlit.runtime import media_file_manager  # noqa: E402
 from streamlit.runtime.app_session import AppSession  # noqa: E402
+from streamlit.runtime.media_file_manager import MediaFileMetadata  # noqa: E402
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager  # noqa: E402
 from streamlit.runtime.state.session_state import Serialized, Value, WStates  # noqa: E402
 
@@ -81,6 +83,7 @@ MOST_ADDRESS_CHARACTERS, MOST_ADDRESS_KEYS = 64_000, 1_000
 TOO_LONG = "This link is too long.\n"
 MINUTE, HOUR = 60.0, 3_600.0  # seconds
 SHORT_TURN = 0.0005  # seconds for which a thread may go on while others wait; Python's own default is ten times as long
+DOWNLOAD_WAIT = MINUTE  # for which a file that was made on a click waits for its browser
 FRAMING_BYTES = 16 << 10  # of a request with a file that are not the file's own: its name, its type, the boundaries
 
 
@@ -312,6 +315,25 @@ def _is_own(request: BackendOperationRequest) -> bool:
 
 AppSession._handle_backend_operation_request = _answer_in_turn  # type: ignore[assignment, method-assign]
 WStates.__getitem__ = _value_or_default  # type: ignore[method-assign]
+
+
+class KeptDownload(MediaFileMetadata):
+    """What is noted of a file: one that was made on a click is marked for deletion only after DOWNLOAD_WAIT.
+
+    Streamlit deletes it with the second run of any session that ends: in a lecture room before the browser has asked for it,
+    which then gets a 404 and says nothing.
+    """
+
+    _made: float | None = None  # seconds of the monotonic clock
+
+    def mark_for_delete(self) -> None:
+        if self._made is None:
+            self._made = time.monotonic()
+        if time.monotonic() - self._made >= DOWNLOAD_WAIT:
+            super().mark_for_delete()
+
+
+media_file_manager.MediaFileMetadata = KeptDownload  # type: ignore[misc]
 # Else the first element that is drawn has Streamlit look up the files of all loaded modules, to find out whether it runs in a
 # notebook: a quarter of the first page's time.
 delta_generator._use_warning_has_been_displayed = True

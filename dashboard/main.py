@@ -38,6 +38,7 @@ SIDEBAR_WIDTH = 256  # pixels: the words below the doors fit
 def main() -> None:
     is_first_run = st.session_state.get("_address") is None
     in_lesson = bool(st.session_state.get("lesson")) or (is_first_run and "lesson" in st.query_params)
+    in_lesson = in_lesson or steps.finished() is not None  # whose panel says what was seen: the page keeps its width
     # Our own icon: a Material icon would be fetched from a font host.
     st.set_page_config(
         page_icon=str(ready_made.ASSETS / "icon.svg"),

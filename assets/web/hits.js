@@ -11,6 +11,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.style.setProperty("--size", `${data.scale}rem`);
   root.style.containerType = data.axis === undefined ? "normal" : "inline-size"; // a list of other things has no rows
   root.classList.toggle("compared", data.rows.some((row) => row.change));
+  root.classList.toggle("unmarked", !data.markable);
   root.classList.toggle("barless", data.rows.every((row) => row.bar === null));
   const make = (tag, name, text) => {
     const element = document.createElement(tag);

@@ -1,6 +1,7 @@
 // Sends what the page shows in one place as a picture, once for each `of`: for a page that a person takes along, and small for the
 // list of a lecture. It draws nothing.
 const WAIT = 1200; // milliseconds after the last drawing: by then the picture stands
+const MOST_LOOKS = 20;
 const WIDEST = 1600, SMALL = 360; // pixels
 const QUALITY = 0.9;
 
@@ -54,14 +55,20 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const kept = parentElement.querySelector("i");
   clearTimeout(kept.timer);
   if (kept.of === data.of) return;
-  kept.timer = setTimeout(async () => {
+  let looks = 0;
+  const look = async () => {
     const place = data.place ? document.querySelector(data.place) : data.plots.map((each) => document.querySelector(each)).find(Boolean);
     const own = data.place && place && drawnWithin(place);
     const picture = () => (own ? ofCanvas(own.bertInternalsPicture()) : data.place ? pictureOf(data.place) : place && ofPlots(place));
     const found = await Promise.resolve(picture()).catch(() => null);
-    if (!found) return; // not drawn yet: asked again with the next drawing
+    if (!kept.isConnected || kept.of === data.of) return;
+    if (!found) {
+      if (++looks < MOST_LOOKS) kept.timer = setTimeout(look, WAIT); // not drawn yet
+      return;
+    }
     kept.of = kept.dataset.of = data.of;
     setTriggerValue("picture", { of: data.of, url: data.place ? asUrl(found, WIDEST) : "", small: asUrl(found, SMALL) });
-  }, WAIT);
+  };
+  kept.timer = setTimeout(look, WAIT);
   return () => clearTimeout(kept.timer);
 }

@@ -82,7 +82,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const words = make("span", "words");
     words.append(head);
     if (picture.says) words.append(make("span", "says", picture.says));
-    const small = picture.small ? Object.assign(new Image(), { alt: "", src: `data:image/webp;base64,${picture.small}` }) : make("i", "", "not opened yet");
+    const small = picture.small ? Object.assign(new Image(), { alt: "", src: `data:image/webp;base64,${picture.small}` }) : make("i", "", picture.noPicture);
     open.append(small, words);
     const pencil = button("pencil", "✎", `Title of picture ${number + 1}: ${picture.title}`, () => {
       const field = make("input", "naming");

@@ -3,6 +3,7 @@
 // part of the page, so the page is scrolled too: what a step is about has to stand above the panel.
 const ANSWER_WAIT = 3000, POLL = 50; // milliseconds: the answer may open another page, which is drawn first
 const ABOVE = 0.3; // of the height that is seen stays above the verdict
+const PAD = 8; // pixels above a text that is shown as a whole
 const NARROW = "(max-width: 900px)"; // as in style.css: there the panel lies over the page
 const RESULT_WAIT = 300_000, LOOK = 150, CALM = 10; // milliseconds; looks at a page that stays as it is
 const FIRST_LINE = 56; // pixels: the first line of a page on a phone, which stays at the top
@@ -36,6 +37,15 @@ function showVerdict(step, until) {
   if (!scrolled) return;
   const top = verdict.getBoundingClientRect().top - scrolled.getBoundingClientRect().top;
   scrolled.scrollTop += top - ABOVE * scrolled.clientHeight;
+  for (const wait of [0, 500, 1500]) setTimeout(showWhole, wait, scrolled); // what others chose is drawn later, above it
+}
+
+// A text that the upper edge cuts is shown as a whole.
+function showWhole(scrolled) {
+  const edge = scrolled.getBoundingClientRect().top, most = ABOVE * scrolled.clientHeight;
+  const boxes = [...scrolled.querySelectorAll("h2, h3, p, li, button")].map((part) => part.getBoundingClientRect());
+  const cut = boxes.find((box) => box.top < edge && box.bottom > edge + 1 && box.height < most);
+  if (cut) scrolled.scrollTop -= edge - cut.top + PAD;
 }
 
 function canScroll(part) {

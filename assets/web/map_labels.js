@@ -224,15 +224,26 @@ function join(rows) {
   }
 }
 
-const known = new WeakSet(); // figures that are watched; those that left the page are forgotten
+const known = new WeakMap(); // figures that are watched, with what places their labels; those that left the page are forgotten
+const placedAt = new WeakMap(); // figures to their size when their labels were placed last
 let timer = 0; // one for the page: Streamlit calls the function below again at every change
 let joined = []; // the rows of the points that are joined
+
+// How large a map and its labels are: labels that were placed in a page that was still being laid out lie on each other in the
+// one that a person sees.
+function sizeOf(figure) {
+  const { width, height } = figure.getBoundingClientRect();
+  const texts = [...figure.querySelectorAll(".scatterlayer .textpoint text")];
+  const shown = texts.find((text) => text.style.display !== "none")?.getBoundingClientRect();
+  return [width, height, texts.length, shown?.width ?? 0].map(Math.round).join(" ");
+}
 
 function settle(figure) {
   const points = labelled(figure);
   if (points) place(figure, points);
   else thin(figure);
   join(joined);
+  placedAt.set(figure, sizeOf(figure));
 }
 
 export default function ({ data } = {}) {
@@ -240,8 +251,11 @@ export default function ({ data } = {}) {
   join(joined);
   const watch = () => {
     for (const figure of document.querySelectorAll(MAPS)) {
-      if (known.has(figure) || !figure.on) continue;
-      known.add(figure);
+      if (known.has(figure)) {
+        if (placedAt.has(figure) && placedAt.get(figure) !== sizeOf(figure)) known.get(figure)();
+        continue;
+      }
+      if (!figure.on) continue;
       let waits = false;
       const later = () => {
         if (waits) return;
@@ -251,6 +265,7 @@ export default function ({ data } = {}) {
           if (figure.isConnected) settle(figure);
         }, 60);
       };
+      known.set(figure, later);
       for (const event of ["plotly_afterplot", "plotly_animated", "plotly_relayout"]) figure.on(event, later);
       later();
     }

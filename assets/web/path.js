@@ -5,6 +5,8 @@ const MOVE = 620, REVEAL = 2600, STAY = 8000, STAY_IN_BLOCK = 12000, REST = 700;
 const LEAST_ROW = 22, MOST_ROWS = 24; // pixels of a row; rows
 const STACKED = 820; // pixels of width below which the stops stand below one another
 const CLOSED_WIDTH = { pieces: 80, zero: 68, look: 54, take: 58, alone: 60, blocks: 82, pool: 76, compare: 80 };
+const LARGE_LETTERS = 1.2; // on a projector, where the drawing has as much room as the screen is high
+const CROWDED = new Set(["alone", "pool", "compare"]); // opened, they have no room for larger letters
 const GAP = 12, CLOSED_HEIGHT = 34;
 
 // Where a person was on each path, by its id, and what the server said then: the view may be built anew below the same path.
@@ -280,7 +282,7 @@ class WholePath {
     this.root.classList.toggle("stacked", this.isStacked);
     if (wasStacked !== this.isStacked) this.controls();
     const count = this.facts.tokens.length;
-    let height, scale = 1;
+    let height, scale = 1, letters = 1;
     if (this.isStacked) {
       this.arrangeRows(Math.min(count, MOST_ROWS));
       height = this.openHeight() + CLOSED_HEIGHT * (this.facts.stops.length - 1) + 6;
@@ -289,13 +291,14 @@ class WholePath {
     } else {
       // On a projector what stands above the drawing is larger, and so is the drawing.
       const type = parseFloat(getComputedStyle(document.documentElement).fontSize) / 21.6, isLarge = type > 0.9, isBare = "bare" in document.documentElement.dataset;
+      if (isLarge) letters = LARGE_LETTERS;
       const room = isLarge ? clamp(innerHeight - (isBare ? 385 : 560) * type, 490 * type, 1000 * type) : clamp(innerHeight - 432, 468, 1000);
       scale = clamp(Math.min(width / (isLarge ? 1050 : 1200), room / (isLarge ? 520 : 600)), 0.85, 2.4);
       const most = Math.floor((room - 132 * scale) / LEAST_ROW);
       this.arrangeRows(Math.min(count, MOST_ROWS, most));
       height = clamp(132 * scale + this.rows.length * 42 * scale, Math.min(room, 500 * scale), room);
     }
-    this.pen.resize(width, height, scale);
+    this.pen.resize(width, height, scale, letters);
     this.say();
     this.redraw();
   }
@@ -393,7 +396,7 @@ class WholePath {
   drawWide() {
     const { pen, state, facts } = this, { width, height, scale, colours } = pen, { stops } = facts;
     const top = 54 * scale, foot = height - 78 * scale, pitch = (foot - top) / this.rows.length, y = (token) => top + pitch * (this.rowOf.get(token) + 0.5);
-    const closed = stops.map((stop) => CLOSED_WIDTH[stop] * scale), gap = GAP * scale, pad = 6 * scale;
+    const closed = stops.map((stop) => CLOSED_WIDTH[stop] * scale * (1 + (pen.type - 1) / 2)), gap = GAP * scale, pad = 6 * scale;
     const extra = width - 2 * pad - gap * (stops.length - 1) - total(closed), open = stops.map((_, number) => clamp(1 - Math.abs(this.moving.at - number), 0, 1));
     let x = pad;
     const columns = closed.map((each, number) => {
@@ -425,7 +428,10 @@ class WholePath {
         pen.context.beginPath();
         pen.context.rect(column.x - 5 * scale, 0, column.width + 10 * scale, height);
         pen.context.clip();
+        const letters = pen.type;
+        if (CROWDED.has(stop)) pen.type = 1;
         OPEN[stop](this, { ...area, x: column.x, width: column.width, top: top + 6 * scale, head: 46 * scale, bottom: height - 6 * scale });
+        pen.type = letters;
         pen.context.restore();
       });
       this.title(stop, number, column.x, 24 * scale, part > 0.5);

@@ -17,6 +17,7 @@ class Pen {
     this.texts = []; // what is written, for the test that reads it
     this.alpha = 1;
     this.scale = 1;
+    this.type = 1; // how much larger letters are than the drawing: on a projector
     this.prefix = ""; // of the keys of images: what they are made of changes with it
   }
 
@@ -35,9 +36,9 @@ class Pen {
     this.images.clear();
   }
 
-  resize(width, height, scale) {
+  resize(width, height, scale, type = 1) {
     this.ratio = devicePixelRatio || 1;
-    Object.assign(this, { width, height, scale });
+    Object.assign(this, { width, height, scale, type });
     this.canvas.width = Math.round(width * this.ratio);
     this.canvas.height = Math.round(height * this.ratio);
     this.canvas.style.width = `${width}px`;
@@ -69,7 +70,7 @@ class Pen {
   }
 
   text(words, x, y, { size = 13, bold = false, mono = false, align = "left", colour = this.colours.text, alpha = 1, most = Infinity } = {}) {
-    const { context } = this, pixels = size * this.scale;
+    const { context } = this, pixels = size * this.scale * this.type;
     context.font = `${bold ? 700 : 400} ${pixels}px ${mono ? MONO : this.font}`;
     let written = words, width = context.measureText(written).width;
     while (width > most && written.length > 1) {
@@ -87,14 +88,14 @@ class Pen {
 
   // Words in lines of at most this width, the first at y (or their middle there); returns their height.
   lines(words, x, y, width, { size = 12.5, centred = false, ...look } = {}) {
-    this.context.font = `400 ${size * this.scale}px ${this.font}`;
+    this.context.font = `400 ${size * this.scale * this.type}px ${this.font}`;
     const lines = [];
     for (const word of words.split(" ")) {
       const longer = lines.length ? `${lines[lines.length - 1]} ${word}` : word;
       if (lines.length && this.context.measureText(longer).width <= width) lines[lines.length - 1] = longer;
       else lines.push(word);
     }
-    const height = size * 1.38 * this.scale;
+    const height = size * 1.38 * this.scale * this.type;
     lines.forEach((line, number) => this.text(line, x, y + (number - (centred ? (lines.length - 1) / 2 : 0)) * height, { size, ...look }));
     return lines.length * height;
   }

@@ -79,7 +79,9 @@ export default function ({ data, parentElement }) {
         draw();
         root.querySelector(".all").focus({ preventScroll: true });
       };
-      root.append(all);
+      const line = make("p", "more");
+      line.append(all);
+      root.append(line);
     }
   };
   // The text pointed at, in both lists, and its line.

@@ -1,5 +1,6 @@
 // A term of the glossary in a question, a first line or a finding opens its entry where it stands. The text itself is
-// Streamlit's, which draws it anew when it likes: over each term lies a button, and nothing of the text is touched.
+// Streamlit's, which draws it anew when it likes: over each term lies a button. Of the text one thing is changed: a number and
+// its % stay in one line.
 const TERM_PLACES = '.st-key-view_title h1, .st-key-view_header [data-testid="stCaptionContainer"] p, .stMain [data-testid="stMarkdownContainer"] p';
 const NOT_MARKED = new Set(["hit", "index", "job", "query", "reference", "run"]); // also words of every day, or with two meanings
 const LETTER = "[\\p{L}\\p{N}_-]";
@@ -70,6 +71,23 @@ function openEntry(term, text, button) {
   link.focus();
 }
 
+// Before a % the space becomes one at which no line ends; the number may be emphasised, and a text of its own then.
+function keepPercents() {
+  for (const place of document.querySelectorAll('[data-testid="stMarkdownContainer"], .stHtml')) {
+    if (!/\d %/.test(place.textContent)) continue;
+    const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+    let before = "";
+    while (walker.nextNode()) {
+      const node = walker.currentNode;
+      if (!node.parentElement.closest("code, style")) {
+        const kept = node.data.replace(/(\d) %/g, "$1\u00a0%").replace(/^ %/, /\d$/.test(before) ? "\u00a0%" : " %");
+        if (kept !== node.data) node.data = kept;
+      }
+      before = node.data;
+    }
+  }
+}
+
 function markTerms(glossary) {
   const known = termPattern(glossary), drawn = new WeakMap(); // element to what was marked: its text, its size, its layer
   const mark = (element) => {
@@ -109,6 +127,7 @@ function markTerms(glossary) {
     isPlanned = true;
     requestAnimationFrame(() => {
       isPlanned = false;
+      keepPercents();
       markAll();
     });
   };

@@ -2,11 +2,13 @@
 // presenter's remote control sends them: these lead always. A picture with stops of its own (path.js) takes both until its last
 // stop, or its first. Arrow keys stay with what uses them itself, as fields, lists, choices, and what we draw, until Escape gives
 // them back; a hint says so. One more button hides all but the question, the finding and the picture, and brings the rest back: a lecture begins with these alone.
+// While pictures are drawn for an export there is no more than a line and a button that ends it.
 // Reports "step": 1, -1, or "end".
 const OWNERS =
   "input, textarea, select, [contenteditable='true'], [role='radio'], [role='slider'], [role='tab'], [role='listbox'], " +
   "[role='combobox'], [role='grid'], [role='menu'], [role='dialog'], .js-plotly-plot, iframe";
 const page = document.documentElement;
+const MOST_REST = 24; // half seconds: a picture is sent one or two seconds after it is drawn
 let isBare; // as chosen by a person; undefined before
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -27,7 +29,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     lay();
   });
   const lay = () => {
-    const bare = isBare ?? isLecture, was = "bare" in page.dataset;
+    const bare = data.of !== "drawing" && (isBare ?? isLecture), was = "bare" in page.dataset;
     if (bare) page.dataset.bare = "";
     else delete page.dataset.bare;
     if (bare !== was) window.dispatchEvent(new Event("resize")); // what fills the window has other room
@@ -43,6 +45,21 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const place = Object.assign(document.createElement("span"), { className: "place", textContent: data.place });
   const root = bar.getRootNode(), focused = [...bar.querySelectorAll("button")].indexOf(root.activeElement);
   bar.setAttribute("aria-label", isLecture ? "My lecture" : "Views of this page");
+  clearTimeout(bar.drawing);
+  if (data.of === "drawing") {
+    bar.replaceChildren(place, button("Stop", "Stop drawing and go back to the lecture", () => setTriggerValue("step", "end")));
+    bar.bertInternalsKeys?.abort();
+    find(data.figure, data.place);
+    // The picture that is sent leads to the next one. A page that is at rest without it has none: a model or a choice is missing.
+    let rest = 0;
+    const look = () => {
+      rest = document.querySelector(".stApp")?.dataset.testScriptState === "notRunning" && !document.querySelector(".stMain .stProgress, .stMain .stSkeleton") ? rest + 1 : 0;
+      if (rest > MOST_REST) setTriggerValue("step", 1);
+      else bar.drawing = setTimeout(look, 500);
+    };
+    look();
+    return () => clearTimeout(bar.drawing);
+  }
   bar.replaceChildren(
     hint,
     button("‹", `Previous ${data.of} (←)`, () => setTriggerValue("step", -1), data.ends[0]),

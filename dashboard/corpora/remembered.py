@@ -25,6 +25,7 @@ from components.retrieval.search.relevance import Judgements
 from dashboard import caching, state
 from dashboard.corpora import marks, uploads, usage
 from dashboard.settings import MOST_PICTURES, parse_lecture, untitled
+from dashboard.sharing import lecture
 from dashboard.ui import browser, messages
 from dashboard.ui.wording import counted
 
@@ -118,9 +119,10 @@ def together(sent: object) -> Memory:
     held: dict[str, Any] = {}
     judged: dict[str, dict[str, dict[int, bool]]] = {}
     rankings: dict[str, dict[str, marks.Shown]] = {}
-    lecture: tuple[str, ...] = ()
+    pictures: tuple[str, ...] = ()
     for memory in map(Memory.of_text, texts):
-        lecture = memory.lecture or lecture
+        known = set(map(untitled, memory.lecture))
+        pictures = (*(entry for entry in pictures if untitled(entry) not in known), *memory.lecture)[-MOST_PICTURES:]
         runs = dict.fromkeys((*held.get(_RUNS, ()), *memory.uploads.get(_RUNS, ())))
         held |= memory.uploads
         if runs:
@@ -131,7 +133,7 @@ def together(sent: object) -> Memory:
                 queries[query] = queries.pop(query, {})
                 queries[query].update(own)
             rankings.setdefault(corpus, {}).update(memory.rankings[corpus])
-    return Memory(held, {corpus: _read_only(queries) for corpus, queries in judged.items()}, rankings, lecture)
+    return Memory(held, {corpus: _read_only(queries) for corpus, queries in judged.items()}, rankings, pictures)
 
 
 def _read_only(queries: Mapping[str, Mapping[int, bool]]) -> Judgements:
@@ -192,6 +194,7 @@ def draw(page: str, slot: DeltaGenerator) -> None:
         on_dropped_change=lambda: None,
         height=0,
     )
+    st.session_state[lecture.WAITING] = bool(found.lecture)
     kept = {*found.uploads, *((usage.MARKS,) if found.judgements else ()), *((usage.LECTURE,) if found.lecture else ())}
     if kept & usage.noted():
         with slot:

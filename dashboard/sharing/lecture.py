@@ -37,8 +37,13 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _SHOWN = "_lecture_shown"  # session key: what each picture showed when it was drawn last, by its star
+DRAWING = (
+    "_lecture_drawing"  # session key: while pictures are opened one after the other: their stars, from the open one on
+)
+_SENT = "_lecture_sent"  # session key: the pictures of which the browser has sent what it shows
 PLACE = "_lecture_place"  # session key: the number of the picture that is shown, from 0, while a lecture is given
 _SAID = "_lecture_said"  # session key: at which figure what is said next, and its icon: a callback cannot draw
+WAITING = "_lecture_waiting"  # session key: whether a lecture of an earlier session is offered on its page
 _BEFORE = "_lecture_before"  # session key: the list before a picture was taken out of it
 _READ = "_lecture_read"  # session key: the pictures that were read, by their star
 _MOST_UNPACKED = MAX_CHARACTERS + state.ADDRESS_LIMIT  # characters of all sentences, and of what else an address holds
@@ -200,6 +205,8 @@ def star(page: str, figure: str, part: Part, numbers: Callable[[], pd.DataFrame]
         )
     if is_in:
         _ask_for_picture(noted, figure, part, place)
+        if was_sent(noted) and noted in st.session_state.get(DRAWING, ())[:1]:
+            st.rerun()  # also where a part of the page alone is drawn anew: the next picture is opened
 
 
 def _ask_for_picture(noted: str, figure: str, part: Part, place: str) -> None:
@@ -221,6 +228,7 @@ def _take_picture(noted: str, drawn: str, key: str) -> None:
     known: dict[str, Shown] = st.session_state.get(_SHOWN, {})
     if not isinstance(sent, dict) or sent.get("of") != drawn or noted not in known:
         return
+    st.session_state[_SENT] = st.session_state.get(_SENT, frozenset()) | {noted}
     now = replace(known[noted], picture=webp_of(sent.get("url")), small=webp_of(sent.get("small")))
     if now.size + sum(other.size for star, other in known.items() if star != noted) <= _MOST_BYTES:
         _remember(noted, now)
@@ -250,7 +258,10 @@ def _toggle(page: str, figure: str) -> None:
     else:
         state.put("lecture", (*_entries(), noted))
         count = counted(len(stars) + 1, "picture")
-        st.session_state[_SAID] = (figure, f"{count} in **My lecture**, in the list of pages.", ":material/star:")
+        said = f"{count} in **My lecture**, in the list of pages."
+        if st.session_state.get(WAITING):
+            said += " That of your last visit waits there: “Use again” joins the two."
+        st.session_state[_SAID] = (figure, said, ":material/star:")
 
 
 def _keep(page: str, noted: str, part: Part, numbers: Callable[[], pd.DataFrame]) -> None:
@@ -264,6 +275,7 @@ def _keep(page: str, noted: str, part: Part, numbers: Callable[[], pd.DataFrame]
     kept, packed = _packed(part, numbers, sum(other.size for star, other in known.items() if star != noted))
     title = table.VIEWS[state.view_of(page)].question or part.title
     facts = tuple(f"{fact.name}: {', '.join(fact.values)}" for fact in report.facts_of(page))
+    st.session_state[_SENT] = st.session_state.get(_SENT, frozenset()) - {noted}  # another picture, which is sent anew
     _remember(noted, Shown(title, kept, packed, facts))
 
 
@@ -306,6 +318,17 @@ def shown(noted: str) -> Shown | None:
         if found is not None and found.size + sum(other.size for other in known.values()) <= _MOST_BYTES:
             known[noted] = found
     return known.get(noted)
+
+
+def was_sent(noted: str) -> bool:
+    """Whether the browser has sent a picture as it is now, even one for which there was no room."""
+    return noted in st.session_state.get(_SENT, frozenset())
+
+
+def is_drawn(noted: str) -> bool:
+    """Whether the exported page has a picture: its figure, or what the browser has sent of it."""
+    found = shown(noted)
+    return found is not None and (bool(found.figure or found.picture) or was_sent(noted))
 
 
 def keep_for_tab() -> None:

@@ -10,6 +10,7 @@ from dashboard import navigation, state
 from dashboard.declared import table
 from dashboard.sharing import lecture
 from dashboard.ui import browser, sentence_bar
+from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,11 @@ def begin() -> None:
     show(0)
 
 
+def draw_missing() -> None:
+    """Let the next runs open the pictures that have not been drawn, one after the other, as soon as each is drawn."""
+    st.session_state[lecture.DRAWING] = ("", *(noted for noted in lecture.listed() if not lecture.is_drawn(noted)))
+
+
 def show(number: int) -> None:
     """Let the next run show the picture with this number, from 0."""
     st.session_state[_STEP] = number - int(st.session_state.get(lecture.PLACE, 0))
@@ -36,6 +42,9 @@ def show(number: int) -> None:
 def take(page: str) -> None:
     """Go where a key, a button or the list has asked for: before the page is drawn, which goes to another one then."""
     step = st.session_state.pop(_STEP, None)
+    if lecture.DRAWING in st.session_state:
+        _go_on_drawing(page, step)
+        return
     if step is None:
         return
     place = st.session_state.get(lecture.PLACE)
@@ -51,6 +60,23 @@ def take(page: str) -> None:
         return
     st.session_state[lecture.PLACE] = place + step
     _open(lecture.read(stars[place + step]))
+
+
+def _go_on_drawing(page: str, step: object) -> None:
+    """Open the next picture once the open one is drawn, or takes too long; the lecture after the last one."""
+    first, *left = st.session_state[lecture.DRAWING]
+    if first:
+        picture = lecture.read(first)
+        if (page, state.view_of(page)) != (picture.page, picture.view):  # a person has gone elsewhere
+            st.session_state.pop(lecture.DRAWING)
+            return
+        if step is None and not lecture.was_sent(first):
+            return
+    if step == END or not left:
+        st.session_state.pop(lecture.DRAWING)
+        st.switch_page(navigation.page_of("lecture"))
+    st.session_state[lecture.DRAWING] = tuple(left)
+    _open(lecture.read(left[0]))
 
 
 def _open(picture: lecture.Picture) -> NoReturn:
@@ -75,6 +101,19 @@ def draw(page: str) -> None:
     """Draw the buttons, which the arrow keys press: while a lecture is given, and on the projector."""
     place = st.session_state.get(lecture.PLACE)
     stars = lecture.listed()
+    left = st.session_state.get(lecture.DRAWING, ())
+    if left and left[0]:
+        said = f"Drawing for the export: {counted(len(left), 'picture')} left"
+        data = {
+            "of": "drawing",
+            "place": said,
+            "next": "",
+            "figure": lecture.read(left[0]).figure,
+            "ends": [True, False],
+        }
+        with st.container(key="walk_bar"):
+            browser.web_component("walk", '<nav class="walk"></nav>')(key=_KEY, data=data, on_step_change=_stepped)
+        return
     if place is not None and place >= len(stars):  # what was shown has been taken out
         st.session_state.pop(lecture.PLACE)
         place = None

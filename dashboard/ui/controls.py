@@ -56,6 +56,11 @@ def scale() -> float:
     return theme.PROJECTED * (1 + screen_factor()) / 2 if state.get("projector") else 1.0
 
 
+def list_scale() -> float:
+    """The size factor of lists of texts: a projector's page has larger type anyway, and still larger texts would be cut."""
+    return scale() / theme.PROJECTED if state.get("projector") else 1.0
+
+
 def screen_factor() -> float:
     """How much larger than 1440 × 900 pixels the window is in which a lecture is given, 1 to 2, as the browser has said.
 

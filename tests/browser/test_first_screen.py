@@ -89,6 +89,9 @@ BOX = """(selector) => {
     const box = shown[0].getBoundingClientRect();
     return {top: box.top, bottom: box.bottom};
 }"""
+# Sentences in which a line may end between a number and its %.
+TORN = """() => [...document.querySelectorAll('[data-testid=stMarkdownContainer], .stHtml')]
+    .map((place) => place.innerText).filter((text) => /\\d %/.test(text))"""
 # The same once it has been so in three looks one after another.
 BOX_AT_REST = f"""(selector) => {{
     const box = ({BOX})(selector), now = JSON.stringify([selector, innerWidth, box]);
@@ -186,6 +189,7 @@ def problems_on_a_laptop_and_a_phone(look: Stage, path: str, address: str) -> li
         if size == LAPTOP:
             if drawn and drawn["bottom"] > LAPTOP[1] and view not in LISTS:
                 problems.append(f"laptop: the first figure ends at {drawn['bottom']}")
+            problems += [f"laptop: a % may stand alone in {text[:80]!r}" for text in page.evaluate(TORN)]
             problems += [f"laptop: axe: {finding}" for finding in serious_findings(page, with_frame=is_first)]
     return problems
 

@@ -58,3 +58,11 @@ def test_as_text_no_space_comes_before_a_sign_that_follows_bold_type() -> None:
         to_text("They **come apart**: at *layer* **4**, `x`.\n\n- one\n- two")
         == "They come apart: at layer 4, x. one two"
     )
+
+
+def test_a_number_and_its_percent_sign_stay_in_one_line() -> None:
+    assert to_html("**71 %** of it, *6 %*, **1** % and less than 1 %.") == (
+        "<p><strong>71\u00a0%</strong> of it, <em>6\u00a0%</em>, <strong>1</strong>\u00a0% and less than 1\u00a0%.</p>"
+    )
+    assert to_text("**71 %** of it") == "71 % of it"
+    assert to_html("a % b") == "<p>a % b</p>"

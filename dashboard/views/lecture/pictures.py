@@ -65,12 +65,12 @@ def _list(stars: tuple[str, ...]) -> None:
             st.caption(named)
             _undo()
         return
-    lacking = sum(lecture.shown(star) is None for star in stars)
+    lacking = _lacking(stars)
     line = f"{counted(len(stars), 'picture')}, each with its sentences and settings."
     if lacking:
         line += (
-            f" {counted(lacking, 'picture')} {'has' if lacking == 1 else 'have'} not been drawn in this session: the exported "
-            "page shows what you have opened once."
+            f" {counted(lacking, 'picture')} {'has' if lacking == 1 else 'have'} not been drawn in this session: “Draw” opens "
+            "one after the other, so that the exported page has them too."
         )
     st.caption(line)
     browser.web_component("lecture", '<ol class="lecture"></ol>')(
@@ -95,17 +95,32 @@ def _list(stars: tuple[str, ...]) -> None:
 
 def _tools(stars: tuple[str, ...]) -> None:
     st.button("Begin on the projector", icon=":material/present_to_all:", key="begin_lecture", on_click=walk.begin)
+    lacking = _lacking(stars)
+    if lacking:
+        st.button(
+            f"Draw {counted(lacking, 'picture')}",
+            icon=":material/brush:",
+            key="draw_lecture",
+            type="primary",
+            on_click=walk.draw_missing,
+            help="Opens the pictures that have not been drawn, one after the other, and comes back here",
+        )
     st.download_button(
-        "Export as one page",
+        f"Export {len(stars) - lacking} of {counted(len(stars), 'picture')}" if lacking else "Export as one page",
         lecture.saver(stars),
         file_name="bert-internals-lecture.html",
         mime="text/html",
         key="save_lecture",
         icon=":material/download:",
-        type="primary",
+        type="secondary" if lacking else "primary",
         on_click="ignore",
+        disabled=lacking == len(stars),
         help="One HTML file with the pictures and sentences, which opens without a network",
     )
+
+
+def _lacking(stars: tuple[str, ...]) -> int:
+    return sum(not lecture.is_drawn(star) for star in stars)
 
 
 def _undo() -> None:
@@ -133,6 +148,7 @@ def _card(star: str) -> dict[str, str]:
         "place": f"{table.PAGE_BY_KEY[picture.page].title} · {table.name_of(picture.view)}",
         "says": said or (about if table.VIEWS[picture.view].uses_sentences else ""),
         "model": shortened(spec_of(model[0]).title, _MOST_OF_A_MODEL) if model and len(model) == 1 else "",
+        "noPicture": "no small picture yet" if lecture.is_drawn(star) else "not drawn yet",
         "small": base64.b64encode(shown.small).decode() if shown is not None else "",
     }
 

@@ -109,6 +109,7 @@ def rerank(backend: Backend) -> None:
     before_work.other_layers(EmbedRequest.of_session(backend), corpus, "rerank")
     with panel:
         model_gate.label_choice(stage)
+    line = st.container()
     left, right = st.columns([5, 2], gap="medium")
     lists = left.container()
     scores: CandidateScores | None = None
@@ -130,8 +131,10 @@ def rerank(backend: Backend) -> None:
     rows = first.ranking.best[: len(scores.scores)]
     reranked = Ranking.of_candidates(stage.title, stage.unit, scores.scores, rows, len(corpus))
     orders = _TwoStages(corpus, query, first, scores, reranked, stage, _correct_answers(corpus, query))
-    with lists:
+    with line:
         _changes(orders, sets)
+    with lists:
+        _draw_lists(_hits(first.ranking, corpus, len(rows)), _last_order(orders), orders.correct, stage)
     with left:
         _pieces(orders)
         _ready_made()
@@ -255,9 +258,12 @@ def _changes(orders: _TwoStages, sets: Sequence[CollectionLook]) -> None:
         ),
         alt=f"Lines from the rank of each of {len(texts)} candidates by vectors to its rank by {second}",
     )
-    before = orders.before.tolist()
-    after = [hit | {"before": rank} for hit, rank in zip(_hits(reranked, corpus, len(texts)), before, strict=True)]
-    _draw_lists(_hits(orders.first.ranking, corpus, len(texts)), after, orders.correct, stage)
+
+
+def _last_order(orders: _TwoStages) -> list[dict[str, object]]:
+    """The candidates in their new order, as the lists show them."""
+    hits = _hits(orders.reranked, orders.corpus, len(orders.before))
+    return [hit | {"before": rank} for hit, rank in zip(hits, orders.before.tolist(), strict=True)]
 
 
 def _hits(ranking: Ranking, corpus: Corpus, count: int) -> list[dict[str, object]]:
@@ -284,7 +290,7 @@ def _draw_lists(
     browser.reranked_component()(
         key="reranked",
         data={
-            "scale": controls.scale(),
+            "scale": controls.list_scale(),
             "shown": SHOWN if controls.scale() == 1 else SHOWN_ON_PROJECTOR,
             "titles": [["Vectors", ", one cosine a text"], [STAGE_NAMES[stage.kind], of_pieces]],
             "before": before,

@@ -609,11 +609,11 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 axis=_axis(ranked),
                 query=query,
                 on_pick=partial(_explain, by=("first", "second")[number]),
-                on_mark=_marker(corpus.content_hash, query),
+                on_mark=None if state.get("projector") else _marker(corpus.content_hash, query),
                 pick_hint="Why is this a hit?",
                 answer=".st-key-why",
                 answered=request.explained is not None,
-                scale=controls.scale(),
+                scale=controls.list_scale(),
             )
             if number and request.compare_with == "rerank" and state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
                 st.markdown(cross_looks.finding())

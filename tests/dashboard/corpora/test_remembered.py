@@ -253,7 +253,8 @@ STARS = ("inside?v=block#block_change", "inside?v=mask-token#mask_vectors")
 def test_a_lecture_of_an_earlier_session_is_offered_on_its_page_and_taken(open_page: Open) -> None:
     memory = Memory(lecture=STARS)
     assert Memory.of_text(memory.to_text()[0]) == memory
-    assert remembered.together([memory.to_text()[0], Memory(lecture=STARS[:1]).to_text()[0]]).lecture == STARS[:1]
+    several = remembered.together([Memory(lecture=STARS[:1]).to_text()[0], Memory(lecture=STARS[1:]).to_text()[0]])
+    assert several.lecture == STARS  # of both sessions: a star of the later one alone hid the lecture of before
     app = at_rest(open_page("lecture", session=None))
     app.session_state["browser_memory"] = of_browser(memory)["browser_memory"]
     assert "From your last visit: a lecture of 2 pictures." in texts(app.run())

@@ -159,6 +159,9 @@ def test_what_pictures_showed_is_kept_within_bounds(session: dict[str, Any], mon
     size = len(lecture.shown("inside?#1").figure)  # type: ignore[union-attr]
     monkeypatch.setattr(lecture, "_MOST_BYTES", size + 10)
     lecture._keep("inside", "inside?#2", Part(figure=figure, message="Two."), table_of)
+    assert (lecture.is_drawn("inside?#1"), lecture.is_drawn("inside?#2")) == (True, False)  # numbers are no picture
+    session[lecture._SENT] = frozenset({"inside?#2"})  # a picture was sent, and had no room either
+    assert lecture.is_drawn("inside?#2")
     second = lecture.shown("inside?#2")
     assert second is not None
     assert (second.figure, second.part.table is None) == (b"", False)  # its numbers in its place
@@ -222,6 +225,8 @@ def test_a_lecture_from_a_link_names_its_pictures_and_is_walked_through(open_pag
     stars = ["inside?v=block&s=One%20bank.#block_change", "text?v=decoding&s=Two%20banks.#x"]
     app = at_rest(open_page("lecture", lecture=stars))
     assert "have not been drawn in this session" in texts(app)
+    export = app.get("download_button")[0].proto
+    assert (export.label, export.disabled) == ("Export 0 of 2 pictures", True)
     app.button(key="begin_lecture").click()
     app.run()
     app = at_rest(go_to(app, "block"))
@@ -238,6 +243,23 @@ def test_a_lecture_from_a_link_names_its_pictures_and_is_walked_through(open_pag
     app.run()
     assert setting(app, lecture.PLACE) is None
     assert setting(app, "projector") is False  # as before the lecture
+
+
+def test_pictures_that_are_lacking_are_opened_one_after_the_other_once_each_is_sent(open_page: Open) -> None:
+    stars = ["inside?v=block&s=One%20bank.#block_change", "text?v=decoding&s=Two%20banks.#x"]
+    app = at_rest(open_page("lecture", lecture=stars))
+    app.button(key="draw_lecture").click().run()
+    app = at_rest(go_to(app, "block"))
+    assert setting(app, lecture.DRAWING) == tuple(stars)
+    assert not setting(app, "projector")
+    app.session_state[lecture._SENT] = frozenset(stars[:1])
+    app.run()
+    assert setting(app, "sentences") == ("Two banks.",)
+    app = at_rest(go_to(app, "decoding"))
+    assert setting(app, lecture.DRAWING) == tuple(stars[1:])
+    app.session_state[walk._STEP] = 1  # the browser waited in vain for what is no figure
+    app.run()
+    assert setting(app, lecture.DRAWING) is None
 
 
 def test_own_sentences_can_be_brought_back_after_a_lecture(open_page: Open) -> None:

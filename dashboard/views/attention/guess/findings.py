@@ -296,5 +296,5 @@ def _left_out(found: TemplateGuesses, known: Sequence[int]) -> str:
 
 def as_many_pieces(perplexity: float, vocabulary: int) -> str:
     """What stands after the pseudo-perplexity; a vocabulary has so many pieces, and above that is worse than blind guessing."""
-    said = "equally likely pieces at each place would surprise it as much"
+    said = "as unsure as with so many equal choices"
     return f"{said}: worse than guessing blindly among its {vocabulary:,} pieces" if perplexity > vocabulary else said

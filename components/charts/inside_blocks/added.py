@@ -23,6 +23,7 @@ MANY = 64  # tokens: more are lines, since columns would be thinner than a pixel
 _LABEL = 10  # characters
 # Pixels: a token's two bars, at most and at least; all rows or columns, and the same for a projector.
 _ROW, _LEAST_ROW, _COLUMNS, _COLUMNS_FAR = 34, 18, 330, 285
+_MOVED_UP = 9  # pixels: by which plotly moves a title up for each further line
 _BREAK = 0.88  # of the axis: where a bar that is too long for it breaks
 _NUMBERED = 12  # tokens in rows: with more, a bar is lower than its number
 
@@ -110,13 +111,14 @@ def added_bars(
     write_heads(figure, heads, ink, scale)
     figure.update_layout(layout)
     figure.update_layout(showlegend=False, barmode="overlay", hovermode="closest", dragmode=False)
-    room = 34 + 18 * (len(lines) + below)
+    moved = _MOVED_UP * len(lines)
+    room = 34 + 18 * (len(lines) + below) + moved
     most_height = _COLUMNS if scale == 1 else _COLUMNS_FAR
     rows_height = min(most_height, _ROW * len(rows)) if len(rows) <= 10 else max(most_height, _LEAST_ROW * len(rows))
     theme.finish(figure, title, room + 60 + (max(90, rows_height) if is_beside else most_height))
     figure.layout.margin.t = room
     figure.layout.title.text += "".join(f"{theme.BELOW_TITLE}{line}</span>" for line in lines)
-    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})
+    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8 + moved})
     return figure
 
 

@@ -253,7 +253,7 @@ def layer_strip(
     figure.layout.height += 28 * further_lines
     if bold:
         figure.layout.margin.b = _BAR_BELOW + _BOLD_HEIGHT
-        figure.layout.height += _BOLD_HEIGHT
+        figure.layout.height += _BOLD_HEIGHT // 2  # the rows give the rest, so that a laptop shows all of it
     return figure
 
 

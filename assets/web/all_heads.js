@@ -40,7 +40,8 @@ function placed(layout, width, size, u, narrow) {
   const put = (at, x, y) => tiles.set(at, [x, y]);
   if (layout.order === "block") {
     const left = narrow ? 0 : 62 * u, above = narrow ? 20 * u : 0;
-    let y = 0;
+    let y = 18 * u; // below the numbers of the heads
+    for (let head = 0; head < layout.heads; head++) titles.push({ x: left + head * step, y: 0, name: String(head), soft: true, width: size });
     for (let block = 0; block < layout.blocks; block++) {
       titles.push({ x: 0, y: narrow ? y : y + size / 2 - 10 * u, name: `block ${block}`, soft: true });
       for (let head = 0; head < layout.heads; head++) put(block * layout.heads + head, left + head * step, y + above);
@@ -73,7 +74,8 @@ function placed(layout, width, size, u, narrow) {
 }
 
 function fitted(layout, width, u, narrow) {
-  const [most, least] = narrow ? [LARGEST_NARROW, FINGER] : [Math.round(LARGEST * u), SMALLEST];
+  const inRow = Math.max(SMALLEST + 4, Math.floor(width / layout.heads) - 3); // smaller than a finger rather than cut off
+  const [most, least] = narrow ? [LARGEST_NARROW, layout.order === "block" ? Math.min(FINGER, inRow) : FINGER] : [Math.round(LARGEST * u), SMALLEST];
   for (let size = most; size > least; size--) {
     const found = placed(layout, width, size, u, narrow);
     if ((narrow || found.height <= layout.height) && found.width <= width) return { ...found, size };
@@ -280,10 +282,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     places = found.tiles;
     box.style.height = `${found.height}px`;
     box.style.minWidth = found.width > box.clientWidth ? `${found.width}px` : "";
-    const titles = found.titles.map(({ x, y, name, count = "", hue, soft }) => {
+    const titles = found.titles.map(({ x, y, name, count = "", hue, soft, width }) => {
       const title = named(name, count, hue);
       title.classList.toggle("soft", Boolean(soft));
-      title.style.cssText = `left: ${x}px; top: ${y}px`;
+      title.style.cssText = `left: ${x}px; top: ${y}px${width ? `; width: ${width}px; text-align: center` : ""}`;
       return title;
     });
     for (const [at, [x, y]] of places) {

@@ -4,7 +4,7 @@
 const ANSWER_WAIT = 3000, POLL = 50; // milliseconds: the answer may open another page, which is drawn first
 const ABOVE = 0.3; // of the height that is seen stays above the verdict
 const PAD = 8; // pixels above a text that is shown as a whole
-const NARROW = "(max-width: 900px)"; // as in style.css: there the panel lies over the page
+const NARROW = "(max-width: 640px), (max-width: 900px) and (min-height: 481px)"; // as in style.css: there the panel lies over the page
 const RESULT_WAIT = 300_000, LOOK = 150, CALM = 10; // milliseconds; looks at a page that stays as it is
 const FIRST_LINE = 56; // pixels: the first line of a page on a phone, which stays at the top
 const LEAST = 40; // pixels: lower elements are no results

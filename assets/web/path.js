@@ -1,8 +1,9 @@
 // The whole path: one row for each token through all stops. Reports "want" with the names of arrays that are missing, "place"
-// with [stop, token, block, head, only left] when a person rests there, and "open" with a stop whose own view is asked for.
+// with [stop, token, block, head, only left] when a person rests there, and "open" with a stop whose own view is asked for; "second" where a second sentence is.
 // Where it is asked to, it reports "drawn" once, when the first picture is there.
 const MOVE = 620, REVEAL = 2600, STAY = 8000, STAY_IN_BLOCK = 12000, REST = 700; // milliseconds
 const LEAST_ROW = 22, MOST_ROWS = 24; // pixels of a row; rows
+const LOW = 480; // pixels of height of a phone that lies on its side
 const STACKED = 820; // pixels of width below which the stops stand below one another
 const CLOSED_WIDTH = { pieces: 80, zero: 68, look: 54, take: 58, alone: 60, blocks: 82, pool: 76, compare: 80 };
 const LARGE_LETTERS = 1.2; // on a projector, where the drawing has as much room as the screen is high
@@ -111,11 +112,11 @@ class WholePath {
     this.report("open", [stop, this.state.token, block, this.state.head, ...(typed ? [typed] : [])]);
   }
 
-  // On a phone: the open stop, with the keys at the bottom of the screen, where they were.
+  // On a phone: the stop's question with all that fits below it, and the keys at the bottom of the screen, where they were.
   bringIntoView() {
     const player = this.find(".player");
+    this.find(".say").scrollIntoView({ block: "start" });
     if (player.getBoundingClientRect().bottom < innerHeight - 1) player.scrollIntoView({ block: "end" });
-    else this.find(".here").scrollIntoView({ block: "nearest", behavior: this.isCalm ? "auto" : "smooth" });
   }
 
   reportPlace() {
@@ -231,6 +232,7 @@ class WholePath {
     const more = this.find(".more"), view = facts.more[state.stop];
     more.hidden = !view;
     more.textContent = view ? `${view}${state.left ? " (where each token sees all)" : ""}` : "";
+    this.find(".second").hidden = state.stop !== "compare" || Boolean(facts.second);
     const slider = this.find("input");
     slider.value = this.stopAt() + 1;
     slider.setAttribute("aria-valuetext", `${this.stopAt() + 1} of ${facts.stops.length}: ${this.nameOf(state.stop)}`);
@@ -275,6 +277,8 @@ class WholePath {
 
   resize() {
     if (!this.numbers?.hasMode()) return; // its arrays are still on their way
+    // On a phone that lies on its side, what a stop says stands beside its picture.
+    this.root.classList.toggle("beside", innerHeight <= LOW && this.root.clientWidth > 600 && this.root.clientWidth <= STACKED);
     const stage = this.find(".stage"), width = stage.clientWidth;
     if (!width) return;
     const wasStacked = this.isStacked;
@@ -287,7 +291,7 @@ class WholePath {
       this.arrangeRows(Math.min(count, MOST_ROWS));
       height = this.openHeight() + CLOSED_HEIGHT * (this.facts.stops.length - 1) + 6;
       this.moving.at = this.stopAt();
-      Object.assign(this.find(".here").style, { top: `${CLOSED_HEIGHT * this.stopAt()}px`, height: `${this.openHeight()}px`, scrollMarginBottom: `${this.find(".player").offsetHeight}px` });
+      Object.assign(this.find(".here").style, { top: `${CLOSED_HEIGHT * this.stopAt()}px`, height: `${this.openHeight()}px` });
     } else {
       // On a projector what stands above the drawing is larger, and so is the drawing.
       const type = parseFloat(getComputedStyle(document.documentElement).fontSize) / 21.6, isLarge = type > 0.9, isBare = "bare" in document.documentElement.dataset;
@@ -549,6 +553,7 @@ class WholePath {
     press(".play", () => this.play(!this.isPlaying));
     press(".more", () => this.open(this.state.stop, this.state.block));
     press(".save", () => this.save());
+    press(".second", () => this.report("second", true));
     this.find("input").oninput = (event) => this.set({ stop: this.facts.stops[Number(event.target.value) - 1] });
     this.find("details").ontoggle = () => this.find("details").open && this.table();
     this.root.onkeydown = (event) => this.key(event);

@@ -211,8 +211,8 @@ const OPEN = {
     pen.text("100\u00a0%", bars, foot + 3 * scale, { size: 12.5, bold: true });
     if (rest) pen.text(`rounding ${signed(rest * 100, 0)}\u00a0%`, bars - 12 * scale, foot + 3 * scale, { size: 11, colour: colours.quiet, align: "right" });
     if (isNarrow) {
-      oneMatch(path, { x: area.x + 24, width: 288, top: foot + 30, height: 150, token, block, head, partner, isNarrow, foot: foot + 196 });
-      headTiles(path, area.x + 4, foot + 300, area.width, 40, `the ${several(facts.heads, "head")}, each to its own largest share`);
+      const end = oneMatch(path, { x: area.x + 24, width: 288, top: foot + 30, height: 150, token, block, head, partner, isNarrow, foot: foot + 196 });
+      headTiles(path, area.x + 4, end + 24, area.width, 40, `the ${several(facts.heads, "head")}, each to its own largest share`);
       return;
     }
     const left = bars + barWidth + 76 * scale, width = pen.cells(facts.headSize, Math.max(90 * scale, area.x + area.width - 10 * scale - left));
@@ -357,7 +357,7 @@ const OPEN = {
   compare(path, area) {
     const { pen, numbers, facts } = path, { colours, scale } = pen, { isNarrow } = area;
     if (!facts.second) {
-      pen.lines("A cosine needs two sentences. Add a second one in the bar at the top of the page.", area.x + 24 * scale, area.top + 60 * scale, area.width - 48 * scale, { size: 15, colour: colours.quiet });
+      pen.lines("A cosine needs two sentences. Add a second one in the bar at the top of the page.", area.x + 24 * scale, area.top + (isNarrow ? 24 : 60 * scale), area.width - 48 * scale, { size: 15, colour: colours.quiet });
       return;
     }
     const count = numbers.vector("first").length, width = isNarrow ? 288 : pen.cells(count, area.width * 0.6), x = area.x + (isNarrow ? 24 : 46 * scale), cosine = numbers.similarity();
@@ -433,6 +433,7 @@ function pieceNote(facts, place, first, isNarrow) {
 }
 
 // The dot product of the chosen token's query with one key, term by term.
+// Returns where the lines below it end.
 function oneMatch(path, { x, width, top, height, token, block, head, partner, isNarrow, foot, end = x + width, most = Infinity }) {
   const { pen, numbers, facts, state } = path, { colours, scale } = pen, count = facts.headSize;
   const products = numbers.products(block, head, token, partner), sum = total(products), score = numbers.scores(block, head, token)[partner];
@@ -455,7 +456,10 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
   line(scaleName(facts), shown(sum * facts.scale));
   const terms = numbers.terms(block, head, token, partner);
   for (const [name, value] of terms) line(`+ ${name}`, signed(value));
-  if (score === -Infinity) return line("out of sight", "hidden", true);
+  if (score === -Infinity) {
+    line("out of sight", "hidden", true);
+    return y;
+  }
   if (terms.length) {
     const left = missing([sum * facts.scale, ...terms.map(([, value]) => value)], score, 2);
     if (left) line("rounding", signed(left));
@@ -467,16 +471,16 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
     line("÷ sum of rows", shown(total(scores.map(Math.exp))));
   }
   line("share", percent(numbers.weights(block, head, token)[partner]), true);
-  if (isNarrow) return undefined;
+  if (isNarrow) return y;
   y += 4 * scale;
-  if (y + 3 * 17 * scale > most) return undefined; // no room above the heads
+  if (y + 3 * 17 * scale > most) return y; // no room above the heads
   const notes = { size: 12, colour: colours.quiet };
   if (state.cell?.count === count) {
     const [query, key] = [numbers.ofHead("queries", block, head, token)[state.cell.at], numbers.ofHead("keys", block, head, partner)[state.cell.at]];
     pen.lines(`cell ${state.cell.at}: ${shown(query)} × ${shown(key)} ≈ ${shown(query * key)}`, x, y, end - x, notes);
   } else
     pen.lines(`${facts.positions.includes("rotary") ? "Query and key are turned by their places first. " : ""}Point at a row to open its match. A share shows where, not why.`, x, y, end - x, notes);
-  return undefined;
+  return y;
 }
 
 // The way round a part of the block: what came in is kept, and meets what was made of it.

@@ -170,7 +170,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       parts.forEach((part, word) => {
         const [x, y, wide, tall] = at[side][word], value = numbers[word], isOn = String(pointed) === String([side, word]), isMost = value !== null && value === most, isChosen = isTaken && side === 1 && word === data.chosen;
         const read = value === null ? part.text : `${part.text}: ${written(value)}`;
-        const chip = make("g", { class: `word${isOn ? " on" : ""}${isChosen ? " chosen" : ""}`, tabindex: 0, role: "button", "aria-label": read, "data-word": `${side} ${word}` });
+        const chip = make("g", { class: `word${isOn ? " on" : ""}${isChosen ? " chosen" : ""}`, tabindex: 0, role: "button", "aria-label": read, "data-word": `${side} ${word}`, style: `font-size: ${size}px` });
         const fill = `color-mix(in srgb, var(${value < 0 ? "--takes" : "--adds"}) ${Math.round(46 * Math.abs(value ?? 0) / strongestHere)}%, var(--st-background-color))`;
         chip.append(make("rect", { x: x + 0.75, y: y + 0.75, width: wide - 1.5, height: tall - 1.5, rx: 7, style: `fill: ${fill}`, class: part.kind === "word" ? "plain" : "special" }));
         const fits = isNarrow ? Math.max(3, Math.floor((wide - 10) / (size * 0.61))) : part.text.length;

@@ -94,12 +94,17 @@ function scrolledByKeyboard() {
   mark();
 }
 
-// On a phone the list of pages covers the page: it closes when one was chosen in it.
+// On a phone the list of pages covers the page: it closes when one was chosen in it. On one that lies on its side it would
+// take a third of the page, and is closed from the beginning.
 function listOfPagesCloses() {
+  const low = matchMedia("(max-height: 480px)"), isOpen = () => document.querySelector('[data-testid="stSidebar"]')?.dataset.collapsed === "false";
+  const close = () => setTimeout(() => isOpen() && document.querySelector('[data-testid="stSidebarCollapseButton"] button')?.click(), 0);
   window.addEventListener("click", (event) => {
-    const isChosen = event.target.closest?.('[data-testid="stSidebarNavLink"]') && matchMedia("(max-width: 767px)").matches;
-    if (isChosen) setTimeout(() => document.querySelector('[data-testid="stSidebarCollapseButton"] button')?.click(), 0);
+    const isChosen = event.target.closest?.('[data-testid="stSidebarNavLink"]') && (low.matches || matchMedia("(max-width: 767px)").matches);
+    if (isChosen) close();
   });
+  low.addEventListener("change", () => low.matches && close());
+  if (low.matches) close();
 }
 
 const colourScheme = () => getComputedStyle(document.querySelector(".stApp") ?? document.body).colorScheme;
@@ -171,26 +176,33 @@ function changeTheme(name, carried) {
 const visit = {
   isNew: !navigator.userActivation?.hasBeenActive,
   written: null, // the settings that the page has written since the last press
+  isScrolled: false, // by the person, since the last press
 };
 
 function oneEntryPerVisit() {
   const push = window.history.pushState.bind(window.history);
   window.history.pushState = (state, title, url) => {
-    const next = new URL(url ?? "", window.location.href);
+    const next = new URL(url ?? "", window.location.href), here = viewOf(window.location);
     const isSamePage = next.pathname === window.location.pathname;
     const isOfOneVisit = isSamePage && (visit.isNew || visit.written !== null);
     const isTooEarly = !isSamePage && (visit.written === "" || visit.written === next.search);
     if (isOfOneVisit || isTooEarly) window.history.replaceState(state, title, url);
     else push(state, title, url);
+    if (!visit.isScrolled && viewOf(next) !== here) document.querySelector(".stMain")?.scrollTo({ top: 0, behavior: "instant" });
     visit.written = isSamePage ? next.search : null;
     if (!isSamePage) visit.isNew = true;
   };
   for (const type of ["pointerdown", "keydown"]) window.addEventListener(type, pressed, { capture: true });
+  for (const type of ["wheel", "touchmove"]) window.addEventListener(type, () => (visit.isScrolled = true), { capture: true, passive: true });
 }
 
-function pressed() {
+// A view that opens is read from its beginning; Streamlit keeps the page where the one before was scrolled to.
+const viewOf = ({ pathname, search }) => `${pathname} ${new URLSearchParams(search).get("v") ?? ""}`;
+
+function pressed(event) {
   visit.isNew = false;
   visit.written = null;
+  visit.isScrolled = event.type === "keydown" && !["Enter", " "].includes(event.key);
 }
 
 // Streamlit sends what was typed a moment after the field is left, but a page change at once. The page change then came

@@ -115,7 +115,7 @@ MANY_TOKENS = 64
 
 
 _ABOVE = {"font": {"color": theme.BLUE}}  # where the name of a chosen bar stands
-_WITHIN = {"yshift": -24, "yanchor": "top", "font": {"color": "#FFFFFF"}}  # below its number
+_WITHIN = {"yshift": -24, "yanchor": "top", "textangle": -90, "font": {"color": "#FFFFFF"}}  # upright, below its number
 
 
 def part_norm_bars(

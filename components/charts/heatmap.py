@@ -157,6 +157,8 @@ def hover_of(values: np.ndarray, value: str) -> tuple[str, list[list[str]] | Non
 BLUES = ((0.0, "rgba(43, 123, 186, 0.06)"), (1.0, "rgba(43, 123, 186, 1)"))
 FEW_ROWS, MANY_ROWS = 16, 32
 EDGE = 0.1  # of a cell: room for the frames
+# Pixels: the colour bar below a strip, with its name and numbers; what bold type means, in two lines below it.
+_BAR_BELOW, _BOLD_HEIGHT = 66, 44
 
 
 def layer_strip(
@@ -230,8 +232,8 @@ def layer_strip(
         figure.add_annotation(x=last, y=row, text=text, xanchor="left", xshift=6, showarrow=False)
     if bold:
         figure.add_annotation(
-            text=theme.wrapped(bold, 26), x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="top", yshift=-12,
-            align="right", showarrow=False,
+            text=theme.wrapped(bold, 26), x=0, y=0, xref="paper", yref="paper", xanchor="left", yanchor="top",
+            yshift=-_BAR_BELOW, align="left", showarrow=False,
         )  # fmt: skip
     for edges, line in (
         (None if layer is None else (layer - 0.5, layer + 0.5, -0.5, len(rows) - 0.5), (theme.ORANGE, 2)),
@@ -249,6 +251,9 @@ def layer_strip(
     # The name of the axis has a line of its own below a title of several lines.
     figure.layout.margin.update(r=60, t=figure.layout.margin.t + 44 + 8 * further_lines)
     figure.layout.height += 28 * further_lines
+    if bold:
+        figure.layout.margin.b = _BAR_BELOW + _BOLD_HEIGHT
+        figure.layout.height += _BOLD_HEIGHT // 2  # the rows give the rest, so that a laptop shows all of it
     return figure
 
 

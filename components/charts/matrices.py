@@ -149,14 +149,17 @@ def token_matrix(
 
 
 def _add_small_numbers(figure: go.Figure, matrix: np.ndarray, least: float) -> None:
-    """Write the numbers from `least` on, or the largest alone, into the cells as .31: in small type, black or white."""
+    """Write the numbers from `least` on, or the largest alone, into the cells as .31, or 1: in small type, black or white."""
     is_white = ink(colours_of(figure.data[0]))
     is_strong = matrix >= min(least, np.nanmax(matrix, initial=-np.inf))
     for colour, own in (("#000000", ~is_white), ("#FFFFFF", is_white)):
         shown = is_strong & own
         if not shown.any():
             continue
-        numbers = [[text.removeprefix("0") for text in row] for row in written(np.where(shown, matrix, np.nan), "")]
+        numbers = [
+            [text.removeprefix("0").replace("1.00", "1") for text in row]
+            for row in written(np.where(shown, matrix, np.nan), "")
+        ]
         lay_text(figure, shown, numbers, "%{text}", {"color": colour, "size": SMALL})
 
 

@@ -14,7 +14,7 @@ from components.charts.why import end_labels
 from components.numbers import apart
 
 _GOLDEN = 0.618034  # points that follow each other lie far apart, and the picture is the same every time
-_ROW = 38  # pixels of a strip
+_ROW = 44  # pixels of a strip
 _LONGEST = 18  # characters of its name on a line: two lines of names below each other would touch
 CHANCE = 50.0  # per cent
 
@@ -110,9 +110,7 @@ def value_strips(
                     y=number,
                     text=f"<b>{apart(float(np.median(strip.values[known])))[0]}</b>",
                     showarrow=False,
-                    xanchor="right",
-                    xshift=-7,
-                    yshift=13,
+                    yshift=20,  # above the mark and the points beside it
                 )
     figure.update_yaxes(
         tickvals=list(range(len(strips))),

@@ -265,7 +265,7 @@ def test_on_a_phone_cells_have_room_for_their_numbers_and_a_swipe_shows_the_seco
     box = number.bounding_box()
     assert box is not None
     assert 15 < box["width"] < 25  # ten cells and the names of the rows stand on the screen at once
-    second = figure.get_by_text("Block 5, the last")
+    second = figure.get_by_text("Block 5 (last)")
 
     def right_of_screen() -> bool:
         place = second.bounding_box()

@@ -55,6 +55,14 @@ def test_layers_draws_the_bank_curves(look: Stage, dark: bool) -> None:
     assert (background == "rgb(255, 255, 255)") is not dark
 
 
+def test_a_card_is_a_door_as_a_whole_and_its_view_begins_at_the_top(use: Stage) -> None:
+    page = use.at("/laboratory", phone=True)
+    page.locator(".st-key-view_card_neuron-view").get_by_text("How is an attention weight computed?").click(force=True)
+    expect(page).to_have_url(re.compile("v=neuron-view"))
+    expect(page.locator("h1")).to_contain_text("attention weight")
+    assert page.evaluate("document.querySelector('.stMain').scrollTop") == 0
+
+
 def test_choosing_a_word_changes_curve_and_address(use: Stage) -> None:
     page = use.at("/layers")
     has_bank_curves(page)

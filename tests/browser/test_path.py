@@ -20,6 +20,7 @@ from components.model.backend import Backend
 from dashboard.declared.stops import STOPS, VIEW
 from dashboard.views.home.whole import SENTENCES
 from tests.support.browser import Visit, downloaded, wait_until
+from tests.support.stage import PHONE
 from tests.support.static_models import save_model2vec
 
 WORDS = ("the", "cat", "sat", "on", "a", "bank", "by", "river", "we", "put", "money", "in")  # of the tiny vocabularies
@@ -329,10 +330,27 @@ def test_on_a_phone_the_stops_stand_below_one_another(touched: Callable[[str], P
     for stop in STOPS:
         path = drawn(page, stop)
         written(path)
-        expect(path.locator(".here")).to_be_in_viewport(ratio=0.6)
-        places.append(following.bounding_box())
+        player = following.bounding_box()
+        question, opened = path.locator("h3").bounding_box(), path.locator(".here").bounding_box()
+        assert question is not None
+        assert opened is not None
+        assert player is not None
+        assert question["y"] >= 56, stop  # below the first line, which stays
+        assert min(player["y"], opened["y"] + opened["height"]) - opened["y"] >= 120, stop  # and some of the picture
+        places.append(player)
         following.tap()  # again and again in the same place
     assert all(place == pytest.approx(places[0], abs=2) for place in places), places
     page.locator(".path").get_by_role("button", name="Piece 10: river").click()
     expect(page.locator(".path .line")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size({"width": PHONE[1], "height": PHONE[0]})  # turned on its side
+    expect(page.locator(".path")).to_have_class("path stacked beside")
+    page.get_by_role("button", name="Stop before").tap()
+    assert (page.locator(".path .player").bounding_box() or {})["height"] < 60
+    expect(page.locator('[data-testid="stSidebar"]')).to_have_attribute("data-collapsed", "true")
+    said, picture = page.locator(".path .say").bounding_box(), page.locator(".path .stage").bounding_box()
+    assert said is not None
+    assert picture is not None
+    assert said["x"] + said["width"] <= picture["x"]
+    assert said["y"] >= 0
+    assert picture["y"] < PHONE[0] / 3

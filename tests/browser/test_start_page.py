@@ -132,7 +132,7 @@ def test_the_figures_are_read_as_tables_and_a_row_from_the_right_is_walked_to_th
     looks, changes = page.locator(".fig .read table").all()
     expect(looks.locator("tr").nth(5)).to_have_text(re.compile(r"^big\d+ %$"))
     expect(changes.get_by_role("columnheader")).to_have_text(
-        ["layer (0 = before the first block)", "its start", "the others"]
+        ["cosine by layer (0 = before the first block)", "its start", "the others"]
     )
     expect(changes.get_by_role("row")).to_have_count(1 + 7)
     rows = page.locator(".chips")

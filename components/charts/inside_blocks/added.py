@@ -13,6 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
+from components.charts.cells import INK
 from components.charts.inside_blocks.heads import write_heads
 
 PARTS = ("attention", "feed-forward")
@@ -22,6 +23,7 @@ MANY = 64  # tokens: more are lines, since columns would be thinner than a pixel
 _LABEL = 10  # characters
 # Pixels: a token's two bars, at most and at least; all rows or columns, and the same for a projector.
 _ROW, _LEAST_ROW, _COLUMNS, _COLUMNS_FAR = 34, 18, 330, 285
+_MOVED_UP = 9  # pixels: by which plotly moves a title up for each further line
 _BREAK = 0.88  # of the axis: where a bar that is too long for it breaks
 _NUMBERED = 12  # tokens in rows: with more, a bar is lower than its number
 
@@ -80,7 +82,7 @@ def added_bars(
         }
         names |= {"showgrid": False, "zeroline": False, "ticks": "", "fixedrange": True}
         length: dict[str, Any] = {"range": (0, most), "title": {"text": quantity}, "showgrid": True, "zeroline": False}
-        length |= {"fixedrange": True, "nticks": 6}
+        length |= {"fixedrange": True, "nticks": 4}
         of_tokens = names | {"range": (len(rows) - 0.5, -0.5) if is_beside else (-0.5, len(rows) - 0.5)}
         named: dict[str, Any] = {"title": {"text": "token"}} if number == 0 and is_beside else {}
         if number and is_beside:
@@ -105,17 +107,18 @@ def added_bars(
     lines = above if list(said) != list(PARTS) else ["\u2003".join(above)]
     if mark:
         lines.append(f'<span style="color:{theme.GREY}">┃</span> {theme.plain(mark)}')
-    below = 1 + any(block.means for block in blocks)  # lines of a picture's own head
-    heads.append((0.0, "<br>".join([*lines, *["\u00a0"] * below])))
+    below = 1 + 2 * any(block.means for block in blocks)  # lines of a picture's own head
     write_heads(figure, heads, ink, scale)
     figure.update_layout(layout)
     figure.update_layout(showlegend=False, barmode="overlay", hovermode="closest", dragmode=False)
-    room = 34 + 18 * (len(lines) + below)
+    moved = _MOVED_UP * len(lines)
+    room = 34 + 18 * (len(lines) + below) + moved
     most_height = _COLUMNS if scale == 1 else _COLUMNS_FAR
     rows_height = min(most_height, _ROW * len(rows)) if len(rows) <= 10 else max(most_height, _LEAST_ROW * len(rows))
     theme.finish(figure, title, room + 60 + (max(90, rows_height) if is_beside else most_height))
     figure.layout.margin.t = room
-    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})
+    figure.layout.title.text += "".join(f"{theme.BELOW_TITLE}{line}</span>" for line in lines)
+    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8 + moved})
     return figure
 
 
@@ -125,7 +128,7 @@ def _head(block: BlockBars) -> str:
         f'<span style="color:{COLOURS[part]}">■</span> <b>{theme.plain(mean)}</b>'
         for part, mean in zip(PARTS, block.means, strict=False)
     )
-    return f"<b>{theme.plain(block.name)}</b>" + (f"<br>mean {means}" if means else "")
+    return f"<b>{theme.plain(block.name)}</b>" + (f"<br>mean<br>{means}" if means else "")
 
 
 def _write_numbers(bars: go.Bar, values: np.ndarray, unit: str, digits: int, ink: str) -> None:
@@ -179,20 +182,17 @@ def _add_part(
     for token in np.flatnonzero(values > last).tolist():
         number = theme.number(float(values[token]), digits)
         tip = (last, token + offset) if is_beside else (token + offset, last)
-        anchors = ("left", "middle") if is_beside else ("center", "bottom")
-        for text, colour, x_anchor in ((f"<b>{number}</b>", ink, anchors[0]), ("<b>//</b>", "#FFFFFF", "right")):
-            if is_beside or text != "<b>//</b>":
-                figure.add_annotation(
-                    x=tip[0],
-                    y=tip[1],
-                    xref=axes[0],
-                    yref=axes[1],
-                    text=text,
-                    xanchor=x_anchor,
-                    yanchor=anchors[1],
-                    showarrow=False,
-                    font={"color": colour, "size": 13},
-                )
+        figure.add_annotation(
+            x=tip[0],
+            y=tip[1],
+            xref=axes[0],
+            yref=axes[1],
+            text=f"<b>{number} //</b>" if is_beside else f"<b>{number}</b>",  # in the bar, or above it
+            xanchor="right" if is_beside else "center",
+            yanchor="middle" if is_beside else "bottom",
+            showarrow=False,
+            font={"color": INK if is_beside else ink, "size": 13},
+        )
     if block.marks is not None and not is_lines:
         at = np.asarray(block.marks[part], np.float64)
         kept = at < last

@@ -197,7 +197,7 @@ def narrow(model: Model, read: Read) -> Drawing:
         drawing.line(at, 22, at, 22 + height, "picked" if row == read.chosen else "row")
     if read.chosen is not None:
         at = width * (read.chosen + 0.5) / rows
-        said = f"{read.piece}: row {read.chosen:,}"
+        said = f"{read.piece}: row {read.chosen:,}, upright"
         right = at > NARROW / 2
         x, anchor = (
             (at + (-6 if right else 6), "end" if right else "start") if width == NARROW else (width + 8, "start")

@@ -33,7 +33,8 @@ def _choice(name: str, label: str) -> str:
 
 _HTML = (
     '<section class="path" aria-label="The whole path"><span class="probe"></span>'
-    '<div class="top"><div class="say"><h3></h3><p class="line"></p><p class="found" aria-live="polite"></p></div>'
+    '<div class="top"><div class="say"><h3></h3><p class="line"></p><p class="found" aria-live="polite"></p>'
+    '<button type="button" class="second" hidden>Add an example</button></div>'
     '<div class="side"><button type="button" class="left" role="switch" aria-checked="false"><i></i>only look left</button>'
     '<div class="legend">a cell is a number (or the largest of a few); the scale is not even'
     '<canvas width="240" height="1"></canvas><div></div></div></div></div>'
@@ -56,5 +57,5 @@ _HTML = (
 
 
 def component() -> Any:
-    """The drawing. It reports "want", "place" and "open"; see assets/web/path.js."""
+    """The drawing. It reports "want", "place", "open" and "second"; see assets/web/path.js."""
     return browser.web_component("path", _HTML, *_PARTS)

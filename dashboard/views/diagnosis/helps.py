@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from components.retrieval.failures.remedies.diagnosis import Diagnosis, Row
     from components.retrieval.failures.traits import TraitShare
 
+MRR = "MRR is the mean over the queries of 1 ÷ the rank of the right text, in per cent: 100 is always first, 50 second."
 SHAM = (
     "Grey: a sham of the same kind, whose second signal is another query’s. What it repairs and harms is chance: a remedy "
     "should do clearly better."
@@ -199,7 +200,7 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
     st.caption(SHAM)
     shown = ["remedy", "chosen by each half", "MRR", "change of MRR, 95 %", "ms per query", "bytes per text", "needs"]
     figures.plain_table(_in_words(_table(told))[shown], key="remedy_needs")
-    st.caption(" ".join(filter(None, (COSTS, found.others.left_out))))
+    st.caption(" ".join(filter(None, (MRR, COSTS, found.others.left_out))))
     failed, rows = np.flatnonzero(found.now > 1), told.rows
     if not len(failed):
         return
@@ -254,7 +255,7 @@ def _table(told: Diagnosis) -> pd.DataFrame:
     rows = [
         {
             "remedy": row.title,
-            "chosen by each half": " / ".join(name or "leave it" for name in row.result.chosen),
+            "chosen by each half": " / ".join(dict.fromkeys(name or "leave it" for name in row.result.chosen)),
             "repaired": row.result.repaired,
             "harmed": row.result.harmed,
             "sham repaired": row.control[0],

@@ -372,7 +372,7 @@ def inside(backend: Backend) -> None:
 
 
 def _name(block: int, last: int) -> str:
-    return f"Block {block}" + ({0: ", the first", last: ", the last"}.get(block, "") if last else "")
+    return f"Block {block}" + ({0: " (first)", last: " (last)"}.get(block, "") if last else "")
 
 
 def _lengths(record: InsideBlocks, block: int) -> np.ndarray:

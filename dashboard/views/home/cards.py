@@ -69,7 +69,7 @@ def _own_search() -> None:
 
 
 def _curious() -> None:
-    st.caption("Three questions, one picture each.")
+    st.caption("Three questions, one picture each; or all of it in ten minutes.")
     with st.container(gap=None, key="start_questions"):
         for question, view, sentences, values in QUESTIONS:
             if st.button(messages.escape(question), key=f"ask_{view}", type="tertiary"):
@@ -79,6 +79,9 @@ def _curious() -> None:
                 sentence_bar.keep_own(sentences, "The example is now in place of")
                 examples.put(sentences)
                 navigation.go_to(view, **values)
+        first = next(iter(ready_made.lessons().values()))
+        if st.button(messages.escape(first.title), key="curious_lesson", type="tertiary"):
+            steps.show(first, 1)
 
 
 def first_with_a_hole(sentences: tuple[str, ...]) -> dict[str, Any]:

@@ -228,7 +228,7 @@ class Seen:
         ends = apart(*(float(cosines[-1]) for _, cosines in named))
         return {
             "says": findings.of_course(course, self.words[place], self.words),
-            "axis": "layer (0 = before the first block)",
+            "axis": "cosine by layer (0 = before the first block)",
             "lines": [
                 {
                     "name": name,

@@ -49,7 +49,8 @@ def _list(stars: tuple[str, ...]) -> None:
     if not stars:
         st.info(
             "The star (:material/star:) above a picture, beside Share, puts it here with its sentences and settings. A phone "
-            "has no room for stars: put pictures in on a wider screen.",
+            "has room for stars when it lies on its side. Or begin with the pictures below: here you put them in order, show "
+            "them one after another, and take them home as one page.",
         )
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -49,12 +48,17 @@ def _first(lesson: Lesson) -> None:
                 _start(lesson, now, is_first=True)
                 printed.button(lesson, key=f"handout_{lesson.key}")
         with right:
-            stations = []
-            for number, step in enumerate(lesson.steps, start=1):
-                kind = "done" if number < now else "now" if number == now else ""
-                mark = "✓" if number < now else str(number)
-                stations.append(f'<li class="{kind}"><b>{mark}</b><span>{html.escape(step.title)}</span></li>')
-            st.html(f'<ol class="bi-stations">{"".join(stations)}</ol>')
+            _stations(lesson, now)
+
+
+def _stations(lesson: Lesson, now: int) -> None:
+    """A button for each step, which opens it; the steps before the open one have a tick."""
+    with st.container(key="lesson_stations"):
+        for number, step in enumerate(lesson.steps, start=1):
+            kind = "done" if number < now else "now" if number == now else "open"
+            label = f"**{'✓' if number < now else number}** {messages.escape(step.title)}"
+            if st.button(label, key=f"station_{kind}_{number}"):
+                steps.show(lesson, number)
 
 
 def _start(lesson: Lesson, now: int, is_first: bool = False) -> None:

@@ -21,7 +21,7 @@ from dashboard.declared import table
 from dashboard.declared.stops import MORE, STOPS, VIEW, WITHOUT_BLOCKS
 from dashboard.jobs.stored.included_words import kept_habits
 from dashboard.sharing import lecture, report
-from dashboard.ui import browser, controls, messages
+from dashboard.ui import browser, controls, messages, sentence_bar
 from dashboard.ui.whole_path.component import CAVEAT, component
 from dashboard.ui.whole_path.packed import Path, arrays_of, facts_of, packed, unrelated
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _KEY = "whole_path"
 _SENT = "_path_sent"  # session key: the id of the path whose arrays the browser has, and its settled place
+EXAMPLES = ("The river has flooded its bank.", "The bank gave me a loan.")  # for a session with one sentence
 MOST_AT_ONCE = 40  # pieces: what more of them need is said while it is computed
 MOST_TOKENS = 256  # of a sentence: of more, the arrays of a block are larger than 4 MB
 
@@ -42,11 +43,9 @@ def draw(backend: Backend) -> None:
     """Draw the path of a sentence of the session, and that of a second one at its last two stops."""
     texts = state.get("sentences")
     with controls.row():
-        first = controls.sentence_of(texts, "sentence_a", "Sentence", 0, label_inside=True)
+        first = controls.sentence_of(texts, "sentence_a", "Sentence", 0)
         default = next((row + 1 for row in range(len(texts)) if row > first), 1 if first else 0)
-        second = controls.sentence_of(
-            texts, "sentence_b", "Compare with", default, none="Compare with none", label_inside=True
-        )
+        second = controls.sentence_of(texts, "sentence_b", "Compare with", default, none="none")
         beside = st.container(key="line_whole_path", width="content")
     other = second - 1 if second and second - 1 != first else None
     chosen = [texts[first], *([] if other is None else [texts[other]])]
@@ -86,6 +85,7 @@ def draw(backend: Backend) -> None:
         on_want_change=lambda: None,
         on_place_change=partial(_take_place, first, sentences, tokens, _Sizes.of(path), (position, block, head)),
         on_open_change=lambda: None,
+        on_second_change=partial(_add_second, texts, first),
     )
     waiting.empty()
     _open(path, first, other, sentences, tokens)
@@ -196,6 +196,16 @@ def _take_place(
     if browser.is_index(block, sizes.blocks) and browser.is_index(head, sizes.heads):
         state.put("block", block)
         state.put("head", head)
+
+
+def _add_second(texts: tuple[str, ...], first: int) -> None:
+    """Compare with a second sentence: the first other one, or an example below the only one."""
+    if browser.sent_by(_KEY, "second") is not True:
+        return
+    if len(texts) == 1:
+        texts = (*texts, next(text for text in EXAMPLES if text != texts[0]))
+        sentence_bar.replace(texts)
+    state.put("sentence_b", 1 + next(row for row in range(len(texts)) if row != first))
 
 
 def _open(

@@ -50,6 +50,9 @@ def test_a_strip_has_a_column_for_each_layer_and_its_last_values_at_the_right() 
     assert {item.text for item in said.layout.annotations} - {item.text for item in figure.layout.annotations} == {
         "bold: above &lt;95 %&gt;"
     }
+    below = said.layout.annotations[-1]
+    assert below.yshift <= -60  # under the colour bar, for which there is room
+    assert said.layout.margin.b >= -below.yshift + 36
     heat = figure.data[0]
     np.testing.assert_allclose(heat.z, values, rtol=1e-6)
     assert list(heat.x) == [0, 1, 2]
@@ -147,6 +150,7 @@ def test_few_lone_bars_have_their_numbers_and_a_line_names_a_value() -> None:
     (line,) = figure.layout.shapes
     assert (line.y0, line.y1) == (90, 90)
     assert [note.text for note in figure.layout.annotations] == ["hidden", "90°: nothing in common"]
+    assert figure.layout.annotations[0].textangle == -90  # on a phone the bar is narrower than the word
     assert figure.layout.yaxis.range[1] > 92.2  # the line and the numbers are within the figure
     low = part_norm_bars(["a"], ["x", "y"], np.array([[3.0, 4.0]]), "Title", mark=(90.0, "far"))
     assert low.layout.yaxis.range[1] > 90

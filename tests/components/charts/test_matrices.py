@@ -213,17 +213,17 @@ def test_the_colour_bar_of_square_cells_lies_above_them() -> None:
 
 
 def test_strong_numbers_are_written_again_in_small_type_for_a_phone_black_or_white() -> None:
-    values = np.array([[0.98, 0.02], [0.1, 0.31]])
+    values = np.array([[0.98, 0.02], [0.998, 0.31]])
     figure = drawn(values, pale=True, show_values=True, small_from=0.15, colour_bar="above")
     small = [trace for trace in figure.data if trace.textfont.size == SMALL]
     assert {(trace.textfont.color, *itertools.chain(*trace.text)) for trace in small} == {
         ("#000000", "", "", "", ".31"),
-        ("#FFFFFF", ".98", "", "", ""),
+        ("#FFFFFF", ".98", "", "1", ""),  # 1.00 is wider than a cell, and would be read as .00
     }
     assert figure.data[0].colorbar.orientation == "h"
-    assert figure.data[0].colorbar.ticktext == ("0.02", "0.98")
+    assert figure.data[0].colorbar.ticktext == ("0.02", "1.00")
     figure.data = [trace for trace in figure.data if trace not in small]
-    assert numbers(figure) == [["0.98", "0.02"], ["0.10", "0.31"]]  # all of them where there is room
+    assert numbers(figure) == [["0.98", "0.02"], ["1.00", "0.31"]]  # all of them where there is room
     weak = drawn(np.array([[0.11, 0.05]]), pale=True, small_from=0.15)  # one number, where none is strong
     assert [*itertools.chain(*weak.data[1].text)] == [".11", ""]
 

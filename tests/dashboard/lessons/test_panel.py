@@ -66,8 +66,10 @@ def test_a_card_for_each_lesson_opens_it_at_its_first_step(open_page: Open) -> N
     assert [key for key in ready_made.lessons() if not has(app, f"start_{key}")] == []
     first = next(iter(ready_made.lessons().values()))
     assert first.key == "ten-minutes"
-    (stations,) = [item.proto.body for item in app.get("html") if "bi-stations" in item.proto.body]
-    assert [step.title for step in first.steps if f"<span>{step.title}</span>" not in stations] == []
+    stations = [button for button in app.button if str(button.key).startswith("station_")]
+    assert [button.label for button in stations] == [
+        f"**{number}** {step.title}" for number, step in enumerate(first.steps, start=1)
+    ]
     app.button(key="start_two-banks").click().run()
     assert not app.exception
     assert setting(app, "lesson") == ("two-banks", 1)
@@ -75,6 +77,9 @@ def test_a_card_for_each_lesson_opens_it_at_its_first_step(open_page: Open) -> N
     assert app.query_params["lesson"] == "two-banks.1"
     assert "One spelling, two things" in [item.value for item in app.subheader]
     assert [item.value for item in app.title] == ["How does text become numbers?"]  # the page of the step
+    app = open_page("lessons")
+    app.button(key="station_open_4").click().run()
+    assert setting(app, "lesson") == ("ten-minutes", 4)
 
 
 def test_the_answer_is_shown_only_after_a_prediction(open_page: Open) -> None:

@@ -65,6 +65,13 @@ def test_one_sentence_has_no_second_and_says_so(open_page: Open) -> None:
     assert not [name for name in arrays if "second" in name]
 
 
+def test_a_second_sentence_is_the_other_one_or_an_example(said: Callable[[str, Any], dict[str, Any]]) -> None:
+    assert said("second", True) == {"sentence_b": 2}
+    assert said("second", [True]) == {}
+    alone = said("second alone", True)
+    assert alone == {"sentences": (RIVER, whole.EXAMPLES[0]), "sentence_b": 2}
+
+
 def test_a_static_model_has_the_stops_that_it_has(open_page: Open, tmp_path: Folder) -> None:
     folder = save_model2vec(tmp_path / "static")
     facts, arrays = sent(at_rest(open_page(VIEW, m=str(folder), s=["the cat", "a bank"], stop="look")))
@@ -133,12 +140,15 @@ def said(monkeypatch: pytest.MonkeyPatch, embedded: Any) -> Callable[[str, Any],
     path = Path(embedded, [RIVER, MONEY], None)
 
     def send(trigger: str, value: Any) -> dict[str, Any]:
-        session: dict[str, Any] = {whole._KEY: {trigger: value}, "sentences": (RIVER, MONEY), "tokens": (7, 6)}
+        texts = (RIVER,) if "alone" in trigger else (RIVER, MONEY)
+        session: dict[str, Any] = {whole._KEY: {trigger.split()[0]: value}, "sentences": texts, "tokens": (7, 6)}
         for module in (browser, state, whole):
             monkeypatch.setattr(module.st, "session_state", session)
         before = dict(session)
         if trigger == "place":
             whole._take_place(0, embedded.tokenize([RIVER, MONEY]), (7, 6), whole._Sizes.of(path), (7, 0, 4))
+        elif "second" in trigger:
+            whole._add_second(texts, 0)
         elif trigger == "open":
             whole._open(path, 0, None, embedded.tokenize([RIVER, MONEY]), (7, 6))
         return {name: value for name, value in session.items() if before.get(name, ()) != value and name[0] != "_"}

@@ -115,6 +115,8 @@ def test_second_models_on_this_machine_are_remedies(
     assert list(table["needs"]) == ["", *(kinds.NEEDS[name] for name in (*USUAL, "cross-encoder", "model"))]
     tried = table.loc[["as it is now", "re-ranking by a cross-encoder", "another model"]]
     assert list(tried["bytes per text"]) == ["128"] * 3
+    halves = [choice.split(" / ") for choice in table["chosen by each half"]]
+    assert all(len(set(choice)) == len(choice) for choice in halves)  # what both chose stands there once
     assert all(float(value) > 0 for value in tried["ms per query"])
     # What is taken along has numbers, not rounded, of which the screen shows the first digits.
     (taken,) = (item.value for item in app.dataframe if "sham repaired" in item.value)

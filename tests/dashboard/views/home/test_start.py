@@ -344,6 +344,8 @@ def test_the_cards_lead_on(open_page: Open) -> None:
     app = open_page("home")
     app.button(key="start_lessons").click().run()
     assert [title.value for title in app.title] == [table.VIEWS["lessons"].question]
+    app = open_page("home").button(key="curious_lesson").click().run()
+    assert app.session_state["lesson"] == ("ten-minutes", 1)
     # Also where Start shows that very sentence already.
     app = at_rest(
         open_page("home", s=list(examples.TROPHY), look="1").button(key="ask_one-word-attention").click().run()

@@ -161,10 +161,9 @@ def open_first() -> None:
 
 
 def of_pairs(pairs: Pairs) -> None:
-    """Say which texts are searched where some stand on rows without a query, and how many rows cannot be used, and why."""
-    refused = current.in_use().report.refused
-    if pairs.others or refused:
-        st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs)}. {messages.escape(refused)}".rstrip())
+    """Say which texts are searched where some stand on rows without a query."""
+    if pairs.others:
+        st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs)}.")
 
 
 def listed(chosen: Chosen, shares: Sequence[TraitShare], placings: Sequence[Placing], opened: int | None) -> None:

@@ -205,7 +205,9 @@ def test_rows_that_are_no_texts_are_named_by_what_they_are() -> None:
         "a number instead of text",
         "a list instead of text",
     ]
-    assert report.refused.startswith("4 of 5 rows cannot be used (1: an object instead of text (first in row 2); ")
+    assert report.refused.startswith(
+        "4 of 5 rows cannot be used and are left out: an object instead of text: 1 row; yes or no instead of text: 1 row; "
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -36,6 +38,19 @@ Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
 
+_ONLY_KNOWN: ContextVar[bool] = ContextVar("whether no evaluation is requested", default=False)
+
+
+@contextmanager
+def only_known() -> Iterator[None]:
+    """Within it no evaluation is requested: `result` gives those that are there, and raises a NotReady without a job else."""
+    token = _ONLY_KNOWN.set(True)
+    try:
+        yield
+    finally:
+        _ONLY_KNOWN.reset(token)
+
+
 @dataclass(frozen=True, eq=False)
 class PairIndexes:
     """A model's vectors of the documents and queries of some pairs, and the ranks of the correct answers."""
@@ -62,6 +77,12 @@ def result(
     `where` keys the widgets; `short` is for statistics over known ranks, which do not wait for any embedding.
     """
     jobs = caching.evaluations()
+    if _ONLY_KNOWN.get():
+        known = jobs.find(key)
+        if known is None or not known.finished.is_set() or known.error is not None:
+            raise NotReady
+        kept: Result = known.result
+        return kept
     job = jobs.request(key, title, work, person=caching.person(), lane="statistics" if short else None)
     value: Result = requests.result_of(
         jobs, job, doing="evaluating", stop_key=f"stop_job_{where}", again_key=f"again_{where}"

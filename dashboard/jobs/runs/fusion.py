@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,12 +17,20 @@ if TYPE_CHECKING:
     from components.retrieval.fusion.scores import Fusion
     from components.retrieval.rankings.run_code import RunCode
 
+SHORT = 10_000_000  # scores of queries by texts that are put together in about a second: they wait for no longer work
+
 
 class RanksByFusions(Protocol):
     """Pairs or graded relevance: what knows the correct answers."""
 
     @property
     def content_hash(self) -> str: ...
+
+    @property
+    def documents(self) -> Sized: ...
+
+    @property
+    def queries(self) -> Sized: ...
 
     def ranks_by_fusions(
         self, runs: Sequence[ScoresOf], fusions: Sequence[Fusion], progress: ReportProgress, is_cancelled: IsCancelled
@@ -48,6 +56,7 @@ def fused_ranks(
             [part.scores() for part in parts], fusions, report_progress, is_cancelled
         ),
         where,
+        short=len(answers.queries) * len(answers.documents) <= SHORT,
     )
 
 

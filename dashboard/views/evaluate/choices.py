@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -214,30 +215,40 @@ class RunRequest:
         outcome_of: the outcome of a run, None if its layer and pooling are not embedded. sides_of: a model's documents and
         queries. Both raise NotReady for what is not finished: why is drawn.
         """
-        ready: list[tuple[RunCode, str, Outcome]] = []
+        ready: dict[int, tuple[RunCode, str, Outcome]] = {}
         sides: dict[str, Sides] = {}
         asked: set[str] = set()  # of these the sides are there, or why they are not has been drawn
-        for number, code in enumerate(self.codes):
+        waiting: list[str] | None = None  # the runs that come after the one that is measured now; None where none is
+        for number in sorted(range(len(self.codes)), key=lambda place: _work_of(self.codes[place])):
+            code = self.codes[number]
             name, outcome = self.names[str(code)], None
             needed = {part.model for part in code.each if part.pooling}
-            with frame.figure(f"run_{number}") as figure:
-                for model in sorted(needed - asked):
+            known = nullcontext() if waiting is None else evaluation.only_known()
+            with frame.figure(f"run_{number}") as figure, known:
+                for model in sorted(needed - asked) if waiting is None else ():
                     asked.add(model)
                     sides[model] = sides_of(self.models[model], model)
-                if not needed <= sides.keys():
-                    continue
-                outcome = outcome_of(code, sides)
-                if outcome is None:
-                    st.caption(f"Not embedded: {messages.escape(name)}.")
+                if needed <= sides.keys() and (waiting is None or not any(part.is_splade for part in code.each)):
+                    outcome = outcome_of(code, sides)
+                    if outcome is None:
+                        st.caption(f"Not embedded: {messages.escape(name)}.")
             if outcome is not None:
-                ready.append((code, name, outcome))
-            if figure.not_ready is not None and evaluation.is_under_way(figure.not_ready):
-                # Not joined by commas, which the names have too.
-                rest = " · ".join(f"“{messages.escape(self.names[str(later)])}”" for later in self.codes[number + 1 :])
-                if rest:
-                    st.caption(f"The next runs: {rest}")
-                break
-        return ready, sides
+                ready[number] = (code, name, outcome)
+            elif waiting is not None:
+                waiting.append(name)
+            elif figure.not_ready is not None and evaluation.is_under_way(figure.not_ready):
+                waiting = []
+        if waiting:
+            # Not joined by commas, which the names have too.
+            st.caption(f"The next runs: {' · '.join(f'“{messages.escape(name)}”' for name in waiting)}")
+        return [ready[number] for number in sorted(ready)], sides
+
+
+def _work_of(code: RunCode) -> int:
+    """The place of a run by its work: what takes moments is not measured behind what may take an hour."""
+    if any(part.second for part in code.each):
+        return 3
+    return 2 if any(part.is_splade for part in code.each) else 1 if code.parts else 0
 
 
 def searched(pairs: Pairs) -> Searched:

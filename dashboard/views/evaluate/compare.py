@@ -230,16 +230,19 @@ def _other(
         return None
     names = {"": f"{entries[telling].short} (most to see)"}
     names |= {entries[number].key: entries[number].short for number in comparable if number != reference}
-    added, before = {*map(str, codes)}, st.session_state.get(_RUNS)
-    if before is not None and before < added and len(added) == len(before) + 1 and names.keys() >= added - before:
-        state.put("other_run", next(iter(added - before)))
-        st.session_state[_RUNS] = added
-    elif before is None or not before < added or len(added) > len(before) + 1:
-        st.session_state[_RUNS] = added
+    chosen, before = [*map(str, codes)], st.session_state.get(_RUNS)
+    if before is None or not (before <= {*chosen} or before >= {*chosen}):  # the first ones, or others altogether
+        st.session_state[_RUNS] = {*chosen}
+    else:  # one that is not measured yet is new once it is
+        here = {entry.key for entry in entries}
+        new = [code for code in chosen if code in here and code not in before]
+        if new and new[-1] in names:
+            state.put("other_run", new[-1])
+        st.session_state[_RUNS] = before & {*chosen} | {*new}
     if state.get("other_run") not in names:
         state.put("other_run", "")
-    chosen = controls.pick("other_run", "For whom is it better", names)
-    return telling if not chosen else [entry.key for entry in entries].index(chosen)
+    picked = controls.pick("other_run", "For whom is it better", names)
+    return telling if not picked else [entry.key for entry in entries].index(picked)
 
 
 def _show_rows(

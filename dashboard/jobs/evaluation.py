@@ -13,6 +13,7 @@ import numpy as np
 
 from components.jobs import Cancelled, Stoppable
 from components.model.trace import POOLING_NAMES, Pooling
+from components.numbers import counted
 from components.retrieval.evaluation import pair_runs, run_record, similarities
 from components.retrieval.evaluation.run_record import Run, RunData
 from components.retrieval.index.build import versions
@@ -108,7 +109,7 @@ def pair_indexes(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes
     documents, queries = both_indexes(request, pairs.documents, pairs.queries, where)
     ranks = result(
         ("ranks", documents.folder.name, queries.folder.name, pairs.content_hash),
-        f"Ranking {len(pairs):,} queries at every layer and pooling",
+        f"Ranking {counted(len(pairs), 'query', 'queries')} at every layer and pooling",
         lambda report_progress, is_cancelled: pair_runs.grid_ranks(
             documents, queries, report_progress, is_cancelled, pairs
         ),
@@ -124,7 +125,7 @@ def retrieved(
     by, of = documents.engine(layer, pooling), queries.engine(layer, pooling).vectors
     return result(
         ("similarities", documents.folder.name, queries.folder.name, pairs.content_hash, layer, pooling),
-        f"{name}: ranking {len(of):,} queries by cosine and dot product",
+        f"{name}: ranking {counted(len(of), 'query', 'queries')} by cosine and dot product",
         lambda report_progress, is_cancelled: similarities.by_each_similarity(
             of, by, report_progress, is_cancelled, pairs.ranks_by_vectors
         ),
@@ -249,7 +250,7 @@ def word_run(ranking: WordRanking, pairs: Pairs) -> Run:
     title, vectors = lexical.TITLES[kind], {"vectors": ranking.source} if ranking.source else {}
     ranks, size, made = result(
         ("words", kind, ranking.source, pairs.content_hash),
-        f"{title}: ranking {len(pairs):,} queries",
+        f"{title}: ranking {counted(len(pairs), 'query', 'queries')}",
         work,
         f"words_{kind}",
     )

@@ -385,5 +385,7 @@ def _nothing(name: str, bad: BadRows) -> InputError:
     return InputError(
         f"{name} has no sentence that can be read ({why}).",
         "At least one row with text is needed.",
-        "Check the file, its format and the chosen column.",
+        "Mend these rows, or name another column as the text."
+        if bad.reasons
+        else "Add rows with text; in separated text they stand below the names of the columns.",
     )

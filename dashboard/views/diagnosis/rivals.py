@@ -284,7 +284,7 @@ def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion
     scored = reranking.scored(stage, corpus, query, rows, "why", view="debugger")
     both = [float(scored.scores[rows.tolist().index(row)]) for row in (placed.row, placed.rival)]
     ranks = [int(np.count_nonzero(scored.scores >= score)) for score in both]  # all that are read have a rank
-    if state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
+    if state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY and not state.get("corpus"):  # measured on the demo
         st.caption(cross_looks.finding())
     name = f"cross-encoder, {stage.title}"
     return Opinion(name, stage.unit, (both[0], both[1]), (ranks[0], ranks[1]), f"of {len(rows)} read")

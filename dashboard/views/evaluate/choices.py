@@ -299,7 +299,7 @@ def file_of_pairs() -> tuple[str, ...]:
     return current.file_of_pairs(current.in_use())
 
 
-def about(pairs: Pairs, advice: str = " Change it at the top of the page.") -> None:
+def about(pairs: Pairs, advice: str = " Another one: “Corpus” at the top of the page.") -> None:
     """What is evaluated, and what was left out."""
     text = f"**{messages.escape(pairs.name)}**: {searched_texts(pairs)}. "
     text += "The queries are headlines. " if not state.get("corpus") else ""
@@ -419,12 +419,12 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         "runs",
         place.multiselect,
         "Runs",
-        options=names,
+        options={code: f"{name}{_searched_as(RunCode.read(code))}" for code, name in names.items()},
         default=codes,
         max_selections=settings.MOST_RUNS,
         placeholder="Add a run: a layer and pooling, or a word ranking",
-        help="A run is one way to rank the sentences. Type to find a layer, a pooling, a word ranking, “BM25”, “re-ranked” or "
-        "“MaxSim”. “SPLADE” is offered with a SPLADE model as the model or the second model.",
+        help="A run is one way to rank the sentences. Type to find a layer, a pooling, a word ranking, “BM25”, “hybrid”, "
+        "“cross-encoder” or “MaxSim”. “SPLADE” is offered with a SPLADE model as the model or the second model.",
     )
     _fuse({str(code): names[str(code)] for code in single}, codes, place)
     chosen_codes = tuple(map(RunCode.read, codes))
@@ -434,6 +434,15 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         with place:
             model_gate.label_choice(cross_encoder)
     return RunRequest(models, chosen_codes, names, cross_encoder)
+
+
+def _searched_as(code: RunCode) -> str:
+    """The words by which people look for a kind of run, behind its name in the choice."""
+    if code.parts:
+        return f" · hybrid, {'reciprocal rank fusion' if code.weight is None else 'weighted fusion'}"
+    return {"rr": " · cross-encoder", "ms": " · late interaction", "mx": " · late interaction"}.get(
+        code.second or "", ""
+    )
 
 
 def _fuse(names: Mapping[str, str], codes: Sequence[str], place: DeltaGenerator) -> None:

@@ -295,3 +295,16 @@ def test_files_of_public_reports_are_read_whole(name: str, column: str | None, r
     corpus: Corpus = read_corpus(CASES / name, name, column)
     assert len(corpus) == rows
     assert corpus.report.bad_count == (20 if "late" in name else 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("desk.csv", b"query,text\n", "Add rows with text; in separated text they stand below the names of the columns."),
+        ("desk.xlsx", b"PK\x03\x04", "desk.xlsx is a spreadsheet of Excel or LibreOffice. .* save the sheet as “CSV UTF-8”"),
+        ("desk.txt", b"\x00\n", "Mend these rows, or name another column as the text."),
+    ],
+)
+def test_what_cannot_be_read_says_what_would_mend_it(name: str, content: bytes, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_corpus(content, name)

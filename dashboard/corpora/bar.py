@@ -50,5 +50,5 @@ def _choice(page: str) -> None:
     elif state.get("corpus"):
         corpus = current.at_hand()
         if corpus is not None:
-            preview.draw(corpus, key="corpus_as_read", how_to_choose="")
+            preview.say(corpus)
         st.caption("Whoever has a link of yours can search this corpus too, as long as this server keeps it.")

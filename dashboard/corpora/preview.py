@@ -17,8 +17,8 @@ MOST_CHARACTERS = 240  # of a row in the file, and of each value
 VISIBLE = str.maketrans({"\t": " ⇥ ", "\n": " ↵ ", "\r": " ↵ "})  # what is blank in a table
 
 
-def draw(corpus: Corpus, key: str, how_to_choose: str = "the menu “Text column”") -> None:
-    """Draw the first rows and the sentences of a corpus's report, with how another text column is chosen."""
+def draw(corpus: Corpus, key: str) -> None:
+    """Draw the first rows and the sentences of a corpus's report."""
     report = corpus.report
     rows = [
         {
@@ -33,6 +33,12 @@ def draw(corpus: Corpus, key: str, how_to_choose: str = "the menu “Text column
 
         with st.container(key="rows_as_read"):
             figures.plain_table(pd.DataFrame(rows), key=key)
+    say(corpus, "the menu “Text column”")
+
+
+def say(corpus: Corpus, how_to_choose: str = "") -> None:
+    """Draw the sentences of a corpus's report, with how another text column is chosen."""
+    report = corpus.report
     said = report.sentences(tuple(corpus.columns), how_to_choose)
     if report.otherwise:
         other = " or ".join(choice.in_words for choice in report.otherwise)

@@ -300,8 +300,16 @@ def test_files_of_public_reports_are_read_whole(name: str, column: str | None, r
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("desk.csv", b"query,text\n", "Add rows with text; in separated text they stand below the names of the columns."),
-        ("desk.xlsx", b"PK\x03\x04", "desk.xlsx is a spreadsheet of Excel or LibreOffice. .* save the sheet as “CSV UTF-8”"),
+        (
+            "desk.csv",
+            b"query,text\n",
+            "Add rows with text; in separated text they stand below the names of the columns.",
+        ),
+        (
+            "desk.xlsx",
+            b"PK\x03\x04",
+            "desk.xlsx is a spreadsheet of Excel or LibreOffice. .* save the sheet as “CSV UTF-8”",
+        ),
         ("desk.txt", b"\x00\n", "Mend these rows, or name another column as the text."),
     ],
 )

@@ -162,6 +162,12 @@ def is_visitor_known() -> bool:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def stops() -> Cache[bool]:
+    """Which jobs people stopped, by (visitor, key): a session that begins with a reload does not start them again."""
+    return Cache(1_000)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def presence() -> Presence:
     """Which sessions are still there."""
     return Presence(is_connected)

@@ -450,7 +450,7 @@ def previewed(corpus: Corpus, write: Callable[[str], None]) -> dict[str, Any]:
 def write_left_out(bad: int, kept: int) -> None:
     """Write to standard error how many rows of a file cannot be used."""
     if bad:
-        note(f"{bad:,} of {bad + kept:,} rows cannot be used and are left out.")
+        note(f"{bad:,} of {bad + kept:,} rows cannot be used and {'is' if bad == 1 else 'are'} left out.")
 
 
 def layers(text: str, last: int) -> tuple[int, ...]:

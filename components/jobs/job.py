@@ -60,6 +60,7 @@ class Job:
     # Held while the state changes. Nothing else is locked and no other code runs under it; those who wait are woken by it.
     changed: threading.Condition = field(default_factory=lambda: threading.Condition(threading.Lock()))
     _first_report: tuple[float, int] | None = None  # when progress was first reported, and how much was done then
+    _last_report: float = 0.0  # when it last was
 
     def take(self, action: Action, result: Any = None, error: Exception | None = None) -> bool:
         """Take the step of an action, and wake everybody who waits: no state changes anywhere else.
@@ -125,14 +126,21 @@ class Job:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimated from the speed so far; None while that is not known."""
-        speed = self.per_second
+        """Estimated at the last report from the speed until then, and counted down since, to 0; None while it is not known."""
+        if self._first_report is None:
+            return None
+        since, done_before = self._first_report
+        last, done = self._last_report, self.done
+        if done <= done_before or last <= since:
+            return None
         # Read between the worker's two writes, `done` may exceed the previous total.
-        return max(0, self.total - self.done) / speed if speed else None
+        left = max(0, self.total - done) * (last - since) / (done - done_before)
+        return max(0.0, left - (time.monotonic() - last))
 
     def report_progress(self, done: int, total: int) -> None:
         if self._first_report is None:
             self._first_report = (time.monotonic(), done)
+        self._last_report = time.monotonic()
         self.done, self.total = done, total
 
     def leave_out(self, seconds: float) -> None:
@@ -140,6 +148,7 @@ class Job:
         if self._first_report is not None:
             since, done_before = self._first_report
             self._first_report = (since + seconds, done_before)
+            self._last_report += seconds
 
     def finish(self, result: Any = None, error: BaseException | None = None) -> None:
         """End with an outcome, which its owner keeps, and wake everybody who waits. Nothing for a job that has ended."""

@@ -89,7 +89,7 @@ class Command:
                 " ".join(map(_quoted, ("python", "-m", "components", *arguments))) for arguments in self.commands
             ]
             what = f"writes the numbers into {self.file}" if self.file else f"prints {self.prints}"
-            lines = [f"# In the folder of BERT Internals this {what}:", *written, ""]
+            lines = [f"# In the folder of BERT Internals this {what}:", *written, "", "# All numbers of the figure:"]
         module = sys.modules[self.function.__module__]
         file = Path(inspect.getfile(module)).relative_to(ROOT).as_posix()
         lines.append(f"# {self.function.__qualname__} in {file} computes them.")

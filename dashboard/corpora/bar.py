@@ -19,6 +19,9 @@ def draw(page: str) -> None:
     key = f"corpus_bar_{page}_{state.peek('corpus')}"
     with st.container(key="corpus_bar"):  # as the bar of sentences has it, with a key of its own on each page
         bar = st.expander(f"**Corpus**  {_named(page)}", key=key, icon=":material/database:")
+        corpus = current.at_hand(state.peek)
+        if corpus is not None and corpus.report.refused:
+            st.caption(messages.escape(corpus.report.refused))
     with bar:
         messages.guarded(lambda: frame.view(lambda: _choice(page)), "choosing a corpus")
 
@@ -45,4 +48,7 @@ def _choice(page: str) -> None:
     if unused is not None:
         preview.draw(unused, key="corpus_not_in_use")
     elif state.get("corpus"):
+        corpus = current.at_hand()
+        if corpus is not None:
+            preview.say(corpus)
         st.caption("Whoever has a link of yours can search this corpus too, as long as this server keeps it.")

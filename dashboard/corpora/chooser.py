@@ -64,7 +64,7 @@ def choose() -> Corpus | None:
     if access.server_files_allowed():
         sources["path"] = "File on this machine"
     # Streamlit forgets a widget's value while another view is open: the choice is kept under a key of its own.
-    st.session_state["corpus_way"] = st.session_state.get("_corpus_way", "demo")
+    st.session_state["corpus_way"] = st.session_state.get("_corpus_way", _way_of(state.get("corpus")))
     source_kind = controls.checked(
         st.segmented_control,
         "Corpus",
@@ -78,7 +78,7 @@ def choose() -> Corpus | None:
     if source_kind == "demo":
         if state.get("corpus"):
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"**{messages.escape(current.name_in_use())}** is in use.", width="content")
+                _say_in_use()
                 if st.button("Use the demo corpus", key="use_demo"):
                     _use(None)
         return None
@@ -87,6 +87,8 @@ def choose() -> Corpus | None:
     is_upload = source_kind == "upload"
     found = _read(source) if source is not None else _read_before() if is_upload else None
     if found is None or current.key_of(found[0]) == state.get("corpus"):
+        if state.get("corpus"):
+            _say_in_use()
         return None
     corpus, note = found
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -94,6 +96,18 @@ def choose() -> Corpus | None:
             _use(corpus, note)
         st.caption(f"**{messages.escape(corpus.name)}** is not in use yet.", width="content")
     return corpus
+
+
+def _way_of(key: str) -> str:
+    """The way by which the corpus of a key was chosen: also in a session that has it by a link."""
+    source = current.source_of(key) if key else None
+    if source is None:
+        return "upload" if key else "demo"
+    return "hub" if source.is_of_hub else "path" if source.paths else "upload"
+
+
+def _say_in_use() -> None:
+    st.markdown(f"**{messages.escape(current.name_in_use())}** is in use.", width="content")
 
 
 def _these(count: int) -> str:

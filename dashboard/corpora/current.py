@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -214,6 +215,16 @@ def _read_with(corpus: Corpus, options: tuple[str, ...]) -> tuple[str, ...]:
     if "/" in corpus.name or "." not in corpus.name or corpus.name.endswith(MADE_HERE):
         return ()
     return corpus.name, *options, *reading_options(corpus.report.chosen, corpus.report.encoding)
+
+
+def say_regression_test(file: Sequence[str]) -> None:
+    """Say how pairs of a file become a test that fails once a change makes a search worse; nothing where there is no file."""
+    if file:
+        written = shlex.join(("python", "-m", "components", "evaluate", *file))
+        st.caption(
+            f"**As a test that fails once a search becomes worse** (in CI): once `{written} --record run.json`, and after each "
+            "change the same with `--against run.json`, which ends with status 1 if the run is significantly worse."
+        )
 
 
 def reading_options(chosen: DialectChoice, encoding: str) -> tuple[str, ...]:

@@ -343,7 +343,7 @@ def _uploaded(file: UploadedFile, where: str, go_to: GoTo, of: Corpus | None = N
         raise InputError(
             f"{uploads.file_names(key)} has {len(names)} column{'' if len(names) == 1 else 's'} with text.",
             "Two are needed: the queries, and the texts that should be found.",
-            "Add a column, or paste rows.",
+            _how_to_get_two([column.name for column in columns]),
         )
     is_clear = bool(text and query)
     if not is_clear:
@@ -368,6 +368,16 @@ def _uploaded(file: UploadedFile, where: str, go_to: GoTo, of: Corpus | None = N
             _join(of, asked, go_to)
             return
     _open(corpus, query, corpus.name, key, named, go_to, written)
+
+
+def _how_to_get_two(columns: Sequence[str]) -> str:
+    """How a file gets its second column; where all of it is one, another sign may separate its fields."""
+    if len(columns) > 1:
+        return "Choose another file, or paste rows."
+    return (
+        f"Its only column is “{columns[0][:80]}”. Add one, or paste rows. If a sign separates several fields there, save the "
+        f"file with commas, semicolons, tabs or vertical bars between them (see “{dialect_menu.TITLE}”)."
+    )
 
 
 def _way(written: dialect_menu.Written) -> tuple[str | None, ...]:

@@ -33,7 +33,13 @@ def draw(corpus: Corpus, key: str) -> None:
 
         with st.container(key="rows_as_read"):
             figures.plain_table(pd.DataFrame(rows), key=key)
-    said = report.sentences(tuple(corpus.columns), "the menu “Text column”")
+    say(corpus, "the menu “Text column”")
+
+
+def say(corpus: Corpus, how_to_choose: str = "") -> None:
+    """Draw the sentences of a corpus's report, with how another text column is chosen."""
+    report = corpus.report
+    said = report.sentences(tuple(corpus.columns), how_to_choose)
     if report.otherwise:
         other = " or ".join(choice.in_words for choice in report.otherwise)
         said.append(f"How the file is written is a guess: if {other}, choose it behind “{dialect_menu.TITLE}”.")

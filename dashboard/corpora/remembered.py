@@ -218,7 +218,11 @@ def _offer(found: Memory) -> None:
         parts.append(_listed("the file" if len(names) == 1 else "the files", names))
     if found.lecture:
         parts.append(f"a lecture of {counted(len(found.lecture), 'picture')}")
-    said = f"From your last visit: {enumerated(parts)}." if parts else "From your last visit nothing is left here."
+    said = (
+        f"Used in this browser before: {enumerated(parts)}."
+        if parts
+        else "Nothing used in this browser before is left here."
+    )
     if lost:
         said += f" No longer whole on this server: {_listed('', lost).strip()}."
     with st.container(key="remembered", horizontal=True, vertical_alignment="center", gap="xsmall", width="content"):

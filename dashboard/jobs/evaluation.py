@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,6 +13,7 @@ import numpy as np
 
 from components.jobs import Cancelled, Stoppable
 from components.model.trace import POOLING_NAMES, Pooling
+from components.numbers import counted
 from components.retrieval.evaluation import pair_runs, run_record, similarities
 from components.retrieval.evaluation.run_record import Run, RunData
 from components.retrieval.index.build import versions
@@ -35,6 +38,19 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)
+
+
+_ONLY_KNOWN: ContextVar[bool] = ContextVar("whether no evaluation is requested", default=False)
+
+
+@contextmanager
+def only_known() -> Iterator[None]:
+    """Within it no evaluation is requested: `result` gives those that are there, and raises a NotReady without a job else."""
+    token = _ONLY_KNOWN.set(True)
+    try:
+        yield
+    finally:
+        _ONLY_KNOWN.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +84,12 @@ def result(
     `where` keys the widgets; `short` is for statistics over known ranks, which do not wait for any embedding.
     """
     jobs = caching.evaluations()
+    if _ONLY_KNOWN.get():
+        known = jobs.find(key)
+        if known is None or not known.finished.is_set() or known.error is not None:
+            raise NotReady
+        kept: Result = known.result
+        return kept
     job = jobs.request(key, title, work, person=caching.person(), lane="statistics" if short else None)
     value: Result = requests.result_of(
         jobs, job, doing="evaluating", stop_key=f"stop_job_{where}", again_key=f"again_{where}"
@@ -93,7 +115,7 @@ def pair_indexes(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes
     documents, queries = both_indexes(request, pairs.documents, pairs.queries, where)
     ranks = result(
         ("ranks", documents.folder.name, queries.folder.name, pairs.content_hash),
-        f"Ranking {len(pairs):,} queries at every layer and pooling",
+        f"Ranking {counted(len(pairs), 'query', 'queries')} at every layer and pooling",
         lambda report_progress, is_cancelled: pair_runs.grid_ranks(
             documents, queries, report_progress, is_cancelled, pairs
         ),
@@ -109,7 +131,7 @@ def retrieved(
     by, of = documents.engine(layer, pooling), queries.engine(layer, pooling).vectors
     return result(
         ("similarities", documents.folder.name, queries.folder.name, pairs.content_hash, layer, pooling),
-        f"{name}: ranking {len(of):,} queries by cosine and dot product",
+        f"{name}: ranking {counted(len(of), 'query', 'queries')} by cosine and dot product",
         lambda report_progress, is_cancelled: similarities.by_each_similarity(
             of, by, report_progress, is_cancelled, pairs.ranks_by_vectors
         ),
@@ -230,7 +252,7 @@ def word_ranks(
 
     return result(
         ("words", ranking.kind, ranking.source, answers.content_hash),
-        f"{lexical.TITLES[ranking.kind]}: ranking {queries:,} queries",
+        f"{lexical.TITLES[ranking.kind]}: ranking {counted(queries, 'query', 'queries')}",
         work,
         f"words_{ranking.kind}",
     )

@@ -12,6 +12,7 @@ from components.analysis.similarity.baseline import sample_of_rows
 from components.arrays import Float32
 from components.jobs import Cancelled, Stoppable, part_of
 from components.model.trace import Pooling
+from components.numbers import counted
 from components.retrieval.failures import causes, edits, failed_queries, hubness, repair, traits
 from components.retrieval.failures.edits import EditSearch, Embedding
 from components.retrieval.failures.failed_queries import Failures, Placing, SearchedCorpus
@@ -102,7 +103,7 @@ def failures(searched: Searched) -> Failures | None:
     def find(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Failures:
         return failed_queries.find_failures(corpus, np.asarray(vectors), engine, report_progress, is_cancelled)
 
-    title = f"Ranking {len(vectors):,} queries"
+    title = f"Ranking {counted(len(vectors), 'query', 'queries')}"
     key = ("failed queries", *searched.key)
     return requests.prepared(key, title, find, "failed", "ranking the queries", "queries", caching.evaluations())
 

@@ -75,10 +75,26 @@ def result_of(
 
     For the arguments see `Awaited`.
     """
+    if not job.finished.is_set() and caching.is_visitor_known() and caching.stops().find((caching.visitor(), job.key)):
+        jobs.stop(job, caching.person())
     is_over = given_time(job)  # read once: it may end while this page is drawn
     if is_over and job.error is None:
         return job.result
     raise NotReady(Awaited(jobs, job, doing, stop_key, again_key, unit, resumes, final))
+
+
+def stop(jobs: Jobs, job: Job, person: Hashable) -> None:
+    """A person pressed Stop: this holds until they start it again, also after a reload of their page."""
+    if caching.is_visitor_known():
+        caching.stops().put((caching.visitor(), job.key), True)
+    jobs.stop(job, person)
+
+
+def start_again(jobs: Jobs, job: Job, person: Hashable) -> None:
+    """A person wants a stopped or failed job again."""
+    stopped = (caching.visitor(), job.key)
+    caching.stops().drop(lambda key: key == stopped)
+    jobs.forget(job, person)
 
 
 def given_time(job: Job) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from components.numbers import counted
 from components.retrieval.evaluation import pair_runs, run_record, second_stage
 from dashboard.jobs import evaluation
 from dashboard.jobs.evaluation import PairIndexes, Timing
@@ -104,7 +105,7 @@ def candidates(
     documents, queries = indexes
     return evaluation.result(
         ("second stage", documents.folder.name, queries.folder.name, searched.content_hash, *stages.key),
-        f"{len(searched.queries):,} queries: {stages.name}",
+        f"{counted(len(searched.queries), 'query', 'queries')}: {stages.name}",
         partial(stages.candidates, documents, queries, searched.documents.texts, searched.queries, searched.own),
         where,
     )

@@ -104,7 +104,7 @@ def test_marks_are_offered_again_once_their_session_has_ended(visit: Visit) -> N
     wait_until(page, f"() => {KEPT}.includes('true')")
     page.reload()  # a new session
     offer = page.locator(".st-key-remembered")
-    expect(offer).to_contain_text("From your last visit: marks for 1 query.", timeout=60_000)
+    expect(offer).to_contain_text("Used in this browser before: marks for 1 query.", timeout=60_000)
     expect(relevant).to_have_attribute("aria-pressed", "false")
     offer.get_by_role("button", name="Use again").click()
     expect(relevant).to_have_attribute("aria-pressed", "true")
@@ -133,7 +133,7 @@ def test_two_tabs_keep_their_marks_beside_each_other(visit: Visit) -> None:
         tab.goto("about:blank")
     third.goto(address)
     offer = third.locator(".st-key-remembered")
-    expect(offer).to_contain_text("From your last visit: marks for 2 queries.", timeout=60_000)
+    expect(offer).to_contain_text("Used in this browser before: marks for 2 queries.", timeout=60_000)
     offer.get_by_role("button", name="Use again").click()
     expect(third.get_by_text("Precision of 2 judged queries")).to_be_visible(timeout=30_000)
     wait_until(third, f"() => Object.keys(localStorage).filter((key) => key.startsWith('{MEMORY}')).length === 1")
@@ -163,7 +163,7 @@ def test_the_offer_outlives_pages_that_use_no_marks(visit: Visit) -> None:
     for name in ("Start", "Search"):
         page.locator("[data-testid=stSidebarNav]").get_by_role("link", name=re.compile(f"^{name}")).click()
         settle(page)
-    expect(offer).to_contain_text("From your last visit: marks for 1 query.", timeout=60_000)
+    expect(offer).to_contain_text("Used in this browser before: marks for 1 query.", timeout=60_000)
 
 
 def test_the_oldest_of_what_is_kept_makes_room(visit: Visit) -> None:

@@ -35,14 +35,13 @@ from components.retrieval.corpora.readers.encoding import CleanedText, clean, ha
 from components.retrieval.corpora.readers.files import read_table
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
 from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
-from components.retrieval.corpora.readers.table import BadRow, BadRows, Table
+from components.retrieval.corpora.readers.table import BadRow, BadRows, Table, rows_left_out
 from components.retrieval.corpora.texts import Texts
 
 PAIR_COLUMN = "compressed"  # the name of the column with the second text of a pair
 EXAMPLES = 5
 BROKEN_BYTES = "bytes that are not utf-8"
 NAMED_COLUMNS = 12
-MOST_REASONS = 5  # of refused rows in a sentence
 MOST_NAME_WORDS = 3  # a longer name of the text column may be a sentence of a file without names
 SET_SIZE = 10  # sentences kept of a list
 
@@ -93,17 +92,8 @@ class ReadReport:
 
     @property
     def refused(self) -> str:
-        """The rows that cannot be used: how many for each reason, and the first of them; "" where there is none."""
-        if not self.bad_count:
-            return ""
-        first: dict[str, int] = {}
-        for row in self.bad_rows:
-            first.setdefault(row.reason, row.row)
-        named = [
-            f"{count:,}: {reason}" + (f" (first in row {first[reason]:,})" if reason in first else "")
-            for reason, count in self.reasons[:MOST_REASONS]
-        ]
-        return f"{self.bad_count:,} of {self.rows:,} rows cannot be used ({'; '.join(named)})."
+        """Why rows are left out, with the numbers of the first, as the commands say it; "" where none is."""
+        return rows_left_out(self.bad_count, self.rows, dict(self.reasons), self.bad_rows)
 
     def sentences(self, other_columns: Sequence[str], how_to_choose: str) -> list[str]:
         """How the file was read, in sentences: its rows, its columns, and whatever is a guess, with how another is chosen."""
@@ -395,5 +385,7 @@ def _nothing(name: str, bad: BadRows) -> InputError:
     return InputError(
         f"{name} has no sentence that can be read ({why}).",
         "At least one row with text is needed.",
-        "Check the file, its format and the chosen column.",
+        "Mend these rows, or name another column as the text."
+        if bad.reasons
+        else "Add rows with text; in separated text they stand below the names of the columns.",
     )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from components.retrieval.fusion.scores import Fusion
     from components.retrieval.rankings.run_code import RunCode
 
+SHORT = 10_000_000  # scores of queries by texts that are put together in about a second: they wait for no longer work
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -38,6 +40,7 @@ def fused_ranks(
             [part.scores() for part in parts], fusions, report_progress, is_cancelled
         ),
         where,
+        short=len(answers.queries) * len(answers.documents) <= SHORT,
     )
 
 

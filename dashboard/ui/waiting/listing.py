@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import caching
+from dashboard.jobs import requests
 from dashboard.ui.waiting import progress
 from dashboard.ui.wording import counted
 
@@ -66,8 +67,8 @@ def _rows() -> None:
                     key=f"stop_listed_{job.number}",  # a row's number would be another job's once one has ended
                     icon=":material/stop:",
                     type="tertiary",
-                    on_click=job.owner.stop,
-                    args=(job, caching.person()),
+                    on_click=requests.stop,
+                    args=(job.owner, job, caching.person()),
                 )
     hidden = len(elsewhere) - MOST_LISTED
     more = [f"{counted(hidden, 'more job')} of yours"] if hidden > 0 else []

@@ -13,8 +13,9 @@ import streamlit as st
 
 from components.sizes import in_words
 from dashboard import caching
+from dashboard.jobs import requests
 from dashboard.jobs.requests import Awaited, is_awaited
-from dashboard.ui import messages
+from dashboard.ui import browser, messages
 from dashboard.ui.wording import duration
 
 if TYPE_CHECKING:
@@ -103,8 +104,8 @@ def draw(awaited: Awaited) -> None:
         return
     explain_end(job, doing=awaited.doing, unit=awaited.unit, resumes=awaited.resumes)
     if not isinstance(job.error, awaited.final):
-        label, arguments = again_label(job, awaited.resumes), (job, caching.person())
-        again(label, awaited.again_key, awaited.jobs.forget, arguments)
+        label, arguments = again_label(job, awaited.resumes), (awaited.jobs, job, caching.person())
+        again(label, awaited.again_key, requests.start_again, arguments)
 
 
 def wait(jobs: Jobs, job: Job, *, stop_key: str, unit: str = "", meanwhile: Callable[[], None]) -> None:
@@ -141,8 +142,8 @@ def status(job: Job, unit: str = "") -> str:
         if job.per_second >= 1:
             parts.append(f"{job.per_second:,.0f} per second")
     elif job.total:
-        parts.append(f"{100 * (job.fraction or 0):.0f} %")
-    if job.seconds_left is not None:
+        parts.append(f"{100 * share(job):.0f} %")
+    if job.seconds_left:
         parts.append(f"{duration(job.seconds_left)} left")
     return " · ".join(parts)
 
@@ -153,9 +154,11 @@ def line(job: Job, unit: str = "") -> str:
 
 
 def share(job: Job) -> float:
-    """How full a job's bar is, 0..1. Where the total is not known, the bar approaches its end and does not reach it."""
+    """How full a job's bar is, 0..1. It is full only at the end: work may go on behind what it counts, and where the total is
+    not known, the bar approaches its end.
+    """
     if job.fraction is not None:
-        return job.fraction
+        return job.fraction if job.finished.is_set() else min(0.99, job.fraction)
     seconds = 0.0 if job.started is None else time.monotonic() - job.started
     return min(0.95, 1 - 1 / (1 + seconds / 4))
 
@@ -242,7 +245,7 @@ def _draw_bar(awaited: list[Awaited]) -> None:
 
     def stop(person: Hashable) -> None:
         for item in awaited:
-            item.jobs.stop(item.job, person)
+            requests.stop(item.jobs, item.job, person)
 
     bar(
         lambda: line(first.job, first.unit) + more,
@@ -252,6 +255,8 @@ def _draw_bar(awaited: list[Awaited]) -> None:
         stop=stop if all(item.jobs.can_be_stopped for item in awaited) else None,
         arguments=(caching.person(),),
     )
+    if not caching.is_visitor_known():
+        browser.know_visitor(f"visitor_{first.stop_key}")
     resumes = any(item.resumes for item in awaited)
     st.caption(
         "You can visit other pages in the meantime." + (" If you stop, finished work is kept." if resumes else "")

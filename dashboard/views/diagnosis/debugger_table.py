@@ -161,10 +161,9 @@ def open_first() -> None:
 
 
 def of_pairs(pairs: Pairs) -> None:
-    """Say which texts are searched where some stand on rows without a query, and how many rows cannot be used, and why."""
-    refused = current.in_use().report.refused
-    if pairs.others or refused:
-        st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs)}. {messages.escape(refused)}".rstrip())
+    """Say which texts are searched where some stand on rows without a query."""
+    if pairs.others:
+        st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs)}.")
 
 
 def listed(chosen: Chosen, shares: Sequence[TraitShare], placings: Sequence[Placing], opened: int | None) -> None:
@@ -290,6 +289,7 @@ def all_of_them(chosen: Chosen, placings: Sequence[Placing]) -> None:
     options = ("--every-text", "--record", RECORD)
     record = measured("evaluate", file, of.backend, [of.layer], [of.pooling], of.request.max_length, *options)
     figures.data("failed_queries_all", table, Command(find_failures, record, file=RECORD), "All failed queries")
+    current.say_regression_test(file)
 
 
 def of_rivals(searched: Searched, found: Failures, both: tuple[Causes, Causes]) -> None:
@@ -298,14 +298,15 @@ def of_rivals(searched: Searched, found: Failures, both: tuple[Causes, Causes]) 
     counts = {name: int(causes.of(name).sum()) for name in causes.names}
     st.markdown(f":material/insights: {traits_in_words(causes, of_others)}")
     names = {"all": f"All ({len(found):,})"} | {
-        name.replace(" ", "-"): f"{name[0].upper()}{name[1:]} ({count:,})" for name, count in counts.items()
+        name.replace(" ", "-"): f"{_of_rival(name)[0].upper()}{_of_rival(name)[1:]} ({count:,})"
+        for name, count in counts.items()
     }
     label = "Failed queries whose rival has the trait"
     controls.pick("failure_cause", label, names, after_change=open_first)
     table = pd.DataFrame(
         [
             {
-                "trait": name,
+                "trait": _of_rival(name),
                 "failed queries": counts[name],
                 "share of the failures": f"{100 * counts[name] / len(found):.0f} %",
                 "of the queries that do not fail": _share(of_others, name),
@@ -319,7 +320,11 @@ def of_rivals(searched: Searched, found: Failures, both: tuple[Causes, Causes]) 
         "rival is the text after the right one. A query can have several traits, so that the shares can sum to more than 100 %."
     )
     with st.expander("The rule of each trait", icon=":material/rule:"):
-        st.markdown("\n".join(f"- **{name[0].upper()}{name[1:]}**: {CAUSES[name]}" for name in causes.names))
+        st.markdown(
+            "\n".join(
+                f"- **{_of_rival(name)[0].upper()}{_of_rival(name)[1:]}**: {CAUSES[name]}" for name in causes.names
+            )
+        )
     figures.data("failure_causes", lambda: table, Command(causes_of), "Why queries fail")
 
 
@@ -329,16 +334,22 @@ def traits_in_words(failed: Causes, others: Causes) -> str:
     if found is None:
         return "There is no trait to compare with queries that do not fail." if failed.holds.shape[1] else ""
     best, is_clear = found
+    name = _of_rival(best.name)
     shares = f"{best.failed} of {best.failures} failed {'query has' if best.failures == 1 else 'queries have'} it"
     shares += f", and {100 * best.others:.0f} % of those found"
     if min(best.failures, others.holds.shape[1]) < LEAST:
         return (
-            f"“{best.name[:1].upper()}{best.name[1:]}” is the trait with the largest difference: {shares}. Fewer than {LEAST} "
+            f"“{name[:1].upper()}{name[1:]}” is the trait with the largest difference: {shares}. Fewer than {LEAST} "
             "queries fail or are found: they are counted, and not compared."
         )
     if is_clear:
-        return f"The trait that sets them apart most is “{best.name}”: {shares}."
-    return f"No trait sets them apart by more than chance; the nearest is “{best.name}”: {shares} too."
+        return f"The trait that sets them apart most is “{name}”: {shares}."
+    return f"No trait sets them apart by more than chance; the nearest is “{name}”: {shares} too."
+
+
+def _of_rival(name: str) -> str:
+    """What a trait of the rival is called, where a trait of the query with another rule has the same name."""
+    return "near duplicate as rival" if name == "near duplicate" else name
 
 
 def _share(others: Causes, name: str) -> str:

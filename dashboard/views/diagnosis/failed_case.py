@@ -238,7 +238,8 @@ def _texts(case: Case) -> None:
         facts = f"{html.escape(ids[row].strip())} · " if ids else ""
         facts += f"rank <b>{rank:,}</b> of {count:,} · cosine <b>{cosine}</b> · "
         if length > limit:
-            facts += f"the model read only its first {max(0, limit - before)} tokens"
+            around = "the prompt and the special ones" if prompt else "the special ones"
+            facts += f"the model read only its first {max(0, limit - before)} tokens ({limit} with {around})"
         else:
             facts += "read to its end"
         parts.append(

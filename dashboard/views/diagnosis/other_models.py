@@ -1,4 +1,4 @@
-"""A second model as a remedy: a cross-encoder other than the included one, and another model for vectors.
+"""A second model as a remedy: a cross-encoder, and another model for vectors.
 
 Only models that are on this machine are offered, so that nothing is downloaded by looking at the view.
 """
@@ -16,7 +16,6 @@ import streamlit as st
 from components.errors import ModelError
 from components.model.catalog import (
     CATALOG,
-    EMBEDDED_CROSS_ENCODER_KEY,
     RUN_PREFIX,
     catalog_spec,
     is_path,
@@ -43,13 +42,16 @@ SETTINGS = {
     "cross-encoder": (
         "tried_cross_encoder",
         "Re-ranked by",
-        "re-ranking by a cross-encoder other than the included one",
+        "re-ranking by a cross-encoder",
     ),
     "model": ("tried_model", "Another model", "another model"),
 }
 NONE = "not measured"
 READ = ("config.json", "modules.json", "config_sentence_transformers.json")  # what says that a model scores pairs
-HELP = "A model on this machine, as one more remedy; nothing is downloaded."
+HELP = (
+    "A model on this machine, as one more remedy; nothing is downloaded. The included cross-encoder takes minutes for a "
+    "hundred queries on a laptop; it was trained on the similarity of two sentences, not to rank."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +100,7 @@ class Chosen:
 
     keys: dict[str, str]
     nowhere: tuple[str, ...]  # in words
+    not_chosen: tuple[str, ...] = ()  # the remedies that have some here, of which none is chosen, in words
 
 
 def choose(own: Backend) -> Chosen:
@@ -108,7 +111,8 @@ def choose(own: Backend) -> Chosen:
             options = {"": NONE, **{key: spec_of(key).title for key in offered[name]}}
             keys[name] = controls.pick(setting, label, options, HELP)
     nowhere = [named for name, (_, _, named) in SETTINGS.items() if not offered[name]]
-    return Chosen({name: key for name, key in keys.items() if key}, tuple(nowhere))
+    not_chosen = [f"{SETTINGS[name][-1]} (“{SETTINGS[name][1]}” above)" for name, key in keys.items() if not key]
+    return Chosen({name: key for name, key in keys.items() if key}, tuple(nowhere), tuple(not_chosen))
 
 
 def loaded(chosen: Chosen) -> OtherModels:
@@ -124,7 +128,8 @@ def loaded(chosen: Chosen) -> OtherModels:
             fitting[name] = backend
     named = " and ".join(chosen.nowhere)
     said = f"Not measured: {named}, since no such model is on this machine. “See all models” in the sidebar has some."
-    return OtherModels(fitting, said if named else "")
+    offered = f"Not measured until you choose a model: {' and '.join(chosen.not_chosen)}." if chosen.not_chosen else ""
+    return OtherModels(fitting, " ".join(filter(None, (offered, said if named else ""))))
 
 
 def offered_beside(own: str) -> dict[str, list[str]]:
@@ -137,7 +142,7 @@ def offered_beside(own: str) -> dict[str, list[str]]:
     keys = dict.fromkeys((*known, *catalogue.trained_models(), *complete, *filter(is_path, named)))
     found: dict[str, list[str]] = {name: [] for name in SETTINGS}
     for key in keys:
-        if key not in (own, EMBEDDED_CROSS_ENCODER_KEY):
+        if key != own:
             spec = catalog_spec(key)
             if scores_pairs(key):
                 found["cross-encoder"].append(key)

@@ -294,7 +294,7 @@ def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion
     rows = np.array(list(dict.fromkeys([*hits.tolist(), placed.row, placed.rival])), np.int64)
     scores = reranking.scored(stage, corpus, query, rows, "why", view="debugger").scores
     ranking = Ranking.of_candidates(f"cross-encoder, {stage.title}", stage.unit, scores, rows, len(corpus))
-    if state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
+    if state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY and not state.get("corpus"):  # measured on the demo
         st.caption(cross_looks.finding())
     return Opinion(ranking, placed.row, placed.rival, f"of {len(rows)} read")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -214,30 +215,40 @@ class RunRequest:
         outcome_of: the outcome of a run, None if its layer and pooling are not embedded. sides_of: a model's documents and
         queries. Both raise NotReady for what is not finished: why is drawn.
         """
-        ready: list[tuple[RunCode, str, Outcome]] = []
+        ready: dict[int, tuple[RunCode, str, Outcome]] = {}
         sides: dict[str, Sides] = {}
         asked: set[str] = set()  # of these the sides are there, or why they are not has been drawn
-        for number, code in enumerate(self.codes):
+        waiting: list[str] | None = None  # the runs that come after the one that is measured now; None where none is
+        for number in sorted(range(len(self.codes)), key=lambda place: _work_of(self.codes[place])):
+            code = self.codes[number]
             name, outcome = self.names[str(code)], None
             needed = {part.model for part in code.each if part.pooling}
-            with frame.figure(f"run_{number}") as figure:
-                for model in sorted(needed - asked):
+            known = nullcontext() if waiting is None else evaluation.only_known()
+            with frame.figure(f"run_{number}") as figure, known:
+                for model in sorted(needed - asked) if waiting is None else ():
                     asked.add(model)
                     sides[model] = sides_of(self.models[model], model)
-                if not needed <= sides.keys():
-                    continue
-                outcome = outcome_of(code, sides)
-                if outcome is None:
-                    st.caption(f"Not embedded: {messages.escape(name)}.")
+                if needed <= sides.keys() and (waiting is None or not any(part.is_splade for part in code.each)):
+                    outcome = outcome_of(code, sides)
+                    if outcome is None:
+                        st.caption(f"Not embedded: {messages.escape(name)}.")
             if outcome is not None:
-                ready.append((code, name, outcome))
-            if figure.not_ready is not None and evaluation.is_under_way(figure.not_ready):
-                # Not joined by commas, which the names have too.
-                rest = " · ".join(f"“{messages.escape(self.names[str(later)])}”" for later in self.codes[number + 1 :])
-                if rest:
-                    st.caption(f"The next runs: {rest}")
-                break
-        return ready, sides
+                ready[number] = (code, name, outcome)
+            elif waiting is not None:
+                waiting.append(name)
+            elif figure.not_ready is not None and evaluation.is_under_way(figure.not_ready):
+                waiting = []
+        if waiting:
+            # Not joined by commas, which the names have too.
+            st.caption(f"The next runs: {' · '.join(f'“{messages.escape(name)}”' for name in waiting)}")
+        return [ready[number] for number in sorted(ready)], sides
+
+
+def _work_of(code: RunCode) -> int:
+    """The place of a run by its work: what takes moments is not measured behind what may take an hour."""
+    if any(part.second for part in code.each):
+        return 3
+    return 2 if any(part.is_splade for part in code.each) else 1 if code.parts else 0
 
 
 def searched(pairs: Pairs) -> Searched:
@@ -288,7 +299,7 @@ def file_of_pairs() -> tuple[str, ...]:
     return current.file_of_pairs(current.in_use())
 
 
-def about(pairs: Pairs, advice: str = " Change it at the top of the page.") -> None:
+def about(pairs: Pairs, advice: str = " Another one: “Corpus” at the top of the page.") -> None:
     """What is evaluated, and what was left out."""
     text = f"**{messages.escape(pairs.name)}**: {searched_texts(pairs)}. "
     text += "The queries are headlines. " if not state.get("corpus") else ""
@@ -408,12 +419,12 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         "runs",
         place.multiselect,
         "Runs",
-        options=names,
+        options={code: f"{name}{_searched_as(RunCode.read(code))}" for code, name in names.items()},
         default=codes,
         max_selections=settings.MOST_RUNS,
         placeholder="Add a run: a layer and pooling, or a word ranking",
-        help="A run is one way to rank the sentences. Type to find a layer, a pooling, a word ranking, “BM25”, “re-ranked” or "
-        "“MaxSim”. “SPLADE” is offered with a SPLADE model as the model or the second model.",
+        help="A run is one way to rank the sentences. Type to find a layer, a pooling, a word ranking, “BM25”, “hybrid”, "
+        "“cross-encoder” or “MaxSim”. “SPLADE” is offered with a SPLADE model as the model or the second model.",
     )
     _fuse({str(code): names[str(code)] for code in single}, codes, place)
     chosen_codes = tuple(map(RunCode.read, codes))
@@ -423,6 +434,15 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         with place:
             model_gate.label_choice(cross_encoder)
     return RunRequest(models, chosen_codes, names, cross_encoder)
+
+
+def _searched_as(code: RunCode) -> str:
+    """The words by which people look for a kind of run, behind its name in the choice."""
+    if code.parts:
+        return f" · hybrid, {'reciprocal rank fusion' if code.weight is None else 'weighted fusion'}"
+    return {"rr": " · cross-encoder", "ms": " · late interaction", "mx": " · late interaction"}.get(
+        code.second or "", ""
+    )
 
 
 def _fuse(names: Mapping[str, str], codes: Sequence[str], place: DeltaGenerator) -> None:

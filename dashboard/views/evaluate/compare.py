@@ -14,7 +14,7 @@ from components.numbers import number
 from components.retrieval.evaluation import metrics
 from components.shown_code.code import Command, NoCode
 from dashboard import caching, state
-from dashboard.corpora import word_rankings
+from dashboard.corpora import current, word_rankings
 from dashboard.jobs import evaluation, second_stage, splade
 from dashboard.jobs.evaluation import PairIndexes, Timing
 from dashboard.jobs.runs import fusion
@@ -80,6 +80,8 @@ def compare(backend: Backend) -> None:
     runs = [entry.run for entry in entries]
     time_note, opened = above, [reference]
     measured = request.commands(choices.file_of_pairs(), (entry.code for entry in entries if entry.code is not None))
+    commands = iter(measured)
+    without = [entry.short for entry in entries if entry.code is None or not next(commands)]
     with above, frame.figure("comparison"):  # the figure needs no significance, and does not wait for it
         table, compared, differences = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
         rows = _rows(entries, differences, compared, measure)
@@ -87,13 +89,14 @@ def compare(backend: Backend) -> None:
         with other_slot:
             other = _other(entries, rows, compared, reference, request.codes)
         opened = [reference] if other is None else [other, reference]
-        _show_rows(entries, rows, measure, reference, other, pairs, compared, measured)
+        _show_rows(entries, rows, measure, reference, other, pairs, compared, measured, without)
         choices.about(pairs)
         choices.about_second_stage(request)
         with st.expander("All runs as a table: costs, measures, files", icon=":material/table:", key="runs_as_table"):
             run_table.show(table, measure, [entry.short for entry in entries], is_same_data)
             time_note = st.container()
             run_table.exports(runs, table)
+            current.say_regression_test(choices.file_of_pairs())
     kind = controls.choice("compare_figure", "Figure", FIGURES, show_label=False)
     if kind in ("similarities", "weights"):
         with frame.figure(kind):
@@ -102,7 +105,7 @@ def compare(backend: Backend) -> None:
             else:
                 similarities.similarities(request, entries, pairs, indexes)
     else:
-        _figure(kind, in_colours(entries, opened), measure, measured)
+        _figure(kind, in_colours(entries, opened), measure, measured, without)
     queries.queries(
         [entry for entry in entries if run_table.paired(entry.run, entries[comparable[0]].run)] if comparable else [],
         pairs,
@@ -209,6 +212,7 @@ def _rows(
             is_clear=compared.p_values.get(place, 1.0) < metrics.ALPHA,
             is_reference=place == compared.reference,
             comparisons=compared.comparisons,
+            among=len(compared.p_values) + 1 if compared.comparisons > len(compared.p_values) else 0,
         )
         for place, (entry, (value, difference)) in enumerate(zip(entries, differences, strict=True))
     ]
@@ -230,16 +234,19 @@ def _other(
         return None
     names = {"": f"{entries[telling].short} (most to see)"}
     names |= {entries[number].key: entries[number].short for number in comparable if number != reference}
-    added, before = {*map(str, codes)}, st.session_state.get(_RUNS)
-    if before is not None and before < added and len(added) == len(before) + 1 and names.keys() >= added - before:
-        state.put("other_run", next(iter(added - before)))
-        st.session_state[_RUNS] = added
-    elif before is None or not before < added or len(added) > len(before) + 1:
-        st.session_state[_RUNS] = added
+    chosen, before = [*map(str, codes)], st.session_state.get(_RUNS)
+    if before is None or not (before <= {*chosen} or before >= {*chosen}):  # the first ones, or others altogether
+        st.session_state[_RUNS] = {*chosen}
+    else:  # one that is not measured yet is new once it is
+        here = {entry.key for entry in entries}
+        new = [code for code in chosen if code in here and code not in before]
+        if new and new[-1] in names:
+            state.put("other_run", new[-1])
+        st.session_state[_RUNS] = before & {*chosen} | {*new}
     if state.get("other_run") not in names:
         state.put("other_run", "")
-    chosen = controls.pick("other_run", "For whom is it better", names)
-    return telling if not chosen else [entry.key for entry in entries].index(chosen)
+    picked = controls.pick("other_run", "For whom is it better", names)
+    return telling if not picked else [entry.key for entry in entries].index(picked)
 
 
 def _show_rows(
@@ -251,6 +258,7 @@ def _show_rows(
     pairs: Pairs,
     compared: Compared,
     measured: Sequence[tuple[str, ...]],
+    without: Sequence[str],
 ) -> None:
     """The finding, the rows of all runs, and one square for each query of two of them."""
     k = int(state.get("right_at"))
@@ -268,12 +276,14 @@ def _show_rows(
         message,
         key="compare_rows",
         table=lambda: _rows_table(rows, measure),
-        code=Command(metrics.interval, *measured, prints=choices.NO_INTERVALS),
+        code=Command(metrics.interval, *measured, prints=_but(choices.NO_INTERVALS, without)),
         title="Runs compared",
         read=f"**{measure}**: {choices.MEANINGS[measure]}. Pale bars are 95 % intervals: where a value may lie for other "
         "queries. At the right, each run minus the one that all are compared with, query by query; it can be clear though "
         "the intervals at the left overlap. Bold and coloured: more than chance, among all runs that are compared (Holm). "
-        "Grey and “unsure”: chance can explain it.\n\nBelow, a square is a query: who has a correct answer first.",
+        "Grey and “unsure”: chance can explain it. Where the best run is the one compared with, it was picked among them, so "
+        "that every pair of runs counts as a comparison; choose it yourself, and only the differences shown count.\n\n"
+        "Below, a square is a query: who has a correct answer first.",
         not_shown="Whether another text would be an equally good answer, and how the runs do on other kinds of queries.",
         place=".bi-runs",
     )
@@ -358,7 +368,19 @@ def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str
     return [entry.key for entry in entries].index(chosen), False
 
 
-def _figure(kind: str, entries: Sequence[Entry], measure: str, measured: Sequence[tuple[str, ...]]) -> None:
+def _but(prints: str, without: Sequence[str]) -> str:
+    """What commands print, and the runs that none of them measures."""
+    named = " and ".join(f"“{' '.join(name.split())}”" for name in without)
+    return f"{prints}; no command measures {named}" if without else prints
+
+
+def _figure(
+    kind: str,
+    entries: Sequence[Entry],
+    measure: str,
+    measured: Sequence[tuple[str, ...]],
+    without: Sequence[str],
+) -> None:
     runs, names = [entry.run for entry in entries], [entry.short for entry in entries]
     most = min(MOST_K, min(run.data.documents for run in runs))
     ks = range(1, most + 1)
@@ -374,7 +396,7 @@ def _figure(kind: str, entries: Sequence[Entry], measure: str, measured: Sequenc
                 logarithmic=True,
             ),
             key="compare_curves",
-            code=Command(metrics.recall_curve, *measured, prints=choices.AT_CUTOFFS),
+            code=Command(metrics.recall_curve, *measured, prints=_but(choices.AT_CUTOFFS, without)),
             alt=f"Recall at k from 1 to {most} of {len(runs)} runs",
             read="The share of queries with a correct answer among the first k sentences. A run whose curve lies above "
             "another one at every k is better for every number of hits.",
@@ -394,7 +416,9 @@ def _figure(kind: str, entries: Sequence[Entry], measure: str, measured: Sequenc
             ),
             key="compare_precision",
             code=Command(
-                metrics.precision_curve, *measured, prints=f"the recall of {choices.AT_CUTOFFS}, not the precision"
+                metrics.precision_curve,
+                *measured,
+                prints=_but(f"the recall of {choices.AT_CUTOFFS}, not the precision", without),
             ),
             alt=f"Precision against recall of {len(runs)} runs, a point for each k up to {most}",
             read="Each point is one k. As more hits are shown, more queries are answered (to the right), and a smaller share "

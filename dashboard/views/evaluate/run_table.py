@@ -148,7 +148,7 @@ def show(table: pd.DataFrame, measure: str, names: Sequence[str], is_same_data: 
         "difference": st.column_config.NumberColumn(format="%.1f", help="In percentage points"),
         DIFFERS: st.column_config.TextColumn("significant?", help=HOLM),
     }
-    config["ms per query"] = st.column_config.NumberColumn(format="%.2f", help="Median of some queries, one at a time")
+    config["ms per query"] = st.column_config.NumberColumn(format="%.1f", help="Median of some queries, one at a time")
     config["index MB"] = st.column_config.NumberColumn(format="%.2f", help="Size of what is stored about the sentences")
     config["p (Holm)"] = st.column_config.TextColumn(help=HOLM)
     st.dataframe(
@@ -159,7 +159,12 @@ def show(table: pd.DataFrame, measure: str, names: Sequence[str], is_same_data: 
         column_order=columns_shown(table, measure, ("data", "queries") if is_same_data else ()),
         placeholder="–",
     )
-    legend(measure, "**significant?** says whether the difference is more than chance.")
+    legend(
+        measure,
+        "**significant?** says whether the difference is more than chance. **ms per query**: measured on this machine, the "
+        "median of some queries, one at a time, while no other job ran here; other programs may have lengthened it. "
+        "“What helps” takes the fastest of a few searches while others may compute.",
+    )
 
 
 def measure_columns(meanings: Mapping[str, str] = choices.MEANINGS) -> dict[str, Any]:

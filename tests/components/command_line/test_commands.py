@@ -67,7 +67,7 @@ def folder(tmp_path_factory) -> Path:
         "--precision", "float32", "--json", str(where / "made.json"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "1 of 5 rows cannot be used (1: 1 fields instead of 2 (first in row 6))." in done.stderr
+    assert "1 of 5 rows cannot be used and is left out: 1 fields instead of 2: 1 row. The first: row 6 (" in done.stderr
     assert "4/4" in done.stderr  # the bar
     return where
 

@@ -68,7 +68,7 @@ def test_agreement_says_what_was_read_and_measures_the_test_rows(written):
     assert dry.returncode == 0, dry.stderr
     assert json.loads(dry.stdout)["pairs"] == 5
     assert (
-        "1 of 6 rows cannot be used and are left out: the score is not a number: 1 row. The first: row 3" in dry.stderr
+        "1 of 6 rows cannot be used and is left out: the score is not a number: 1 row. The first: row 3" in dry.stderr
     )
     assert "  left out: the score is not a number" in dry.stderr
     refused = run("sts", written("none.csv", scored(("high",) * 6)))

@@ -24,6 +24,9 @@ def test_progress_pace_and_time_left(clock: types.SimpleNamespace) -> None:
     clock.now += 2
     job.report_progress(30, 100)
     assert (job.fraction, job.per_second, job.seconds_left) == (0.3, 5.0, 14.0)
+    clock.now += 4  # without a report the time left is counted down, and does not rise
+    assert job.seconds_left == 10.0
+    clock.now -= 4
     job.report_progress(101, 100)
     assert (job.fraction, job.seconds_left) == (1.0, 0.0)
 

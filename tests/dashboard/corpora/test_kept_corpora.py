@@ -161,6 +161,9 @@ def test_a_file_of_the_machine_is_read_again_only_unchanged_and_where_it_may_be(
     app.session_state["corpus"] = key
     app = at_rest(app.run())
     assert f"In use: {'mine.txt: One.' if change == 'same' else 'Demo news'}" in texts(app)
+    if change == "same":  # a session that has it by a link shows how it was chosen
+        assert app.segmented_control(key="corpus_way").value == "path"
+        assert "**mine.txt** is in use." in texts(app)
 
 
 def test_a_session_that_ended_finds_its_upload_again_and_its_corpus_keeps_the_file(tmp_path: Path) -> None:

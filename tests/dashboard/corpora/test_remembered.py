@@ -159,7 +159,7 @@ def test_marks_and_files_of_an_earlier_session_are_offered_and_taken(open_page: 
     app.session_state["browser_memory"] = of_browser(memory)["browser_memory"]
     app.run()
     shown = texts(app).replace("\\", "")
-    assert "From your last visit: marks for 1 query and the file **mine_.txt**." in shown
+    assert "Used in this browser before: marks for 1 query and the file **mine_.txt**." in shown
     assert "No longer whole on this server: **mine.csv**." in shown
     assert setting(app, "_queries") is None
     app.button(key="use_remembered").click().run()
@@ -168,7 +168,7 @@ def test_marks_and_files_of_an_earlier_session_are_offered_and_taken(open_page: 
     assert re.findall('<div><b dir="auto">(.*?)</b>', drawn) == ["actor wins award", "volcano erupted"]
     assert setting(app, "_sts") is None
     assert app.session_state["_judgements"][current.demo().content_hash].of("volcano erupted") == {3: True}
-    assert "From your last visit" not in texts(app)
+    assert "Used in this browser before" not in texts(app)
 
 
 def test_a_mark_of_a_sentence_that_a_corpus_lacks_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +205,7 @@ def test_marks_are_offered_only_where_they_are_used(open_page: Open, view: str) 
     memory = Memory({}, {current.demo().content_hash: Judgements().mark("volcano erupted", 3, True)})
     app = at_rest(open_page(table.place_of(view), v=view, session=None))
     app.session_state["browser_memory"] = of_browser(memory)["browser_memory"]
-    assert "From your last visit" not in texts(at_rest(app.run()))
+    assert "Used in this browser before" not in texts(at_rest(app.run()))
 
 
 def test_what_is_forgotten_is_not_offered_again(open_page: Open) -> None:
@@ -217,10 +217,10 @@ def test_what_is_forgotten_is_not_offered_again(open_page: Open) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(remembered, "together", lambda sent: pytest.fail("what is known was read again"))
         app.run()
-    assert "From your last visit" in texts(app)
+    assert "Used in this browser before" in texts(app)
     app.button(key="forget_remembered").click().run()
     app.run()
-    assert "From your last visit" not in texts(app)
+    assert "Used in this browser before" not in texts(app)
     assert setting(app, "_judgements") is None
 
 
@@ -257,10 +257,10 @@ def test_a_lecture_of_an_earlier_session_is_offered_on_its_page_and_taken(open_p
     assert several.lecture == STARS  # of both sessions: a star of the later one alone hid the lecture of before
     app = at_rest(open_page("lecture", session=None))
     app.session_state["browser_memory"] = of_browser(memory)["browser_memory"]
-    assert "From your last visit: a lecture of 2 pictures." in texts(app.run())
+    assert "Used in this browser before: a lecture of 2 pictures." in texts(app.run())
     app.button(key="use_remembered").click().run()
     assert setting(app, "lecture") == STARS
-    assert "From your last visit" not in texts(app.run())
+    assert "Used in this browser before" not in texts(app.run())
 
 
 @pytest.mark.parametrize("sent", ["a", [1], ["inside"], ["inside?v=block#a b"], [STARS[0]] * 41])

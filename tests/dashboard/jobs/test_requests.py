@@ -114,3 +114,42 @@ def test_work_ends_once_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None
     present = False
     assert job.finished.wait(10)
     assert job.is_cancelled
+
+
+def test_a_stop_holds_after_a_reload_until_the_same_tab_starts_the_job_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs, visitors = Jobs(Queue({"preparation": Lane()}), "preparation", keep=8), {"first": "tab", "reloaded": "tab"}
+    monkeypatch.setattr(requests, "SHOWN_AFTER", 0.0)
+    monkeypatch.setattr(caching, "visitor", lambda: visitors.get(caching.person(), caching.person()))
+    monkeypatch.setattr(caching, "is_visitor_known", lambda: True)
+    starts = []
+
+    def work(report_progress: Any, is_cancelled: Any) -> None:
+        starts.append(1)
+        while not is_cancelled():
+            time.sleep(0.01)
+        raise Cancelled
+
+    def asked(person: str) -> Job:
+        as_person(monkeypatch, person)
+        with pytest.raises(NotReady) as raised:
+            requests.prepared("a key of this test", "Re-ranking", work, "place", jobs=jobs)
+        assert raised.value.awaited is not None
+        return raised.value.awaited.job
+
+    job = asked("first")
+    requests.stop(jobs, job, "first")
+    assert job.finished.wait(30)
+    again = asked("reloaded")
+    assert again.is_stopped_for("reloaded")
+    assert again.finished.wait(30)
+    other = asked("another person")
+    assert not other.is_stopped_for("another person")
+    jobs.stop(other, "another person")
+    assert other.finished.wait(30)
+    as_person(monkeypatch, "reloaded")
+    requests.start_again(jobs, other, "reloaded")
+    last = asked("reloaded")
+    assert requests.is_awaited(last)
+    requests.stop(jobs, last, "reloaded")
+    assert last.finished.wait(30)
+    caching.stops().clear()

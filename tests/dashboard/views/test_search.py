@@ -624,7 +624,7 @@ def test_opposites_are_claimed_only_where_there_are_some() -> None:
         == "**5 pairs** have a cosine of 0.90 or more, and none differs in a number, a day, a “not” or their order."
     )
     said = duplicates.duplicates_in_words([pair] * 5, 5, 0.9, {}, {"negation": 2, "number": 1, "word": 2})
-    assert "but in 3 of them a “not” or a number differs: a threshold alone merges opposites." in said
+    assert "but in 3 of them a “not” or a number differs: a threshold alone merges what does not say the same." in said
     said = duplicates.duplicates_in_words(
         [pair] * 9, 9, 0.9, {}, {"negation": 1, "number": 2, "order": 4, "opposite": 2}
     )
@@ -644,6 +644,19 @@ def test_exact_repeats_are_listed_and_are_no_pairs(open_page: Open) -> None:
     (repeats,) = (table.value for table in app.table)
     assert list(repeats["times"]) == [3, 2]
     assert list(repeats["numbers"]) == ["0, 2, 3", "1, 4"]
+
+
+def test_long_pairs_are_cut_before_their_difference_and_say_what_the_model_does_not_read() -> None:
+    same = "The water filter of the machine is changed every month. " * 30
+    texts_of = f"{same}Call 5551 now.", f"{same}Call 7772 now."
+    pair, item = SimilarPair(0, 1, 1.0), difference(*texts_of)
+    drawn = duplicates._marked("By cosine", [pair], {pair: item}, {pair: 256})
+    assert "5551</mark>" in drawn
+    assert "7772</mark>" in drawn
+    assert "another number, behind the 256 tokens that the model reads" in drawn
+    near = difference("Call 5551 now.", "Call 7772 now.")
+    assert "…" not in duplicates._with_marks(near.first, "one", len(duplicates._alike(near)))
+    assert duplicates.duplicates_in_words([pair], 1, 0.9, {"a": (1, 2)}).endswith("exactly, and stands below.")
 
 
 class Comparison:

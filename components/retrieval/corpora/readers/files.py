@@ -43,6 +43,7 @@ from components.sizes import in_words
 
 FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 SEPARATED = (".csv", ".tsv")
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 BLOCK_ROWS, BLOCK_CHARACTERS = 1_000, 1 << 20  # of JSON, whose objects are put into columns together
 MOST_NAMED = 100  # keys beyond MOST_COLUMNS that are named as left out
 WHOLE_CHARACTERS = 16 << 20  # of one JSON object that holds a whole table, such as pandas writes
@@ -143,6 +144,12 @@ def format_of(source: Path | bytes, name: str) -> str:
         ending = Path(candidate.lower().removesuffix(".gz")).suffix
         if ending in FORMATS:
             return ending
+    if Path(name.lower()).suffix in SPREADSHEETS:
+        raise InputError(
+            f"{name} is a spreadsheet of Excel or LibreOffice.",
+            f"These formats can be read: {', '.join(FORMATS)}.",
+            "Open it there and save the sheet as “CSV UTF-8”.",
+        )
     raise InputError(
         f"The format of {name} is not known.",
         f"The name must have one of these endings: {', '.join(FORMATS)}, each optionally followed by .gz.",

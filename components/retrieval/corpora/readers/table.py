@@ -7,13 +7,14 @@ are the line numbers of an editor for text formats (a header is line 1), and cou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
 from typing import Any
 
+from components.numbers import counted
 from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 
 LINE_COLUMN, SET_COLUMN = "text", "set"  # the names of a column of plain lines, and of one of lists of sentences
@@ -22,12 +23,31 @@ SAMPLES_KEPT, SAMPLE_CHARACTERS = 3, 500
 TITLE_ROW = "a title above the names of the columns"
 TITLE_CHARACTERS = 80  # of a title that are shown
 BAD_ROWS_KEPT, REASONS_COUNTED = 100, 1_000
+REFUSED_SHOWN = MOST_REASONS = 5  # rows, and reasons, in a sentence
 
 
 @dataclass(frozen=True)
 class BadRow:
     row: int
     reason: str
+
+
+def each_reason(reasons: Mapping[str, int]) -> str:
+    """Reasons, each with its number of rows, the most frequent first."""
+    most = Counter(reasons).most_common()
+    further = sum(count for _, count in most[MOST_REASONS:])
+    named = [*most[:MOST_REASONS], *([("other reasons", further)] if further else [])]
+    return "; ".join(f"{reason}: {counted(count, 'row')}" for reason, count in named)
+
+
+def rows_left_out(lost: int, rows: int, reasons: Mapping[str, int], first: Sequence[BadRow]) -> str:
+    """Why `lost` of the `rows` of a file are left out, with the numbers of the first, in a sentence; "" where none is."""
+    if not lost or not reasons:
+        return ""
+    are = "is" if lost == 1 else "are"
+    said = f"{lost:,} of {counted(rows, 'row')} cannot be used and {are} left out: {each_reason(reasons)}"
+    shown = ", ".join(f"row {row.row} ({row.reason})" for row in first[:REFUSED_SHOWN])
+    return f"{said}{f'. The first: {shown}' if shown else ''}."
 
 
 class BadRows:

@@ -8,7 +8,6 @@ in the file beside what was read of them. A wrong dialect or a wrong column is s
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,13 +15,12 @@ from typing import Any
 from components.numbers import counted
 from components.retrieval.corpora.columns import as_text
 from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
-from components.retrieval.corpora.readers.table import BadRow, Table
+from components.retrieval.corpora.readers.table import BadRow, Table, each_reason, rows_left_out
 from components.retrieval.corpora.rows.parts import ChosenPart
 
 PREVIEWED = 3  # rows
 RAW_CHARACTERS = 500  # of a row as it stands in the file
 VALUES_SHOWN = 3  # that are no scores
-REFUSED_SHOWN = 5  # rows in a sentence
 NO_TEXT, EMPTY = "no text", "empty"  # why a cell cannot be used
 
 
@@ -87,14 +85,11 @@ class Reading:
         if self.text_alone.keys() <= {NO_TEXT, EMPTY}:
             return f"{counted(count, 'row')} {have} no query; {their} searched."
         are = "is" if count == 1 else "are"
-        return f"{counted(count, 'row')} {are} not used for a query; {their} searched: {_each(self.text_alone)}."
+        return f"{counted(count, 'row')} {are} not used for a query; {their} searched: {each_reason(self.text_alone)}."
 
     def refusals(self) -> str:
         """Why rows are left out, with the numbers of the first; "" where none is."""
-        reasons = _each(self.reasons)
-        shown = ", ".join(f"row {row.row} ({row.reason})" for row in self.refused[:REFUSED_SHOWN])
-        said = f"{self.lost:,} of {self.rows:,} rows cannot be used and are left out: {reasons}"
-        return f"{said}{f'. The first: {shown}' if shown else ''}." if reasons else ""
+        return rows_left_out(self.lost, self.rows, self.reasons, self.refused)
 
     def choice(self) -> str:
         """Which columns are what, and why; "" for a table whose columns had no choice."""
@@ -171,7 +166,3 @@ def given_rows(table: Table, most: int) -> tuple[tuple[int, str], ...]:
 
 def _shown(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) and value == value else as_text(value)
-
-
-def _each(reasons: Mapping[str, int]) -> str:
-    return "; ".join(f"{reason}: {counted(count, 'row')}" for reason, count in Counter(reasons).most_common())

@@ -80,11 +80,13 @@ def weights(
         key="compare_weights",
         code=Command(fusion.fused_ranks, *filter(None, measured)),
         alt=f"{measure} of {name} together with {last}, by its weight from 0 to 100 %",
-        message=finding(chosen_weight(values[:-1]), name, last, measure, left_out),
+        message=f"{of_all([each.value for each in of_weights], by_ranks.value, name, last, measure)} "
+        f"{finding(chosen_weight(values[:-1]), name, last, measure, left_out)}",
         read=f"At 0 % {name} ranks alone, at 100 % {last}. Between, both scores of a query are put on a scale of 0 to 1 "
         "over all sentences, and added with their weights. The pale band is the 95 % interval: where the values may lie for "
         "other queries. The flat line adds 1 / (60 + rank) of each ranking and needs no weight. The weight is chosen on one "
-        "half of the queries, drawn by lot, and measured on the other, since the best of several flatters itself.",
+        "half of the queries, drawn by lot, and measured on the other, since the best of several flatters itself. “What helps” "
+        "measures both halves, each with what the other chose, among other weights too: its number is of all queries.",
         not_shown="Whether the weight suits other texts"
         + (
             ": queries that use other words than their answers want less of the words, queries with names and numbers more."
@@ -104,6 +106,17 @@ def weights(
     )
 
 
+def of_all(weighted: Sequence[float], by_ranks: float, name: str, last: str, measure: str) -> str:
+    """What the first run alone, the best weight and a fusion by ranks give for all queries; values from 0 to 1."""
+    best = max(range(len(weighted)), key=weighted.__getitem__)
+    alone, most, ranks = (number(100 * value, 1) for value in (weighted[0], weighted[best], by_ranks))
+    vectors, last = f"**{messages.escape(name)}**", messages.escape(last)
+    said = f"Over all queries {vectors} alone has {measure} {alone} %"
+    if not best:
+        return f"{said}, and no weight of {last} is better; by ranks it is {ranks} %."
+    return f"{said}; with the best weight, {number(100 * best / STEPS, 0)} % {last}, it is {most} %, and by ranks {ranks} %."
+
+
 def finding(chosen: ChosenWeight | None, name: str, last: str, measure: str, left_out: str = "no words") -> str:
     """Which weight one half of the queries chooses, and what it does on the other half, beside the first run alone.
 
@@ -115,10 +128,13 @@ def finding(chosen: ChosenWeight | None, name: str, last: str, measure: str, lef
     value, low, high = (number(100 * each, 1) for each in vars(chosen.measured).values())
     if chosen.place == 0:
         left_out = messages.escape(left_out)
-        return f"Half of the queries choose {left_out}: on the other half {vectors} has {measure} {value} % ({low} to {high})."
+        return (
+            f"One half of the queries, by itself, chooses {left_out}, so that nothing is gained on the other half, where "
+            f"{vectors} has {value} % ({low} to {high})."
+        )
     share = 100 * chosen.place / STEPS
     gain = signed(100 * (chosen.measured.value - chosen.first_alone.value), 1)
     return (
-        f"Half of the queries choose **{number(share, 0)} % {last}**. On the other half {measure} is then {value} % ({low} to "
-        f"{high}), {gain} points against {vectors} alone."
+        f"One half of the queries, by itself, chooses **{number(share, 0)} % {last}**. On the other half {measure} is "
+        f"then {value} % ({low} to {high}), {gain} points against {vectors} alone."
     )

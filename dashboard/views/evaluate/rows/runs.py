@@ -32,6 +32,7 @@ class RunRow:
     is_clear: bool = False  # whether the difference is more than chance, among all runs (Holm)
     is_reference: bool = False
     comparisons: int = 1  # for which the verdict is corrected
+    among: int = 0  # of so many runs the one that all are compared with was taken as the best; 0: a person chose it
 
     @property
     def unsure(self) -> str:
@@ -39,6 +40,8 @@ class RunRow:
         own = self.difference
         if own is None or own.low <= 0 <= own.high or self.comparisons == 1:
             return "unsure"
+        if self.among:
+            return f"unsure after correcting for all {self.comparisons} pairs of the {self.among} runs"
         return f"unsure after correcting for {self.comparisons} comparisons"
 
 

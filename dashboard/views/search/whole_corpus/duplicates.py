@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 PAIRS_AT_ONCE = 5_000  # sentences whose pairs are all compared without asking
 OF_EACH_KIND = 2  # pairs that stand first, so that the first screen has all kinds
 SHOWN_CHARACTERS = 300  # of a text
+BEFORE_DIFFERENCE = 100  # characters that are shown before the first difference of long texts
 IN_BOX = 9  # pairs; more are scrolled
 SOURCES = {"included": "Pairs that differ in one thing", "corpus": "Demo news"}
 
@@ -105,7 +106,8 @@ def similar_pairs(backend: Backend) -> None:
             if len(similar) > IN_BOX:
                 title += f": {len(similar)} pairs, scroll here for more"
             with st.container(key="pairs_box", height=620 if len(similar) > IN_BOX else "content", border=False):
-                figures.markup(_marked(title, ordered(similar, differences), differences, corpus), "pairs_marked")
+                unread = _unread(request, index, differences)
+                figures.markup(_marked(title, ordered(similar, differences), differences, unread), "pairs_marked")
     with left:
         if kinds:
             figures.markup(_bars(kinds), "pairs_kinds")
@@ -168,8 +170,8 @@ def duplicates_in_words(
         said = "**No pair** of different sentences is left"
     if not again:
         return f"{said}." if above else f"{said}. No sentence is repeated exactly."
-    verb = "repeats" if again == 1 else "repeat"
-    return f"{said}. **{counted(again, 'sentence')}** {verb} an earlier one exactly, and stand below."
+    repeat, stand = ("repeats", "stands") if again == 1 else ("repeat", "stand")
+    return f"{said}. **{counted(again, 'sentence')}** {repeat} an earlier one exactly, and {stand} below."
 
 
 def _opposed(kinds: Mapping[Kind, int]) -> str:
@@ -180,7 +182,7 @@ def _opposed(kinds: Mapping[Kind, int]) -> str:
     number = sum(kinds[kind] for kind in there)
     named = [OPPOSED[kind] for kind in there]
     what = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
-    return f", but in {number:,} of them {what} differs: a threshold alone merges opposites"
+    return f", but in {number:,} of them {what} differs: a threshold alone merges what does not say the same"
 
 
 def ordered(similar: Sequence[SimilarPair], differences: Mapping[SimilarPair, Difference]) -> list[SimilarPair]:
@@ -197,28 +199,58 @@ def ordered(similar: Sequence[SimilarPair], differences: Mapping[SimilarPair, Di
 
 
 def _marked(
-    title: str, pairs: Sequence[SimilarPair], differences: Mapping[SimilarPair, Difference], corpus: Corpus
+    title: str,
+    pairs: Sequence[SimilarPair],
+    differences: Mapping[SimilarPair, Difference],
+    unread: Mapping[SimilarPair, int],
 ) -> str:
-    """The pairs with what differs in each marked."""
+    """The pairs with what differs in each marked; `unread` has, of pairs that are equal as far as the model reads them, the
+    number of tokens that it reads."""
     parts = []
     for pair in pairs:
         item = differences[pair]
+        alike = len(_alike(item))
+        cut = f", behind the {unread[pair]} tokens that the model reads" if pair in unread else ""
         numbers = f'data-first="{pair.first}" data-second="{pair.second}"'
         parts.append(
             f'<section {numbers} title="numbers {pair.first} and {pair.second}"><b>{theme.number(pair.cosine)}</b><div>'
-            f'<p dir="auto">{_with_marks(item.first, "one")}</p><p dir="auto">{_with_marks(item.second, "other")}</p></div>'
-            f"<i>{KINDS[item.kind]}</i></section>"
+            f'<p dir="auto">{_with_marks(item.first, "one", alike)}</p>'
+            f'<p dir="auto">{_with_marks(item.second, "other", alike)}</p></div>'
+            f"<i>{KINDS[item.kind]}{cut}</i></section>"
         )
     return f'<div class="bi-near"><h6>{title}</h6>{"".join(parts)}</div>'
 
 
-def _with_marks(pieces: Sequence[Piece], side: str) -> str:
-    """A text in which what differs is marked, cut where it is very long."""
+def _alike(item: Difference) -> str:
+    """The beginning that two texts share."""
+    begins = [side[0] for side in (item.first, item.second) if side]
+    return "" if len(begins) < 2 or any(piece.differs for piece in begins) else begins[0].text
+
+
+def _unread(
+    request: SearchRequest, index: VectorIndex, differences: Mapping[SimilarPair, Difference]
+) -> dict[SimilarPair, int]:
+    """The pairs whose texts differ only behind what the model reads of them, each with the number of tokens that it reads."""
+    options = index.info.options
+    limit = options.max_length
+    long = [(pair, alike) for pair, item in differences.items() if len(alike := _alike(item)) >= limit]
+    lengths = request.backend.tokenization.lengths([options.prompt + alike for _, alike in long]) if long else []
+    return {pair: limit for (pair, _), length in zip(long, lengths, strict=True) if length >= limit}
+
+
+def _with_marks(pieces: Sequence[Piece], side: str, alike: int = 0) -> str:
+    """A text in which what differs is marked, cut where it is very long: `alike` characters before the first difference are
+    shown as far as there is room for them and for the difference."""
     shown, left = [], SHOWN_CHARACTERS
-    for piece in pieces:
-        text = html.escape(piece.text[:left])
+    skipped = alike - BEFORE_DIFFERENCE if alike > SHOWN_CHARACTERS - BEFORE_DIFFERENCE else 0
+    for number, piece in enumerate(pieces):
+        told = piece.text
+        if number == 0 and skipped:
+            shown.append("…")
+            told = told[skipped:]
+        text = html.escape(told[:left])
         shown.append(f'<mark class="{side}">{text}</mark>' if piece.differs else text)
-        left -= len(piece.text) + 1
+        left -= len(told) + 1
         if left <= 0:
             shown.append("…")
             break

@@ -15,7 +15,10 @@ from streamlit.testing.v1 import AppTest
 
 from components.analysis.why.ledger import Ledger, typed_parts
 from components.model.tokenization import MAX_CHARACTERS, Tokenization
-from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.corpora.corpus import Corpus, read_corpus
+from components.retrieval.corpora.readers.limits import Count
+from components.retrieval.corpora.readers.table import BadRows
+from components.retrieval.corpora.rows.read import rows_of, table_of
 from components.retrieval.failures import edits, failed_queries, repair
 from components.retrieval.failures.causes import CAUSES, Causes
 from components.retrieval.failures.edits import Change, Edit, EditSearch
@@ -673,19 +676,26 @@ def test_another_list_of_queries_opens_its_first_one(page: AppTest) -> None:
     assert [row["picked"] for row in shown] == [True, *[False] * (len(shown) - 1)]
 
 
-def told_of_rows() -> None:
-    from components.retrieval.corpora.corpus import read_corpus
-    from components.retrieval.failures.failed_queries import searched_corpus
-    from dashboard.corpora import current
-    from dashboard.views.diagnosis import debugger_table
-
-    own = read_corpus(b"query,text\ncat,A cat slept.\nship,Ships sailed.\nlost,\n", "desk.csv", "text")
-    current.choose(own)
-    debugger_table.of_pairs(searched_corpus(own, "query").pairs)
-
-
-def test_rows_that_cannot_be_used_are_counted_with_their_reasons_as_the_command_line_does() -> None:
-    (said,) = AppTest.from_function(told_of_rows).run().caption
-    assert said.value.replace("\\", "") == (
-        "desk.csv: 2 queries, 2 texts searched. 1 of 3 rows cannot be used (1: empty (first in row 4))."
-    )
+@pytest.mark.parametrize(
+    ("name", "content", "state", "reasons"),
+    [
+        ("desk.csv", b"query,text\ncat,A cat slept.\nship,Ships sailed.\nlost,\n", "No failed query.", "empty: 1 row"),
+        (
+            "a.json",
+            b'[{"query": "a", "text": "b"}, {"query": "c", "text": 5}]',
+            "one text",
+            "a number instead of text: 1 row",
+        ),
+    ],
+)
+def test_rows_left_out_are_counted_with_their_reasons_where_no_query_fails(
+    name: str, content: bytes, state: str, reasons: str, open_page: Open
+) -> None:
+    own = read_corpus(content, name, "text")
+    app = at_rest(open_page("diagnose", v="failed-search", corpus=kept(own), col="query"))  # as a link opens it
+    said = texts(app).replace("\\", "")
+    assert state in said
+    assert f"1 of {own.report.rows} rows cannot be used and is left out: {reasons}. The first: row " in said
+    if name == "desk.csv":  # as `evaluate` says it
+        rows = rows_of(table_of([content], name, None, Count(name, None)), name, wanted="pairs")
+        assert rows.reading(rows.rows, BadRows()).refusals() in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from components.charts.retrieval.diagnosis import RemedyBar, TraitBar, remedy_bars, trait_shares
-from components.model.catalog import EMBEDDED_KEY, spec_of
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, spec_of
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.failures import traits
 from components.retrieval.failures.remedies import USUAL, kinds
@@ -63,17 +64,24 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     bars = [
         RemedyBar("Query repair", False, 15, 2, (1, 8), 83.6, 6.6, 16.9, is_advised=True),
         RemedyBar("A prompt", True, 0, 0, (0, 0), 72.9, -2.7, 2.7),
+        RemedyBar("Another layer", True, 0, 0, (0, 4), 72.9, -2.7, 2.7),
     ]
     drawn = remedy_bars(bars, 72.9, "What each remedy repairs and harms")
     by_name = {trace.name: list(trace.x) for trace in drawn.data if trace.type == "bar"}
-    assert by_name == {"repaired": [15, 0], "harmed": [-2, 0], "sham, repaired": [1, 0], "sham, harmed": [-8, 0]}
+    assert by_name == {
+        "repaired": [15, 0, 0],
+        "harmed": [-2, 0, 0],
+        "sham, repaired": [1, 0, 0],
+        "sham, harmed": [-8, 0, -4],
+    }
     points = [list(trace.x) for trace in drawn.data if trace.type == "scatter" and trace.mode == "markers"]
-    assert points == [[83.6], [72.9]]
+    assert points == [[83.6], [72.9], [72.9]]
     said = [note.text for note in drawn.layout.annotations]
     below = [text for text in said if "sham" in text or "left as it is" in text]
     assert below == [
         "a sham of this kind repaired 1 and harmed 8",
         "left as it is: nothing was better",
+        "left as it is: nothing was better; a sham of this kind repaired 0 and harmed 4",
     ]
     assert "83.6 %" in said
     # The advised row, and no other, is tinted and says so.
@@ -83,7 +91,7 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
 
 def test_what_is_not_measured_is_said() -> None:
     said = helps.not_shown(())
-    assert "what re-ranking by a cross-encoder other than the included one, another model, shorter texts or" in said
+    assert "what re-ranking by a cross-encoder, another model, shorter texts or" in said
     assert "and what another model, shorter texts or training would do" in helps.not_shown({"cross-encoder": 1})
     assert "and what shorter texts or training would do" in helps.not_shown(("cross-encoder", "model"))
 
@@ -140,16 +148,19 @@ def test_second_models_on_this_machine_are_remedies(
     assert (setting(app, "compare_with"), setting(app, "cross_encoder")) == ("rerank", str(scorer))
 
 
-def test_a_remedy_without_a_model_on_this_machine_is_left_out_with_the_reason(
-    read_page: Open, tiny_folder: Callable[[str], Path]
-) -> None:
-    """The included cross-encoder is no other one, and the included model is there."""
+def test_what_is_not_chosen_is_not_measured_and_says_so(read_page: Open, tiny_folder: Callable[[str], Path]) -> None:
+    """Also of the included cross-encoder, which can be chosen."""
     address = {"v": "what-helps", "corpus": page_states.small_corpus(), "m": str(tiny_folder("bert"))}
     app = at_rest(read_page("diagnose", **address))
-    assert "w_tried_cross_encoder" not in [item.key for item in app.selectbox]
+    assert spec_of(EMBEDDED_CROSS_ENCODER_KEY).title in app.selectbox(key="w_tried_cross_encoder").options
     assert spec_of(EMBEDDED_KEY).title in app.selectbox(key="w_tried_model").options
-    said = "Not measured: re-ranking by a cross-encoder other than the included one, since no such model is on this machine."
+    said = (
+        "Not measured until you choose a model: re-ranking by a cross-encoder (“Re-ranked by” above) and another model "
+        "(“Another model” above)."
+    )
     assert said in texts(app)
+    table = plain_table(app, 0).set_index("remedy")
+    assert re.fullmatch(r"[+−]?\d+\.\d to [+−]?\d+\.\d", table.loc["a prompt", "change of Recall@1, 95 %"])
 
 
 def test_search_shows_no_other_prompt_where_it_puts_the_models_own_before_the_query() -> None:

@@ -16,6 +16,7 @@ from components.retrieval.rankings.run_code import RunCode
 from components.retrieval.search.lexical import make_ranker
 from dashboard.corpora import current
 from dashboard.views.evaluate import choices
+from dashboard.views.evaluate.fused import weights
 from dashboard.views.evaluate.fused.weights import finding
 from tests.support.evaluate_page import ready, small_corpus, timed
 from tests.support.pages import Open, backend, frame
@@ -122,10 +123,15 @@ def test_names_say_what_is_fused() -> None:
             3,
             0.8,
             0.7,
-            "choose **30 % BM25**. On the other half MRR is then 80.0 % (70.0 to 90.0), +10.0 points against",
+            "chooses **30 % BM25**. On the other half MRR is then 80.0 % (70.0 to 90.0), +10.0 points against",
         ),
         (3, 0.7, 0.8, "−10.0 points against **Layer 6** alone."),  # the usual story is false: the choice does harm
-        (0, 0.8, 0.8, "choose no words: on the other half **Layer 6** has MRR 80.0 % (70.0 to 90.0)."),
+        (
+            0,
+            0.8,
+            0.8,
+            "chooses no words, so that nothing is gained on the other half, where **Layer 6** has 80.0 % (70.0 to 90.0).",
+        ),
     ],
 )
 def test_the_finding_is_of_the_half_that_did_not_choose(place: int, value: float, alone: float, said: str) -> None:
@@ -134,6 +140,25 @@ def test_the_finding_is_of_the_half_that_did_not_choose(place: int, value: float
     of_vectors = finding(chosen, "Layer 6", "Layer 3", "MRR", "nothing of Layer 3")  # two runs by vectors
     assert "words" not in of_vectors
     assert "Layer 3" in of_vectors
+
+
+def test_all_queries_are_told_before_the_halves() -> None:
+    said = weights.of_all([0.7, 0.75, 0.72], 0.6, "Layer 6", "BM25", "MRR")
+    assert said == (
+        "Over all queries **Layer 6** alone has MRR 70.0 %; with the best weight, 10 % BM25, it is 75.0 %, and by ranks 60.0 %."
+    )
+    said = weights.of_all([0.7, 0.65], 0.6, "Layer 6", "BM25", "MRR")  # the usual story is false: no words help
+    assert (
+        said
+        == "Over all queries **Layer 6** alone has MRR 70.0 %, and no weight of BM25 is better; by ranks it is 60.0 %."
+    )
+
+
+@pytest.mark.parametrize("word", ["hybrid", "recip", "fus", "cross"])
+def test_runs_are_found_by_the_words_under_which_people_look_for_them(word: str) -> None:
+    codes = ("fr.bm25.m.6.mean", "rr.20.m.6.mean", "m.6.mean")
+    found = [code for code in codes if word in choices._searched_as(RunCode.read(code))]
+    assert found == [codes[word == "cross"]]
 
 
 def test_few_queries_choose_no_weight() -> None:

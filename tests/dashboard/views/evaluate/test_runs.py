@@ -68,6 +68,8 @@ def test_a_difference_that_is_unsure_only_by_the_correction_says_so_with_its_siz
         "**TF-IDF** is 7.9 points lower than **Vectors** by Recall@1; unsure after correcting for 6 comparisons: it finds 3"
     )
     assert "−7.9 <small>unsure after correcting for 6 comparisons</small>" in runs.drawn([one], "Recall@1", "Vectors")
+    picked = replace(one, comparisons=28, among=8)  # the best one was taken as the reference
+    assert picked.unsure == "unsure after correcting for all 28 pairs of the 8 runs"
     near = replace(row("TF-IDF", 84.6, -0.4), comparisons=6)  # its own interval holds 0
     assert "−0.4 <small>unsure</small>" in runs.drawn([near], "Recall@1", "Vectors")
     assert "may be as good as" in runs.finding(near, row("Vectors", 85), "Recall@1", found, 1)

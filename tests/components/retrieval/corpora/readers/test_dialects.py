@@ -205,7 +205,9 @@ def test_rows_that_are_no_texts_are_named_by_what_they_are() -> None:
         "a number instead of text",
         "a list instead of text",
     ]
-    assert report.refused.startswith("4 of 5 rows cannot be used (1: an object instead of text (first in row 2); ")
+    assert report.refused.startswith(
+        "4 of 5 rows cannot be used and are left out: an object instead of text: 1 row; yes or no instead of text: 1 row; "
+    )
 
 
 @pytest.mark.parametrize(
@@ -293,3 +295,24 @@ def test_files_of_public_reports_are_read_whole(name: str, column: str | None, r
     corpus: Corpus = read_corpus(CASES / name, name, column)
     assert len(corpus) == rows
     assert corpus.report.bad_count == (20 if "late" in name else 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (
+            "desk.csv",
+            b"query,text\n",
+            "Add rows with text; in separated text they stand below the names of the columns.",
+        ),
+        (
+            "desk.xlsx",
+            b"PK\x03\x04",
+            "desk.xlsx is a spreadsheet of Excel or LibreOffice. .* save the sheet as “CSV UTF-8”",
+        ),
+        ("desk.txt", b"\x00\n", "Mend these rows, or name another column as the text."),
+    ],
+)
+def test_what_cannot_be_read_says_what_would_mend_it(name: str, content: bytes, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_corpus(content, name)

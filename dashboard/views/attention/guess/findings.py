@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from components import numbers
 from dashboard.ui.wording import counted, quoted
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ def ordinal(rank: int) -> str:
     """A rank in words: "first", "tenth", "57th", "1,203rd"."""
     if rank <= len(ORDINALS):
         return ORDINALS[rank - 1]
-    ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
-    return f"{rank:,}{ending}"
+    return numbers.ordinal(rank)
 
 
 @dataclass(frozen=True, eq=False)

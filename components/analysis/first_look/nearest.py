@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 NEAREST = 5
-BY_CHANCE = 99  # per cent of the pairs of unrelated words that are less near
+BY_CHANCE = 99.5  # per cent of the pairs of unrelated words that are less near
 TIE = 1e-3  # cosines this close are equal: vectors are kept in float16
 FIRST_SORTED = 64  # words that are looked through before all are sorted
 
@@ -63,7 +63,7 @@ class WordStore:
 
     @cached_property
     def unrelated(self) -> Float64:
-        """What the cosine of one in a hundred pairs of unrelated words exceeds, float64 [layer]; NaN where there is no pair.
+        """What the cosine of one in 200 pairs of unrelated words exceeds, float64 [layer]; NaN where there is no pair.
 
         Unrelated: of different forms and from different sentences, drawn as for the baseline of tokens. Among thousands of
         words some are as near as this to any vector.

@@ -109,7 +109,7 @@ def test_sentences_without_a_word_are_refused() -> None:
         WordCollection({}).store()
 
 
-def test_what_one_in_a_hundred_pairs_of_unrelated_words_exceeds(store: WordStore) -> None:
+def test_what_one_in_200_pairs_of_unrelated_words_exceeds(store: WordStore) -> None:
     """Of so few words all pairs are taken that are no form twice and stand in two sentences."""
     words = [(place.text.lower(), place.sentence) for place in store.places]
     pairs = [
@@ -120,7 +120,7 @@ def test_what_one_in_a_hundred_pairs_of_unrelated_words_exceeds(store: WordStore
     ]
     for layer, vectors in enumerate(store.layers):
         cosines = [float(np.dot(vectors[a].astype(float), vectors[b].astype(float))) for a, b in pairs]
-        assert store.unrelated[layer] == pytest.approx(np.percentile(cosines, 99), abs=0.01)
+        assert store.unrelated[layer] == pytest.approx(np.percentile(cosines, 99.5), abs=0.01)
 
 
 def test_words_of_one_sentence_have_no_unrelated_pair(embedded: Backend) -> None:

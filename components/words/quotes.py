@@ -6,12 +6,12 @@ import re
 import unicodedata
 
 _FIRST, _LAST = "\u2068", "\u2069"  # FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE of Unicode
-_QUOTED = re.compile(f"{_FIRST}?“[^“”]*”")
+_QUOTED = re.compile("“([^“”]*)”")
 
 
 def isolated(text: str) -> str:
-    """The text; isolated if one of its letters is written from right to left."""
-    if any(unicodedata.bidirectional(letter) in {"R", "AL"} for letter in text):
+    """The text; isolated if one of its letters is written from right to left and it is not yet."""
+    if not text.startswith(_FIRST) and any(unicodedata.bidirectional(letter) in {"R", "AL"} for letter in text):
         return f"{_FIRST}{text}{_LAST}"
     return text
 
@@ -20,4 +20,4 @@ def with_isolated_quotes(sentence: str) -> str:
     """A sentence in which whatever stands in “quotation marks” is isolated where it needs it."""
     if sentence.isascii():
         return sentence
-    return _QUOTED.sub(lambda found: found[0] if found[0].startswith(_FIRST) else isolated(found[0]), sentence)
+    return _QUOTED.sub(lambda found: f"“{isolated(found[1])}”", sentence)

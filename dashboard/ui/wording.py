@@ -109,7 +109,7 @@ def escape(text: str) -> str:
 
 def quoted(text: str, most: int = 20) -> str:
     """A token or word in quotation marks for Markdown, as typed; a longer one than `most` characters ends in an ellipsis."""
-    return isolated(f"“{escape(text if len(text) <= most else f'{text[: most - 1]}…')}”")
+    return f"“{isolated(escape(text if len(text) <= most else f'{text[: most - 1]}…'))}”"
 
 
 NBSP = "\u00a0"

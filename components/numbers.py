@@ -71,3 +71,9 @@ def significant(value: float, figures: int = 2) -> str:
         return signed(value, 0)
     digits = max(0, figures - 1 - math.floor(math.log10(abs(value))))
     return signed(value, digits)
+
+
+def ordinal(rank: int) -> str:
+    """The place of something in an order, from 1: "1st", "57th", "1,203rd"."""
+    ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"{rank:,}{ending}"

@@ -216,13 +216,16 @@ def moving_map(
 
 
 def name_groups(figure: go.Figure, points: np.ndarray, groups: Sequence[str], scale: float = 1.0) -> go.Figure:
-    """Write the name of each group of points [token, 2] beside that of its points that is freest of others.
+    """Write the name of each group of points [token, 2] above a point in its middle, the one that is freest of others.
 
-    The names are bold and in place of a legend: for up to six groups.
+    The middle half of its points: an outlier may stand among those of another group. The names are bold and in place of a
+    legend: for up to six groups.
     """
     extent = max(float(np.ptp(points[:, axis])) for axis in (0, 1)) or 1.0
     for name in dict.fromkeys(groups):
         own = np.flatnonzero([group == name for group in groups])
+        away = np.linalg.norm(points[own] - np.median(points[own], axis=0), axis=1)
+        own = own[away <= np.median(away)]
         distances = np.linalg.norm(points[own][:, None] - points[None], axis=2)  # [own point, point]
         distances[np.arange(len(own)), own] = np.inf
         # Above a point, where the name stands, there should be nothing; and no other group near.

@@ -21,10 +21,15 @@ _HEIGHT, _LOW = 330, 230  # pixels; the low one leaves room for a row of the dat
 
 
 def smoothed(values: np.ndarray, window: int) -> Float64:
-    """The mean of each value and the `window` - 1 before it, float64 [step]; fewer at the beginning."""
+    """The mean of `window` values around each one, float64 [step].
+
+    At the beginning as many before it as after it, since the mean of falling values lies above one that is not in their
+    middle; at the end those that are there.
+    """
     sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
-    ends = np.arange(1, len(values) + 1)
-    starts = np.maximum(0, ends - max(1, window))
+    places, others = np.arange(len(values)), max(1, window) - 1
+    starts = places - np.minimum(others // 2, places)
+    ends = np.minimum(places + np.minimum(others - others // 2, places) + 1, len(values))
     return np.asarray((sums[ends] - sums[starts]) / (ends - starts), np.float64)
 
 
@@ -63,10 +68,11 @@ def loss_curves(
             name=f"{label}, mean of {window} steps" if window > 1 else label,
             mode="lines",
             line={"color": colour, "width": 3},
-            hovertemplate=f"up to step %{{x}}: mean {label} %{{y:.4f}}<extra></extra>",
+            hovertemplate=f"around step %{{x}}: mean {label} %{{y:.4f}}<extra></extra>",
         )
         if len(values):
-            ends.append((float(at_steps[-1]), float(means[-1]), label.removesuffix(" loss"), colour))
+            end = label.removesuffix(" loss") + (", smoothed" if window > 1 else "")
+            ends.append((float(at_steps[-1]), float(means[-1]), end, colour))
     if len(held_out[0]):
         figure.add_scatter(
             x=held_out[0],

@@ -23,6 +23,7 @@ from components.charts.stand_alone import page as stand_alone
 from components.shown_code import notebook as notebooks
 from components.shown_code.code import NoCode
 from components.shown_code.notebook import TitledCode
+from components.words.quotes import with_isolated_quotes
 from dashboard.sharing import figure_files, figure_link, lecture, report
 from dashboard.ui import controls, messages
 
@@ -65,6 +66,7 @@ def figure(
     under `key`. Of the finding the sentences within `most_above` characters stand above the figure, the rest below.
     `line_in` is where the line stands that belongs above more than the figure, such as rows beside it.
     """
+    message = with_isolated_quotes(message)
     part = stand_alone.Part(chart, alt=alt, message=message, read=read, not_shown=not_shown)
     title = stand_alone.title_of(chart)
     report.add(key, part, table)
@@ -127,6 +129,7 @@ def finding(
     With a `table`, the `picture` that we draw ourselves, named by its key, has a star: it is put into a lecture with these
     numbers.
     """
+    message = with_isolated_quotes(message)
     part = stand_alone.Part(message=message, read=read, not_shown=not_shown)
     report.add(f"finding {key}", part)
     with _line(message, read, not_shown, key):
@@ -179,6 +182,7 @@ def above(
     `place` is the CSS selector of the picture, which the browser saves as a file. Instead of it a `chart`, described by `alt`,
     can say the same as a figure: it is what a person takes along then. A list of texts has neither.
     """
+    message = with_isolated_quotes(message)
     if chart is None:
         part = stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown)
     else:

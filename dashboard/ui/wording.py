@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import unicodedata
 from typing import TYPE_CHECKING
 
 from components.model.catalog import GROUPS
@@ -12,6 +11,7 @@ from components.model.trace import POOLING_NAMES
 from components.numbers import counted, millions
 from components.retrieval.search import words
 from components.sizes import in_words
+from components.words.quotes import isolated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,7 @@ __all__ = [
     "escape",
     "first_to_last",
     "how_positions_enter",
+    "isolated",
     "millions",
     "missing_parts",
     "model_in_words",
@@ -108,9 +109,7 @@ def escape(text: str) -> str:
 
 def quoted(text: str, most: int = 20) -> str:
     """A token or word in quotation marks for Markdown, as typed; a longer one than `most` characters ends in an ellipsis."""
-    shown = f"“{escape(text if len(text) <= most else f'{text[: most - 1]}…')}”"
-    is_leftward = any(unicodedata.bidirectional(letter) in {"R", "AL"} for letter in text)
-    return f"\u2068{shown}\u2069" if is_leftward else shown  # isolated: it would turn the numbers beside it round
+    return f"“{isolated(escape(text if len(text) <= most else f'{text[: most - 1]}…'))}”"
 
 
 NBSP = "\u00a0"
@@ -217,13 +216,6 @@ def structure_in_words(structure: Structure) -> dict[str, str]:
         if structure.shares_blocks
         else "each block has its own",
     }
-
-
-def isolated(name: str) -> str:
-    """The name; isolated if it is written from right to left, so that it does not reverse what is next to it."""
-    if any(unicodedata.bidirectional(char) in {"R", "AL"} for char in name):
-        return f"\u2068{name}\u2069"
-    return name
 
 
 def with_shared_words(query: str, text: str) -> str:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 
 from components.analysis.first_look.words import words_of
 from components.analysis.matched_words import word_vectors
-from components.arrays import unit
+from components.analysis.similarity import baseline
+from components.arrays import Float64, read_only, unit
 from components.model.trace import Trace
 from components.words.forms import are_forms
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 NEAREST = 5
+BY_CHANCE = 99.5  # per cent of the pairs of unrelated words that are less near
 TIE = 1e-3  # cosines this close are equal: vectors are kept in float16
 FIRST_SORTED = 64  # words that are looked through before all are sorted
 
@@ -57,6 +60,25 @@ class WordStore:
     sentences: tuple[str, ...]
     places: tuple[Place, ...]  # [word]
     layers: tuple[NDArray[np.float16], ...]  # of each layer the directions [word, dim], in memory or in a file
+
+    @cached_property
+    def unrelated(self) -> Float64:
+        """What the cosine of one in 200 pairs of unrelated words exceeds, float64 [layer]; NaN where there is no pair.
+
+        Unrelated: of different forms and from different sentences, drawn as for the baseline of tokens. Among thousands of
+        words some are as near as this to any vector.
+        """
+        try:
+            first, second = baseline.draw_pairs(
+                [place.text.lower() for place in self.places],
+                [place.sentence for place in self.places],
+                baseline.PAIRS,
+                baseline.SEED,
+            )
+        except ValueError:
+            return read_only(np.full(len(self.layers), np.nan))
+        cosines = [(layer[first].astype(np.float32) * layer[second]).sum(axis=1) for layer in self.layers]
+        return read_only(np.percentile(cosines, BY_CHANCE, axis=1))
 
     @property
     def nbytes(self) -> int:

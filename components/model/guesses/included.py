@@ -52,6 +52,9 @@ def measured(name: str) -> Measured:
     return Measured(found["n"], *(round(found["n"] * found[share]) for share in ("top1", "top5")))
 
 
+IN_SHORT = "A head that this project trained guesses; BERT base guesses better."
+
+
 def said() -> str:
     """What stands wherever it guesses: how well, and that its encoder is an adapted one."""
     found = measured(CLASSROOM)

@@ -60,9 +60,10 @@ def finding(look: Reordered | None = None) -> str:
     before, after = look.first_place(), look.first_place(DEPTH)
     instead = "as without it" if repaired == harmed else f"instead of {number(before, 1)} %"
     said = f"puts the right text first for {number(after, 1)} % of {count:,} demo headlines {instead}"
+    reason = "; it was trained to grade similarity, not to answer queries" if harmed > repaired else ""
     return (
         f"**Re-ranking the first {DEPTH} with the included cross-encoder** {said}: it repairs "
-        f"{counted(repaired, 'query', 'queries')} and harms {harmed}."
+        f"{counted(repaired, 'query', 'queries')} and harms {harmed}{reason}."
     )
 
 

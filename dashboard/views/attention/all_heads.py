@@ -21,6 +21,7 @@ from components.analysis.first_look.decisive import DECIDED, Habits, most_decisi
 from components.charts import matrices
 from components.numbers import counted, percent
 from components.shown_code.attention import kinds
+from components.words.quotes import with_isolated_quotes
 from dashboard import state
 from dashboard.jobs.stored.included_words import kept_habits
 from dashboard.lessons import steps
@@ -254,10 +255,12 @@ def _opened(model_input: AttentionInput, linked: np.ndarray) -> tuple[list[int],
     does = ""
     if kinds is not None:
         kind = kinds.names[block][head]
-        does = findings.does(kind, model_input.special_names)
-        does = f"{does[0].upper()}{does[1:]}" + (
-            "." if kind == "spread" else f": {percent(kinds.purity(block, head))} of {OF_OWN}."
-        )
+        does = f"On average it {findings.does(kind, model_input.special_names)}"
+        does += "" if kind == "spread" else f": {percent(kinds.purity(block, head))} of {OF_OWN}"
+        if look is not None:
+            looking, looked_at = (f"“{model_input.pieces[at][: findings.NAMED]}”" for at in (look.query, look.key))
+            does += with_isolated_quotes(f"; here {looking} gives {looked_at} {percent(look.weight)}")
+        does += "."
     note = ""
     if len(shown) < len(whole):
         note = f"{len(shown)} of {counted(len(whole), 'token')} are drawn: those with the strongest weights."

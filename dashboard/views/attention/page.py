@@ -331,7 +331,7 @@ VIEWS = (
             "How surprised is the model by a word?",
             "What happens if a word is hidden?",
         ),
-        intro="Click a word to hide it from the model, or type [MASK] or ___ in its place.",
+        intro="dashboard.views.attention.guess.view:intro",
         draw="dashboard.views.attention.guess.view:guess",
         settings=(
             *OF_PAIRS,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from components.analysis.first_look.decisive import DECIDED
 from components.analysis.first_look.nearest import NEAREST
-from components.numbers import apart, number, percent
+from components.numbers import apart, number, ordinal, percent
 from components.words.forms import are_forms
 
 if TYPE_CHECKING:
@@ -101,14 +101,19 @@ def _of_twins(course: Course, word: Word, words: Sequence[Word]) -> str:
     twin, cosines = min(course.to_twins, key=lambda item: float(item[1][-1]))
     other = words[twin]
     is_elsewhere = other.sentence != word.sentence
-    place = f"of sentence {other.sentence + 1}" if is_elsewhere else "in its other place"
+    rank = rank_of(twin, word, words)
+    name = f"{rank} “{other.text}”" if rank else f"“{other.text}”"
+    if is_elsewhere:
+        name += f" of sentence {other.sentence + 1}"
+    elif not rank:
+        name += " in its other place"
     start, end = float(cosines[0]), float(cosines[-1])
     first, last = apart(start, end)
     if abs(start - end) >= MOVED:
         moves = "moves away from" if end < start else "comes nearer to"
-        return f"It {moves} the “{other.text}” {place}: similarity {first} at first, {last} at the end."
+        return f"It {moves} the {name}: similarity {first} at first, {last} at the end."
     if end < ALIKE:
-        return f"Its similarity to the “{other.text}” {place} hardly changes: {first} at first, {last} at the end."
+        return f"Its similarity to the {name} hardly changes: {first} at first, {last} at the end."
     moved = [item for item, cosines in course.to_twins if abs(float(cosines[0]) - float(cosines[-1])) >= MOVED]
     if moved:
         return (
@@ -119,11 +124,38 @@ def _of_twins(course: Course, word: Word, words: Sequence[Word]) -> str:
     return f"Hardly: to this model “{word.text}” is nearly the same {where} ({number(end, 2)} after the last block)."
 
 
-def of_nearest(word: str, nearest: Sequence[Neighbour], before: Sequence[Neighbour] | None) -> str:
-    """What the nearest words are; `before` are those before the first block, None for a model without blocks."""
+def rank_of(twin: int, word: Word, words: Sequence[Word]) -> str:
+    """Which of its occurrences in its sentence a word is, such as "3rd"; empty where it is the only one beside `word`."""
+    other = words[twin]
+    same = [
+        number
+        for number, item in enumerate(words)
+        if item.sentence == other.sentence and are_forms(item.text, other.text)
+    ]
+    return ordinal(same.index(twin) + 1) if len(same) > (2 if other.sentence == word.sentence else 1) else ""
+
+
+def of_nearest(
+    word: str,
+    nearest: Sequence[Neighbour],
+    before: Sequence[Neighbour] | None,
+    *,
+    unrelated: float = -1,
+    is_hole: bool = False,
+) -> str:
+    """What the nearest words are; `before` are those before the first block, None for a model without blocks.
+
+    `unrelated`: up to this cosine a word is no nearer than unrelated words may be by chance. `is_hole`: the word is a mask.
+    """
     found = nearest[:NEAREST]
     if not found:
         return "No other sentence has a word to compare it with."
+    near = [item for item in found if not item.cosine <= unrelated]  # all of them where `unrelated` is not known
+    if not near:
+        far = f"“{found[0].place.text}”, the nearest, is as far as unrelated words"
+        if is_hole:
+            return f"A mask is near no word: {far}. Its guesses say more."
+        return f"No included sentence has a word near it: {far}."
     own = [item for item in found if are_forms(item.place.text, word)]
     senses = Counter(item.place.sense for item in own if item.place.sense)
     sense, count = senses.most_common(1)[0] if senses else ("", 0)
@@ -138,16 +170,21 @@ def of_nearest(word: str, nearest: Sequence[Neighbour], before: Sequence[Neighbo
         return f"All are “{word}” itself, in the senses of {named}."
     if len(own) == len(found):
         return f"All are “{word}” itself, in other sentences."
-    return f"{_named(word, own, found)}{'' if before is None else f'; {_kept(found, before)}'}."
+    others = "; the others are as far as unrelated words" if len(near) < len(found) else ""
+    if others:
+        return f"{_named(word, [item for item in own if item in near], near, len(found))}{others}."
+    return f"{_named(word, own, found, len(found))}{'' if before is None else f'; {_kept(found, before)}'}."
 
 
-def _named(word: str, own: Sequence[Neighbour], found: Sequence[Neighbour]) -> str:
-    """The different words among the nearest ones."""
+def _named(word: str, own: Sequence[Neighbour], found: Sequence[Neighbour], count: int) -> str:
+    """The different words among the nearest ones, of which there are `count` with those that are far."""
     others = list(dict.fromkeys(item.place.text.lower() for item in found if item not in own))
     named = ", ".join(f"“{text}”" for text in others[: 2 if own else 3])
-    if not own and len(others) == 1:
+    if not own and len(others) == 1 and len(found) == count:
         return f"All are {named}"
-    return f"“{word}” itself ({len(own)} of {len(found)}), then {named}" if own else named
+    if not own:
+        return named
+    return f"“{word}” itself ({len(own)} of {count}){f', then {named}' if named else ''}"
 
 
 def _kept(found: Sequence[Neighbour], before: Sequence[Neighbour]) -> str:
@@ -168,9 +205,9 @@ def _out_of(count: int, all_of_them: int) -> str:
 
 
 def _were(count: int, nearest: Sequence[Neighbour]) -> str:
-    """ "three were", "all were, too"; "12 of the 20 equally near were" where more words than usual share a place."""
+    """ "three of five", "all, too"; "12 of 20, ties included" where more words than usual share a place."""
     if count == len(nearest):
-        return "all were, too"
+        return "all, too"
     if len(nearest) < len(_COUNTS):
-        return f"{_COUNTS[count]} {'was' if count < 2 else 'were'}"
-    return f"{count} of the {len(nearest)} equally near were"
+        return f"{_COUNTS[count]} of {_COUNTS[len(nearest)]}"
+    return f"{count} of {len(nearest)}, ties included"

@@ -19,6 +19,7 @@ from components.analysis.tokens import position_at
 from components.charts.stand_alone.page import Part
 from components.model.guesses.masks import carried, holes, mask_of, with_masks
 from components.numbers import apart, counted, number, percent
+from components.words.quotes import with_isolated_quotes
 from dashboard import navigation, ready_made, state
 from dashboard.declared import table
 from dashboard.jobs.requests import NotReady
@@ -184,7 +185,7 @@ class Seen:
             "twins": self.twins[number],
             "looks": self._looks(word, included),
             "changes": self._changes(number),
-            "nearest": _nearest(word, near),
+            "nearest": _nearest(word, near, included, is_hole=self.is_hole(word)),
         }
 
     def _ask(self, word: Word) -> str:
@@ -194,7 +195,7 @@ class Seen:
         return (
             f"What does the model guess for {word.text}?"
             if self.is_hole(word)
-            else f"Hide “{word.text}” and let the model guess"
+            else with_isolated_quotes(f"Hide “{word.text}” and let the model guess")
         )
 
     def _looks(self, word: Word, included: Included | None) -> dict[str, Any] | None:
@@ -211,23 +212,20 @@ class Seen:
             return {"says": findings.of_look(None, "")}
         piece, names = sentence.tokens[look.target].piece, _names(look, word, sentence)
         place = "" if names[look.target] == piece else f" (position {look.target})"
-        return {"says": findings.of_look(look, piece, place), **_fan(look, names)}
+        return {"says": with_isolated_quotes(findings.of_look(look, piece, place)), **_fan(look, names)}
 
     def _changes(self, place: int) -> dict[str, Any] | None:
         """How the word changes; `place` is its number."""
         if self._courses is None:
             return None
-        course, sentence = self._courses[place], self.words[place].sentence
-        named = [
-            ("the other" if self.words[twin].sentence == sentence else f"in {self.words[twin].sentence + 1}", cosines)
-            for twin, cosines in course.to_twins
-        ]
+        course, word = self._courses[place], self.words[place]
+        named = [(self._twin(twin, word), cosines) for twin, cosines in course.to_twins]
         if not named:
             named = [("its start", course.to_start)]
             named += [] if course.to_others is None else [("the others", course.to_others)]
         ends = apart(*(float(cosines[-1]) for _, cosines in named))
         return {
-            "says": findings.of_course(course, self.words[place], self.words),
+            "says": with_isolated_quotes(findings.of_course(course, word, self.words)),
             "axis": "cosine by layer (0 = before the first block)",
             "lines": [
                 {
@@ -239,6 +237,12 @@ class Seen:
                 for (name, cosines), end in zip(named, ends, strict=True)
             ],
         }
+
+    def _twin(self, twin: int, word: Word) -> str:
+        """What another occurrence of a word is called: "the other", "the 3rd", "in 2", "the 2nd in 2"."""
+        rank, row = findings.rank_of(twin, word, self.words), self.words[twin].sentence
+        where = "" if row == word.sentence else f"in {row + 1}"
+        return f"the {rank} {where}".strip() if rank else where or "the other"
 
 
 def _names(look: Look, word: Word, sentence: TokenizedSentence) -> dict[int, str]:
@@ -265,13 +269,21 @@ def _fan(look: Look, names: Mapping[int, str]) -> dict[str, Any]:
     }
 
 
-def _nearest(word: Word, near: tuple[Sequence[Neighbour], Sequence[Neighbour] | None] | None) -> dict[str, Any]:
-    if near is None:
+def _nearest(
+    word: Word,
+    near: tuple[Sequence[Neighbour], Sequence[Neighbour] | None] | None,
+    included: Included | None,
+    *,
+    is_hole: bool,
+) -> dict[str, Any]:
+    if near is None or included is None:
         return {"says": READING}
     found, before = near
     cosines = apart(*(item.cosine for item in found[:NEAREST]))
+    unrelated = float(included.words.unrelated[-1])
+    said = findings.of_nearest(word.text, found, before, unrelated=unrelated, is_hole=is_hole)
     return {
-        "says": findings.of_nearest(word.text, found, before),
+        "says": with_isolated_quotes(said),
         "words": [
             {
                 "text": item.sentence,

@@ -70,14 +70,23 @@ def markup(
         start, end = tokens[0].start, tokens[-1].end
         head = _in_sentence(sentence.text, start, end) if end > start else f"<b>{escape(tokens[0].piece)}</b>"
         lines = "".join(map(_line, near[:most]))
+        said = _far(near[:most], float(store.unrelated[layer])) or _senses(near[:most])
         parts.append(
-            f'<section><p dir="auto"><span>{head}</span><small>{escape(_senses(near[:most]))}</small></p>'
-            f"<ol>{lines}</ol></section>"
+            f'<section><p dir="auto"><span>{head}</span><small>{escape(said)}</small></p><ol>{lines}</ol></section>'
         )
     left = len(located) - len(shown)
     more = f"{counted(left, 'more place')} {'is' if left == 1 else 'are'} not shown. " if left > 0 else ""
     foot = f"{more}From {len(store.sentences):,} included sentences, each once and never its own."
     return f'<div class="bi-words">{"".join(parts)}<p class="foot">{escape(foot)}</p></div>'
+
+
+def _far(near: Sequence[Neighbour], unrelated: float) -> str:
+    """Which of the nearest words are no nearer than unrelated words may be by chance; empty where none is."""
+    far = sum(item.cosine <= unrelated for item in near)
+    if not far:
+        return ""
+    which = "all" if far == len(near) else f"the last {far}" if far > 1 else "the last"
+    return f"{which} as far as unrelated words"
 
 
 def _senses(near: Sequence[Neighbour]) -> str:

@@ -38,6 +38,8 @@ from dashboard.views.map import labels as map_labels
 from dashboard.views.map.choices import METHOD_NAMES, Row
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import plotly.graph_objects as go
     from streamlit.delta_generator import DeltaGenerator
 
@@ -149,18 +151,16 @@ def finding(curve: SenseCurve, word: str, count: int, chance: float, shown: int)
     if best == 0:
         how = "are apart from the start" if gain >= PARTLY else "are never better apart than before the first block"
 
-    def told(value: float, of: str = "") -> str:
-        # Of several equally near occurrences each counts in part, which gives shares that no count has.
-        is_count = abs(value * count - round(value * count)) < 1e-3
-        return f"{_percent(value)}{of}{'' if is_count else ' (ties shared)'}"
-
-    first = f"{told(share, f' of {count} occurrences')} have one of the same sense as their nearest **at layer {best}**"
-    before = "" if best == 0 else f", {told(start)} before the first block"
-    here = "" if shown == best else f", {told(float(curve.accuracy[shown]))} at layer {shown}, as shown"
+    # Of several equally near occurrences each counts in part, which gives shares that no count has.
+    is_count = abs(share * count - round(share * count)) < 1e-3
+    told = f"{round(share * count)} of {count}" if is_count else f"{_percent(share)} of {count}"
+    first = f"at layer {best}, {told} have a nearest neighbour of the same sense"
+    here = "" if shown == best else f"; at layer {shown}, as shown, {_percent(float(curve.accuracy[shown]))}"
+    before = "" if best == 0 else f"; before the first block {_percent(start)}"
     # A high share that always naming the most frequent sense nearly reaches is no success, and it is said why.
     is_frequent = gain < PARTLY and share >= CLEAR
     frequent = f", {_percent(curve.majority)} by always naming the most frequent" if is_frequent else ""
-    return f"The senses of {name} **{how}**: {first}{before}{here}; by chance {_percent(chance)}{frequent}."
+    return f"The senses of {name} **{how}**: {first}{here}{before}, by chance {_percent(chance)}{frequent}."
 
 
 def _layer_of(backend: Backend, place: Row, best: int) -> int:
@@ -304,7 +304,8 @@ def _curve_figure(
         code=code,
         alt=f"Curves over the layers of how well the senses of {word} separate",
         read=f"Each occurrence of “{messages.escape(word)}” is one vector ({messages.escape(counts)}). The first curve is the "
-        "share of occurrences whose nearest other one, by cosine, has the same sense. The separation (silhouette) is "
+        "share of occurrences whose nearest other one, by cosine, has the same sense; of several equally near ones each "
+        "counts in part. The separation (silhouette, dashed) is "
         "no share: it is 1 if the senses are well apart and 0 if they overlap. At layer 0 "
         + (
             "the vectors of one word differ by their positions alone"
@@ -329,24 +330,27 @@ def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: i
     """The curves small, with their names at their ends and a line at the layer that the map shows."""
     last = len(curve.accuracy) - 1
     ends = {"same sense": curve.accuracy[-1], "by chance": chance, "separation": curve.silhouette[-1]}
-    colours = (theme.BLUE, theme.GREY, theme.GREY)
+    colours = (theme.BLUE, theme.GREY, theme.PURPLE)
     for trace, colour in zip(chart.data, colours, strict=True):
         trace.line.color = trace.marker.color = colour
         trace.marker.size = 5 if colour == theme.BLUE else 1
         trace.line.width = 3 if colour == theme.BLUE else 1.5
+        trace.line.dash = "dash" if colour == theme.PURPLE else "solid"
     places = curves.spread(list(map(float, ends.values())), 0.13)
     for (name, value), at in zip(ends.items(), places, strict=True):
         chart.add_annotation(
             x=last,
             y=at,
-            text=f"{name} {_percent(float(value)) if name != 'separation' else numbers.number(float(value), 2)}",
+            text=f"{name} {_percent(float(value))}"
+            if name != "separation"
+            else f"separation {numbers.number(float(value), 2)} of 1",
             xanchor="left",
             xshift=8,
             showarrow=False,
         )
     chart.add_vline(x=shown, line={"color": theme.GREY, "width": 2, "dash": "dot"})  # orange is a sense
     chart.update_layout(showlegend=False, height=250)
-    chart.layout.margin.r = 130
+    chart.layout.margin.r = 150
     chart.update_xaxes(title=None, range=[-0.3, last + 0.3])
     chart.update_yaxes(tickvals=[0, 0.5, 1], ticktext=["0 %", "50 %", "100 %"])
     return chart
@@ -354,6 +358,20 @@ def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: i
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
+
+
+def _key_of_lines(pairs: Sequence[tuple[int, int, bool]]) -> str:
+    """The key of the lines of the map, as HTML: a sample of each kind that is drawn, and what it leads to."""
+    kinds = {is_other for _, _, is_other in pairs}
+    parts = [
+        f'<span><i style="border-top: {line}"></i> {what}</span>'
+        for is_other, line, what in (
+            (False, f"1px solid {theme.GREY}", "to the nearest, of the same sense"),
+            (True, f"2px dashed {theme.VERMILION}", "to the nearest, of another sense"),
+        )
+        if is_other in kinds
+    ]
+    return f'<div class="bi-map-key">{"".join(parts)}</div>' if parts else ""
 
 
 def _map(
@@ -393,6 +411,7 @@ def _map(
         height=HEIGHT if controls.scale() == 1 else PROJECTED,
         scale=controls.scale(),
     )
+    key_of_lines = ""
     if is_named:
         chart.update_traces(mode="markers")  # the names of the senses stand there, and the sentences beside the map
         scatter.name_groups(chart, layer_map.points, groups, controls.scale())
@@ -400,6 +419,7 @@ def _map(
             nearest = word_senses.nearest_other(occurrences.at(layer), groups)
             pairs = [(row, int(other), bool(nearest.same[row] == 0)) for row, other in enumerate(nearest.rows)]
             scatter.join_pairs(chart, layer_map.points, pairs)
+            key_of_lines = _key_of_lines(pairs)
             read = f"{read} {LINES}"
     with figure_slot:
         figures.figure(
@@ -422,6 +442,8 @@ def _map(
             ),
             on_select=lambda: selection.pick(occurrences, "senses_map", rows),
         )
+        if key_of_lines:
+            figures.markup(key_of_lines, "senses_key")
     map_labels.thin()
     st.caption(
         findings.trust({layer: layer_map}, METHOD_NAMES[options.method], occurrences.vectors.shape[2], len(rows))

@@ -117,7 +117,7 @@ VIEWS = (
         label="Re-ranking and its cost",
         question="What does re-ranking change and cost?",
         asks=("Is re-ranking by a cross-encoder worth its time?", "Does MaxSim find more than one vector a text?"),
-        intro="The vectors find some sentences; a second, slower look puts these in a new order.",
+        intro="dashboard.views.pairs.rerank:intro",
         draw="dashboard.views.pairs.rerank:rerank",
         settings=(
             *OF_MODELS,

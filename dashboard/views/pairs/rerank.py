@@ -92,6 +92,15 @@ class _TwoStages:
         return [(before, rank) for rank, (before, row) in enumerate(rows, start=1) if row in self.correct]
 
 
+def intro() -> str:
+    """What the chosen second stage does."""
+    return "The vectors find some sentences; " + (
+        "MaxSim sorts them again: each token of the query looks for its best token in the text."
+        if state.get("second_stage") == "maxsim"
+        else "a cross-encoder sorts them again: it reads the query together with each."
+    )
+
+
 def rerank(backend: Backend) -> None:
     """Draw both orders with lines between them, what MaxSim does over all queries, and the cost of both stages."""
     messages.cross_encoder_note([backend])
@@ -286,7 +295,8 @@ def _draw_lists(
     stage: SecondStage,
 ) -> None:
     """Both orders; without the second one, that it is being computed."""
-    of_pieces = ", one number for both texts" if stage.kind == "rerank" else ", token by token"
+    untrained = "" if stage.is_trained_max_sim else ", not trained for it"
+    of_pieces = ", one number for both texts" if stage.kind == "rerank" else f", token by token{untrained}"
     browser.reranked_component()(
         key="reranked",
         data={

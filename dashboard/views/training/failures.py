@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 KINDS_SHOWN = 8  # a phone shows so many groups of bars
 GUESSING = 0.5
+PAIRS = "These are the pairs of What it cannot see, not the run's held-out rows, which Watch measures."
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,20 +81,21 @@ def finding(found: Failures, kind: str) -> str:
     place = found.kinds.index(kind)
     before, after = found.base[place], found.tuned[place]
     same = _percent(before.value) == _percent(after.value)
+    rose = "a clear rise, to about what guessing gives" if after.low > before.high else "no more than guessing"
     said = (
-        f"**{messages.escape(_capitalised(kind))}:** the same meaning in other words is nearer than a pair that differs in "
-        "this, in "
+        f"**{messages.escape(_capitalised(kind))}:** a paraphrase is nearer than a pair that differs by "
+        f"{messages.escape(kind)} in "
         + (
-            f"**{_percent(after.value)}** of cases before and after training"
+            f"**{_percent(after.value)}** of comparisons before and after training"
             if same
-            else f"{_percent(before.value)} of cases before training and in **{_percent(after.value)}** after it"
+            else f"{_percent(before.value)} of comparisons before training, **{_percent(after.value)}** after it"
         )
         + (
             " (guessing: 50 %)."
             if after.low > GUESSING
             else ", less than by guessing (50 %)."
             if after.high < GUESSING
-            else ": no more than guessing (50 %) within its interval."
+            else f": {rose} (50 % within its interval)."
         )
     )
     others = [number for number in range(len(found.kinds)) if number != place]
@@ -165,7 +167,7 @@ def draw(
         key="after_failures",
         code=Command(shares_above),
         alt=f"How often the same meaning is nearer, for {len(found.kinds)} kinds of differences, before and after training",
-        message=finding(found, most_changed(found)),
+        message=f"{finding(found, most_changed(found))} {PAIRS}",
         read="Each group is a kind of difference. A pair that means the same in other words is compared with a pair in which "
         "one thing differs: a “not”, a number, who does what. The bar says how often the pair with the same meaning has the "
         "higher cosine; by guessing it is 50 %. Lines on the bars are 95 % intervals. None of these sentences is in the "

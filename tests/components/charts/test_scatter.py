@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from components.charts import scatter, theme
@@ -183,3 +184,12 @@ def test_of_points_on_one_place_the_lower_are_larger_so_that_all_are_seen():
     moving = moving_map({0: places, 1: apart}, texts(5), colours, "Map").data
     assert moving[0].marker.size[0] == sizes[2]
     assert moving[1].marker.size == sizes[4]
+
+
+def test_the_name_of_a_group_stands_in_its_middle_and_not_at_an_outlier():
+    middle = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    points = np.concatenate([middle, [[20.0, 20.0]], middle + 30.0])  # the lonely fifth has most room
+    figure = scatter.name_groups(go.Figure(), points, ["a"] * 5 + ["b"] * 4)
+    places = {item.text: (item.x, item.y) for item in figure.layout.annotations}
+    assert max(places["<b>a</b>"]) <= 1
+    assert min(places["<b>b</b>"]) >= 30

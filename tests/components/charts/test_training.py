@@ -12,11 +12,13 @@ STEPS = np.arange(1, 6)
 NONE = (np.zeros(0, int), np.zeros(0))
 
 
-def test_smoothing_is_the_mean_of_the_last_values() -> None:
+def test_smoothing_is_the_mean_of_the_values_around_each() -> None:
     values = np.array([4.0, 2.0, 6.0, 0.0])
     np.testing.assert_allclose(training.smoothed(values, 1), values)
-    np.testing.assert_allclose(training.smoothed(values, 2), [4, 3, 4, 3])
-    np.testing.assert_allclose(training.smoothed(values, 99), [4, 3, 4, 3])
+    np.testing.assert_allclose(training.smoothed(values, 2), [4, 4, 3, 0])
+    np.testing.assert_allclose(training.smoothed(values, 99), [4, 4, 3, 3])
+    falling = np.arange(20.0, 0.0, -1.0)
+    np.testing.assert_allclose(training.smoothed(falling, 9)[:16], falling[:16])  # not above the values that it is of
     assert len(training.smoothed(np.zeros(0), 3)) == 0
 
 
@@ -27,13 +29,13 @@ def test_the_loss_is_drawn_raw_and_smoothed_with_the_held_out_loss() -> None:
     names = {trace.name: trace for trace in figure.data}
     assert list(names) == ["training loss, each step", "training loss, mean of 2 steps", "held-out loss", "kept"]
     np.testing.assert_allclose(names["training loss, each step"].y, values)
-    np.testing.assert_allclose(names["training loss, mean of 2 steps"].y, [5, 4, 3.5, 3, 1.5])
+    np.testing.assert_allclose(names["training loss, mean of 2 steps"].y, [5, 3.5, 3, 1.5, 1])
     np.testing.assert_allclose(names["held-out loss"].y, [5.5, 2.5, 1.5])
     assert (names["kept"].x[0], names["kept"].y[0]) == (4, 2.5)
     assert figure.layout.xaxis.range[1] > 10  # room for the steps to come
     assert figure.layout.shapes[0].x0 == 4
     ends = {item.text: item.y for item in figure.layout.annotations if item.text.startswith("<b>")}
-    assert set(ends) == {"<b>training 1.50</b>", "<b>held out 1.50</b>"}  # names in place of a legend
+    assert set(ends) == {"<b>training, smoothed 1.00</b>", "<b>held out 1.50</b>"}  # names in place of a legend
     assert len(set(ends.values())) == 2  # apart, though both lines end at one place
     assert not figure.layout.showlegend
     learnt = training.loss_curves(

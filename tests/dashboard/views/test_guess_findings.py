@@ -56,6 +56,24 @@ TYPED = {"true": None, "true_ranks": np.zeros(7, int), "true_share": NAN, "other
             {"other_rank": 1},
             "“paris” is the first guess (42 %), since layer 5; looking only left, “paris” is first too.",
         ),
+        (
+            {"probabilities": np.array([0.1, 0.096, 0.08]), "other_rank": None},
+            "“paris” (10 %) and “lyon” (9.6 %) are nearly level, and no guess has more.",
+        ),
+        (
+            {**TYPED, "probabilities": np.array([0.1, 0.09, 0.08])},
+            "“paris” (10 %) and “lyon” (9.0 %) are nearly level, and no guess has more; "
+            "looking only left, the first is “the” (14 %).",
+        ),
+        (
+            {
+                "true": "rome",
+                "true_ranks": np.array([9, 5, 4, 2, 5, 4, 4]),
+                "probabilities": np.array([0.1, 0.096, 0.08]),
+            },
+            "“paris” (10 %) and “lyon” (9.6 %) are nearly level, and no guess has more; “rome” is fourth of 30,522; "
+            "looking only left, “rome” is third.",
+        ),
         ({"other_rank": None}, "“paris” is the first guess (42 %), since layer 5."),  # no causal mask for this model
         (
             {"other_rank": 1203},

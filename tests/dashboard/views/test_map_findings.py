@@ -222,4 +222,4 @@ def test_texts_of_people_are_escaped() -> None:
 
 
 def test_a_number_stays_behind_a_name_that_is_written_from_the_right() -> None:
-    assert findings._listed([quoted(name) for name in ("ل", "ل", "can")]) == "\u2068“ل”\u2069 ×2 and “can”"
+    assert findings._listed([quoted(name) for name in ("ل", "ل", "can")]) == "“\u2068ل\u2069” ×2 and “can”"

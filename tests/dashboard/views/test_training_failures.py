@@ -34,31 +34,31 @@ def test_the_shares_are_those_of_all_comparisons_and_equal_cosines_count_half() 
         (
             (0.08, 0.03, 0.5),
             (0.53, 0.02, 0.1),
-            "**Negation:** the same meaning in other words is nearer than a pair that differs in this, "
-            "in 8 % of cases before training and in "
-            "**53 %** after it: no more than guessing (50 %) within its interval. "
+            "**Negation:** a paraphrase is nearer than a pair that differs by negation "
+            "in 8 % of comparisons before training, "
+            "**53 %** after it: a clear rise, to about what guessing gives (50 % within its interval). "
             "Of the 2 other kinds, none clearly rose and 1 (time) clearly fell.",
         ),
         (
             (0.5, 0.1, 0.1),
             (0.3, 0.9, 0.9),
-            "**Negation:** the same meaning in other words is nearer than a pair that differs in this, "
-            "in 50 % of cases before training and in "
+            "**Negation:** a paraphrase is nearer than a pair that differs by negation "
+            "in 50 % of comparisons before training, "
             "**30 %** after it, less than by guessing (50 %). "
             "Of the 2 other kinds, 2 (numbers and time) clearly rose and none clearly fell.",
         ),
         (
             (0.5,),
             (0.5,),
-            "**Negation:** the same meaning in other words is nearer than a pair that differs in this, "
-            "in **50 %** of cases before and after "
-            "training: no more than guessing (50 %) within its interval.",
+            "**Negation:** a paraphrase is nearer than a pair that differs by negation "
+            "in **50 %** of comparisons before and after "
+            "training: no more than guessing (50 % within its interval).",
         ),
         (
             (0.5,),
             (0.9,),
-            "**Negation:** the same meaning in other words is nearer than a pair that differs in this, "
-            "in 50 % of cases before training and in "
+            "**Negation:** a paraphrase is nearer than a pair that differs by negation "
+            "in 50 % of comparisons before training, "
             "**90 %** after it (guessing: 50 %).",
         ),
     ],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from components import numbers
 from dashboard.ui.wording import counted, quoted
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 TIE = 1e-9  # probabilities this close, relative to each other, are equal
 LEAST = 0.0005  # a probability below it is shown as "less than 0.1 %", in which no two of them differ
+LEVEL = 0.9  # of the first guess's probability: from here on the second is nearly level with it
 MOST_NAMED = 3  # masks of which each has its guess in the sentence
 BEGINS_WORD = ("Ġ", "▁")  # how byte-level and SentencePiece vocabularies mark a piece with a space before it
 CONTINUES = "##"  # how WordPiece marks a piece that goes on with a word
@@ -50,8 +52,7 @@ def ordinal(rank: int) -> str:
     """A rank in words: "first", "tenth", "57th", "1,203rd"."""
     if rank <= len(ORDINALS):
         return ORDINALS[rank - 1]
-    ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
-    return f"{rank:,}{ending}"
+    return numbers.ordinal(rank)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +80,13 @@ class Guessed:
         """How many of the guesses share the first place."""
         top = float(self.probabilities[0])
         return int(np.count_nonzero(self.probabilities >= top * (1 - TIE)))
+
+    @property
+    def is_nearly_level(self) -> bool:
+        """Whether the second guess has nearly the probability of the first."""
+        return len(self.probabilities) > 1 and float(self.probabilities[1]) >= (LEVEL - TIE) * float(
+            self.probabilities[0]
+        )
 
 
 def since(ranks: np.ndarray) -> str:
@@ -126,6 +134,12 @@ def _of_guess(guess: Guessed) -> str:
         if guess.true is not None:
             said += f"; {quoted(guess.true)} is {ordinal(int(guess.true_ranks[-1]))} of {guess.n_pieces:,}"
         return f"{said}{_other_way(guess)}."
+    if guess.is_nearly_level:
+        second, less = quoted(guess.pieces[1]), share_text(float(guess.probabilities[1]))
+        said = f"{first} ({share}) and {second} ({less}) are nearly level, and no guess has more"
+        if guess.true is not None and guess.true not in guess.pieces[:2]:
+            said += f"; {quoted(guess.true)} is {ordinal(int(guess.true_ranks[-1]))} of {guess.n_pieces:,}"
+        return f"{said}{_other_way(guess)}."
     if guess.true is None:
         where = since(guess.first_ranks)
         where = f", but {where}" if where.startswith("only") else f", {where}" if where else ""
@@ -143,9 +157,10 @@ def _other_way(guess: Guessed) -> str:
         same = " too" if guess.other_rank == int(guess.true_ranks[-1]) else ""
         return f"; {way}, {quoted(guess.true)} is {ordinal(guess.other_rank)}{same}"
     if guess.true is None and guess.other_first:
+        it = "the first" if guess.is_nearly_level else "it"
         if guess.other_first == guess.pieces[0]:
-            return f"; {way}, it is the same ({share_text(guess.other_share)})"
-        return f"; {way}, it is {quoted(guess.other_first)} ({share_text(guess.other_share)})"
+            return f"; {way}, {it} is the same ({share_text(guess.other_share)})"
+        return f"; {way}, {it} is {quoted(guess.other_first)} ({share_text(guess.other_share)})"
     return ""
 
 

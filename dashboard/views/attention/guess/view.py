@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from components.errors import InputError
+from components.model.catalog import EMBEDDED_KEY
+from components.model.guesses import included
 from components.model.guesses.masks import typed_masks
 from dashboard import state
 from dashboard.ui import browser, controls, figures, messages
@@ -29,6 +31,12 @@ ONLY_LEFT_HELP = (
     "Each token sees only itself and those before it, as in GPT. This model was not trained so: what it guesses then is no "
     "measure of what a model that was would guess."
 )
+
+
+def intro() -> str:
+    """What to do, and for the included model whose guesses these are."""
+    whose = f" {included.IN_SHORT}" if state.get("model") == EMBEDDED_KEY else ""
+    return f"Click a word to hide it, or type [MASK] or ___.{whose}"
 
 
 def guess(model_input: AttentionInput, row: Any) -> None:

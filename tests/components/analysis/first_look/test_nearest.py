@@ -107,3 +107,23 @@ def test_words_beyond_the_first_that_are_sorted_are_found(monkeypatch: pytest.Mo
 def test_sentences_without_a_word_are_refused() -> None:
     with pytest.raises(ValueError, match="no word"):
         WordCollection({}).store()
+
+
+def test_what_one_in_200_pairs_of_unrelated_words_exceeds(store: WordStore) -> None:
+    """Of so few words all pairs are taken that are no form twice and stand in two sentences."""
+    words = [(place.text.lower(), place.sentence) for place in store.places]
+    pairs = [
+        (a, b)
+        for a, (form, sentence) in enumerate(words)
+        for b, (other, elsewhere) in enumerate(words[:a])
+        if form != other and sentence != elsewhere
+    ]
+    for layer, vectors in enumerate(store.layers):
+        cosines = [float(np.dot(vectors[a].astype(float), vectors[b].astype(float))) for a, b in pairs]
+        assert store.unrelated[layer] == pytest.approx(np.percentile(cosines, 99.5), abs=0.01)
+
+
+def test_words_of_one_sentence_have_no_unrelated_pair(embedded: Backend) -> None:
+    with WordCollection({}) as collection:
+        collection.add(embedded.trace(TEXTS[:1]))
+        assert np.isnan(collection.store().unrelated).all()

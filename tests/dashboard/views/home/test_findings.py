@@ -115,6 +115,12 @@ def test_the_least_similar_of_several_is_named_and_one_sentence_has_no_number() 
     assert findings.of_course(come, words[0], words).startswith("At the end “bank” is nearly the same in all 3 places")
     alone = course([1, 1], None, (1, [0.9, 0.5]))
     assert "the “fly” in its other place" in findings.of_course(alone, word("fly"), [word("fly"), word("fly")])
+    among = [word("fly"), word("fly"), word("boat"), word("fly")]
+    several = course([1, 1], None, (1, [0.9, 0.8]), (3, [0.9, 0.5]))
+    assert findings.of_course(several, among[0], among).startswith("It moves away from the 3rd “fly”: similarity ")
+    of_second = [word("fly"), word("fly", 1), word("fly", 1)]
+    said = findings.of_course(course([1, 1], None, (2, [0.9, 0.5])), of_second[0], of_second)
+    assert said.startswith("It moves away from the 2nd “fly” of sentence 2: ")
     beside_another = [word("fly", 1), word("fly", 1), word("boat")]
     assert "the “fly” in its other place" in findings.of_course(alone, beside_another[0], beside_another)
 
@@ -134,17 +140,17 @@ def near(*names: str) -> list[Neighbour]:
         (
             ["bank/river"] * 5,
             ["bank/river"] * 3 + ["bank/money"] * 2,
-            "All five are “bank” in the sense of river; before the first block three were.",
+            "All five are “bank” in the sense of river; before the first block three of five.",
         ),
         (
             ["bank/river"] * 5,
             ["bank/river"] * 5,
-            "All five are “bank” in the sense of river; before the first block all were, too.",
+            "All five are “bank” in the sense of river; before the first block all, too.",
         ),
         (
             ["banks/river"] * 3 + ["shore"] * 2,
             ["bank/money"] * 4 + ["bank/river"] * 4,
-            "Three of five are “bank” in the sense of river; before the first block 4 of the 8 equally near were.",
+            "Three of five are “bank” in the sense of river; before the first block 4 of 8, ties included.",
         ),
         (
             ["bank/river", "bank/river", "bank/money", "bank/money", "bank"],
@@ -169,3 +175,22 @@ def test_how_many_of_the_nearest_were_near_before() -> None:
         "; one of them was near before the first block."
     )
     assert findings.of_nearest("bank", found, found).endswith("; all were near before the first block, too.")
+
+
+def test_words_that_are_no_nearer_than_unrelated_words_are_no_finding() -> None:
+    found = [
+        replace(item, cosine=value)
+        for item, value in zip(near("shore", "coast", "voice"), (0.5, 0.4, 0.2), strict=True)
+    ]
+    far = "“shore”, the nearest, is as far as unrelated words."
+    assert findings.of_nearest("q", found, found, unrelated=0.5) == f"No included sentence has a word near it: {far}"
+    said = findings.of_nearest("[MASK]", found, found, unrelated=0.5, is_hole=True)
+    assert said == f"A mask is near no word: {far} Its guesses say more."
+    assert findings.of_nearest("sea", found, found, unrelated=0.3) == (
+        "“shore”, “coast”; the others are as far as unrelated words."
+    )
+    assert findings.of_nearest("shore", found, found, unrelated=0.45) == (
+        "“shore” itself (1 of 3); the others are as far as unrelated words."
+    )
+    all_of_them = findings.of_nearest("sea", found, found, unrelated=float("nan"))  # not known
+    assert all_of_them == "“shore”, “coast”, “voice”; all were near before the first block, too."

@@ -24,6 +24,15 @@ def store(embedded: Backend) -> WordStore:
         return collection.store()
 
 
+def test_words_as_far_as_unrelated_ones_are_said_to_be() -> None:
+    near = [Neighbour(Place(0, "bank", 0, 4, "river"), "bank", cosine) for cosine in (0.9, 0.5, 0.3)]
+    assert in_words._far(near, 0.2) == ""
+    assert in_words._far(near, 0.3) == "the last as far as unrelated words"
+    assert in_words._far(near, 0.5) == "the last 2 as far as unrelated words"
+    assert in_words._far(near, 0.95) == "all as far as unrelated words"
+    assert in_words._far(near, float("nan")) == ""
+
+
 @pytest.mark.parametrize("layer", [0, 4, 6])
 def test_the_words_are_those_of_plain_transformers(embedded: Backend, store: WordStore, layer: int) -> None:
     trace = embedded.trace(BANK[1:2])

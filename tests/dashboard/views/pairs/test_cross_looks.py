@@ -63,6 +63,8 @@ def test_the_sentence_has_the_numbers_of_the_ranks_and_can_say_the_opposite() ->
     assert cross_looks.finding(reordered([1, 2, 3, 1], [1, 1, 1, 2])).endswith(
         "puts the right text first for 75.0 % of 4 demo headlines instead of 50.0 %: it repairs 2 queries and harms 1."
     )
+    why = "; it was trained to grade similarity, not to answer queries."
+    assert cross_looks.finding(reordered([1, 1, 2], [2, 2, 1])).endswith(f"it repairs 1 query and harms 2{why}")
     assert "for 50.0 % of 2 demo headlines as without it" in cross_looks.finding(reordered([1, 2], [2, 1]))
 
 

@@ -63,7 +63,7 @@ def test_a_click_on_a_tile_opens_that_head_beside_the_tiles(use: Stage) -> None:
     heads.get_by_role("button", name="Block 0, head 2 ").click()
     expect(heads.locator("h3")).to_have_text("Block 0, head 2")
     expect(heads.locator(".tile[aria-pressed=true]")).to_have_count(1)
-    expect(heads.locator(".does")).to_contain_text("Looks at the token before")
+    expect(heads.locator(".does")).to_contain_text("On average it looks at the token before")
     wait_until(page, "() => new URLSearchParams(location.search).get('h') === '2'")
     heads.get_by_role("button", name="Matrix", exact=True).click()
     expect(heads.locator(".plot rect title")).to_have_count(100)

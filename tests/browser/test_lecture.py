@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from playwright.sync_api import Page, Request, expect
@@ -10,6 +11,7 @@ from dashboard.declared import table
 from tests.support.browser import Visit, downloaded, settle
 
 BLOCK, MASK = (table.VIEWS[key].question for key in ("block", "mask-token"))
+EXPORT = re.compile("^(download )?Export (as one page|1 of 2 pictures)")  # the name begins with its icon's
 LECTURE = "/lecture?lecture=inside?v=block%23block_change&lecture=inside?v=mask-token%23mask_vectors"
 
 
@@ -49,8 +51,9 @@ def exported_with(page: Page, folder: Path) -> Path:
     )  # the browser takes the picture 1.2 s after the last drawing
     settle(page)
     page.get_by_role("link", name="My lecture").click()
-    expect(page.get_by_role("button", name="Export as one page")).to_be_visible()
-    download = downloaded(page, page.get_by_role("button", name="Export as one page"))
+    export = page.get_by_role("button", name=EXPORT)
+    expect(export).to_be_visible()
+    download = downloaded(page, export)
     path = folder / "lecture.html"
     download.save_as(path)
     return path
@@ -229,7 +232,10 @@ def test_the_bar_covers_nothing_and_a_key_draws_no_frame_around_the_page(visit: 
 
 def test_the_arrow_keys_go_from_picture_to_picture_in_the_exported_page(visit: Visit, tmp_path: Path) -> None:
     page = visit(LECTURE)
-    download = downloaded(page, page.get_by_role("button", name="Export as one page"))
+    page.get_by_role("button", name="Draw 2 pictures").click()
+    all_drawn = page.get_by_role("button", name="Export as one page")
+    expect(all_drawn).to_be_visible(timeout=120_000)
+    download = downloaded(page, all_drawn)
     path = tmp_path / "lecture.html"
     download.save_as(path)
     page.goto("about:blank")

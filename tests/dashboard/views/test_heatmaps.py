@@ -197,7 +197,7 @@ def test_a_length_that_leaves_the_others_no_room_is_broken_and_named(open_page: 
     length = np.linalg.norm(record.feed_forward_output[0, 0])
     assert f"adds a vector of length {length:.0f} to" in texts(app)
     drawn = figures(app)[1]
-    assert f"<b>{length:.0f}</b>" in [item["text"] for item in drawn["layout"]["annotations"]]
+    assert f"<b>{length:.0f} //</b>" in [item["text"] for item in drawn["layout"]["annotations"]]
     assert max(max(item["x"]) for item in drawn["data"] if item["type"] == "bar") < 40
 
 

@@ -6,7 +6,6 @@ import re
 import threading
 import time
 from collections import Counter
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,8 @@ from components.analysis.word_senses import sense_curve
 from components.charts import theme
 from components.jobs import Cancelled
 from components.retrieval.corpora.corpus import read_corpus
-from components.shown_code.vectors import MOST_TEXTS
+from components.shown_code.code import Command
+from components.shown_code.vectors import MOST_TEXTS, of_senses
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.declared import older
@@ -381,8 +381,14 @@ def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
 
 
 def test_no_text_is_tokenized_for_a_code_that_would_have_too_many() -> None:
-    many = SimpleNamespace(texts=("seal",) * (MOST_TEXTS + 1))
-    assert senses._code(object(), many).commands == ()  # type: ignore[arg-type, union-attr]
+    class Many:
+        texts = ("seal",) * (MOST_TEXTS + 1)
+
+        def __len__(self) -> int:
+            return len(self.texts)
+
+    vectors = senses._vectors(object(), Many())  # type: ignore[arg-type] # which has no `tokenize`
+    assert of_senses(vectors, ["animal"]) == Command(word_senses.sense_curve)
 
 
 def curve_of(accuracy: list[float], majority: float = 0.5) -> word_senses.SenseCurve:

@@ -100,7 +100,7 @@ def test_it_is_the_same_on_a_web_server(site: Written, page: Page) -> None:
 def test_its_numbers_are_those_of_transformers(site: Written, page: Page) -> None:
     first, second = map(run, SENTENCES)
     at(page, site, "one-word-attention.html")
-    said = re.search(r"look goes to “(\w+)”: (\d+) % in block (\d), head (\d+)", finding(page))
+    said = re.search(r"look goes to “(\w+)”: (\d+)\s% in block (\d), head (\d+)", finding(page))
     assert said is not None
     weight = first.attention[int(said[3]), int(said[4]), first.pieces.index("it"), first.pieces.index(said[1])]
     assert round(100 * float(weight)) == int(said[2])

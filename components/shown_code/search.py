@@ -106,13 +106,13 @@ def reranked(backend: Backend, query: str, texts: Sequence[str], label: int | No
 
 def max_sim_scores(backend: Backend, query: str, texts: Sequence[str], layer: int, max_length: int | None) -> AnyCode:
     """The MaxSim of a query with candidates, by the hidden states of a layer; of a model that was trained for it no code."""
+    if backend.late_interaction is not None:
+        return Command(late_interaction_scores)
     asked, stored = (
         backend.embed_options([layer], max_length=max_length, precision="float32", role=role)
         for role in ("query", "document")
     )
-    if (
-        backend.late_interaction is not None or asked.prompt or stored.prompt
-    ):  # whose tokens count as those of a text here
+    if asked.prompt or stored.prompt:  # whose tokens count as those of a text here
         return Command(late_interaction_scores)
     return Input(backend, [query, *texts], asked.max_length, prompt="").states(
         (max_sim, late_interaction_scores),

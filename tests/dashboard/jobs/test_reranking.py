@@ -99,7 +99,7 @@ def test_the_cross_encoder_beside_a_learnt_ranking_reads_the_chosen_length_and_e
     graded = GradedSet("few", ("a", "b"), ("x", "y"), ({0: 1}, {1: 1}), GradedReport(0, 0))
     pairs = learnt_ranking.judged_pairs(graded, np.arange(2), [lambda query: np.zeros(2, np.float32)], 2)
     split = learnt_ranking.QuerySplit(np.arange(1), np.arange(1, 2), np.zeros(2, np.int64))
-    candidates = comparison.Candidates(pairs, split, {"bi": np.zeros((2, 2), np.float32)}, {})
+    candidates = comparison.LearningSet(pairs, split, {"bi": np.zeros((2, 2), np.float32)}, {})
     monkeypatch.setattr(learnt_rankers.model_gate, "cross_encoder", lambda: scorer)
     for length in (7, 8):
         monkeypatch.setattr(state, "get", lambda name, length=length: length)

@@ -94,13 +94,13 @@ def test_two_stages_are_compared_with_one(
     assert "changes the order of its candidates only" in texts(app)
     assert "STS-B" in texts(app)
     options = app.multiselect(key="w_runs").options
-    assert "Layer 6, Mean, first 20 re-ranked" in options
-    assert f"Layer 6, Mean, first {K} re-ranked" in options  # in the address
-    assert "Layer 3, [CLS], first 20 by MaxSim" in options
+    assert "Layer 6, Mean, first 20 re-ranked · cross-encoder" in options
+    assert f"Layer 6, Mean, first {K} re-ranked · cross-encoder" in options  # in the address
+    assert "Layer 3, [CLS], first 20 by MaxSim · late interaction" in options
     app.number_input(key="w_candidates").set_value(50).run()
     options = ready(app).multiselect(key="w_runs").options
-    assert "Layer 6, Mean, first 50 re-ranked" in options
-    assert f"Layer 6, Mean, first {K} re-ranked" in options
+    assert "Layer 6, Mean, first 50 re-ranked · cross-encoder" in options
+    assert f"Layer 6, Mean, first {K} re-ranked · cross-encoder" in options
     assert "Layer 6, Mean, first 20 re-ranked" not in options
 
 

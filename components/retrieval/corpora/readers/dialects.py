@@ -237,7 +237,7 @@ def _misfits(lines: Sequence[str], dialect: Dialect, width: int, has_quoted_name
                 continue
             if len(record.fields) != width or record.problem is not None:
                 broken += len(record.lines)
-            elif not has_quoted_names and dialect.is_quoted and _holds_rows(record, dialect, width):
+            elif width > 1 and not has_quoted_names and dialect.is_quoted and _holds_rows(record, dialect, width):
                 holding.append(record)
             else:
                 kept.append(record)
@@ -254,7 +254,7 @@ def _misfits(lines: Sequence[str], dialect: Dialect, width: int, has_quoted_name
 
 def _holds_rows(record: Record, dialect: Dialect, width: int) -> bool:
     """Whether a row in quotes holds lines that could be whole rows by themselves, without a doubled quote that asks for it."""
-    if len(record.lines) == 1 or width == 1:
+    if len(record.lines) == 1:
         return False
     return all(line.count(dialect.delimiter) + 1 == width and '""' not in line for line in record.lines)
 
@@ -285,7 +285,7 @@ def _unusual(rows: Sequence[Record], dialect: Dialect) -> int:
         # A backslash before any other character decides: such a writer would have escaped it.
         plain = re.compile(rf'\\(?:["\\\r{mark}]|$)')
         others = sum("\\" in plain.sub("", line) for line in lines)
-        enclosed = 0 if dialect.is_quoted else sum(_QUOTED.match(line) is not None for line in lines)
+        enclosed = 0 if dialect.is_quoted else sum(_QUOTED.match(line) is not None for line in lines) + _opened(rows)
         return 1_000 * others + sum(len(inside.findall(line)) for line in lines) + enclosed
     # A backslash that escapes what follows, and is not escaped itself.
     joins = re.compile(rf"(?<!\\)(?:\\\\)*\\(?:[\r{mark}]|$)")
@@ -295,11 +295,18 @@ def _unusual(rows: Sequence[Record], dialect: Dialect) -> int:
     in_quotes = sum(_QUOTED.fullmatch(field) is not None for fields in raw for field in fields)
     if not dialect.is_quoted:
         every_is_escaped = not any(map(inside.search, lines))
-        return escapes + in_quotes + (sum(line.count('\\"') for line in lines) if every_is_escaped else 0)
+        return (
+            escapes + in_quotes + _opened(rows) + (sum(line.count('\\"') for line in lines) if every_is_escaped else 0)
+        )
     escaped = re.compile(rf'\\"(?!["{mark}]|$)')
     bare = sum('"' in field and _QUOTED.fullmatch(field) is None for fields in raw for field in fields)
     bare += sum(len(escaped.findall(line)) for row in rows if len(row.lines) > 1 for line in row.lines)
     return escapes + bare + (_needless(raw) if dialect.delimiter in WITHOUT_QUOTES else 0)
+
+
+def _opened(rows: Sequence[Record]) -> int:
+    """How many rows of one column begin with a quote that may open a text of several lines: nothing else tells these apart."""
+    return sum(len(row.fields) == 1 and row.lines[0].startswith('"') and row.lines[0].count('"') == 1 for row in rows)
 
 
 def _needless(rows: Sequence[Sequence[str]]) -> int:

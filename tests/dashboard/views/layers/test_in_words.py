@@ -12,7 +12,7 @@ from components.model.backend import Backend
 from dashboard.views.layers import in_words
 from dashboard.views.layers.word_choice import Choice
 from tests.support import plain_encoder as plain
-from tests.support.pages import BANK, Open, backend
+from tests.support.pages import BANK, Open, at_rest, backend
 
 TEXTS = ("An otter slid down the bank.", "The bank raised its <b>rate</b>.", "He laughed.", "She opened an account.")
 
@@ -69,7 +69,7 @@ def test_a_line_is_cut_at_words_around_its_word() -> None:
 
 
 def test_the_layer_changes_the_words_without_a_forward_pass(open_page: Open) -> None:
-    app = open_page("layers", v="one-word")
+    app = at_rest(open_page("layers", v="one-word"))  # the included sentences are read once for a process
     assert not app.exception
     layers = next(item for item in app.button_group if item.key == "w_layer")
     before = backend().forward_passes

@@ -27,6 +27,13 @@ def _settings_of_the_project() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_work_at_the_end() -> Iterator[None]:
+    """As the server does: a thread that is in a library's code when Python ends aborts the process."""
+    yield
+    caching.queue().close(30)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _one_scan() -> Iterator[None]:
     """Each AppTest would read the metadata of all installed packages for components: nine tenths of a page's opening."""
     with pytest.MonkeyPatch.context() as patch:

@@ -119,10 +119,11 @@ def together(sent: object) -> Memory:
     held: dict[str, Any] = {}
     judged: dict[str, dict[str, dict[int, bool]]] = {}
     rankings: dict[str, dict[str, marks.Shown]] = {}
-    pictures: tuple[str, ...] = ()
+    pictures: dict[str, str] = {}
     for memory in map(Memory.of_text, texts):
-        known = set(map(untitled, memory.lecture))
-        pictures = (*(entry for entry in pictures if untitled(entry) not in known), *memory.lecture)[-MOST_PICTURES:]
+        for entry in memory.lecture:
+            pictures.pop(untitled(entry), None)
+            pictures[untitled(entry)] = entry
         runs = dict.fromkeys((*held.get(_RUNS, ()), *memory.uploads.get(_RUNS, ())))
         held |= memory.uploads
         if runs:
@@ -133,7 +134,9 @@ def together(sent: object) -> Memory:
                 queries[query] = queries.pop(query, {})
                 queries[query].update(own)
             rankings.setdefault(corpus, {}).update(memory.rankings[corpus])
-    return Memory(held, {corpus: _read_only(queries) for corpus, queries in judged.items()}, rankings, pictures)
+    return Memory(
+        held, {corpus: _read_only(queries) for corpus, queries in judged.items()}, rankings, tuple(pictures.values())
+    )
 
 
 def _read_only(queries: Mapping[str, Mapping[int, bool]]) -> Judgements:
@@ -272,6 +275,10 @@ def _take(found: Memory) -> None:
         known = set(map(untitled, own))
         pictures = (*own, *(entry for entry in found.lecture if untitled(entry) not in known))
         state.put("lecture", pictures[:MOST_PICTURES])
+        if (left := len(pictures) - MOST_PICTURES) > 0:
+            st.toast(
+                f"A lecture has at most {MOST_PICTURES} pictures: {left} of before {'is' if left == 1 else 'are'} left out."
+            )
     st.session_state[_ANSWERED] = True
 
 

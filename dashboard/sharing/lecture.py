@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _SHOWN = "_lecture_shown"  # session key: what each picture showed when it was drawn last, by its star
-DRAWING = (
-    "_lecture_drawing"  # session key: while pictures are opened one after the other: their stars, from the open one on
-)
+# Session key: the stars of the pictures that are opened one after the other, from the open one on.
+DRAWING = "_lecture_drawing"
 _SENT = "_lecture_sent"  # session key: the pictures of which the browser has sent what it shows
 PLACE = "_lecture_place"  # session key: the number of the picture that is shown, from 0, while a lecture is given
 _SAID = "_lecture_said"  # session key: at which figure what is said next, and its icon: a callback cannot draw

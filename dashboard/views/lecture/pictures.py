@@ -33,19 +33,20 @@ def draw() -> None:
         browser.know_visitor("lecture_visitor")
     lecture.keep_for_tab()
     stars = lecture.listed()
+    lacking = sum(not lecture.is_drawn(star) for star in stars)
     with st.container(key="lecture_title", horizontal=True, vertical_alignment="center"):
         st.title("My lecture", anchor=False)
         if stars:
-            _tools(stars)
+            _tools(stars, lacking)
     offer = st.empty()
     usage.watch()
     usage.note(usage.LECTURE)
-    _list(stars)
+    _list(stars, lacking)
     remembered.draw("lecture", offer)
 
 
-def _list(stars: tuple[str, ...]) -> None:
-    """The pictures, or how to begin."""
+def _list(stars: tuple[str, ...], lacking: int) -> None:
+    """The pictures, of which some are lacking in the exported page; or how to begin."""
     if not stars:
         st.info(
             "The star (:material/star:) above a picture, beside Share, puts it here with its sentences and settings. A phone "
@@ -66,7 +67,6 @@ def _list(stars: tuple[str, ...]) -> None:
             st.caption(named)
             _undo()
         return
-    lacking = _lacking(stars)
     line = f"{counted(len(stars), 'picture')}, each with its sentences and settings."
     if lacking:
         line += (
@@ -94,9 +94,8 @@ def _list(stars: tuple[str, ...]) -> None:
     )
 
 
-def _tools(stars: tuple[str, ...]) -> None:
+def _tools(stars: tuple[str, ...], lacking: int) -> None:
     st.button("Begin on the projector", icon=":material/present_to_all:", key="begin_lecture", on_click=walk.begin)
-    lacking = _lacking(stars)
     if lacking:
         st.button(
             f"Draw {counted(lacking, 'picture')}",
@@ -118,10 +117,6 @@ def _tools(stars: tuple[str, ...]) -> None:
         disabled=lacking == len(stars),
         help="One HTML file with the pictures and sentences, which opens without a network",
     )
-
-
-def _lacking(stars: tuple[str, ...]) -> int:
-    return sum(not lecture.is_drawn(star) for star in stars)
 
 
 def _undo() -> None:

@@ -263,6 +263,16 @@ def test_a_lecture_of_an_earlier_session_is_offered_on_its_page_and_taken(open_p
     assert "Used in this browser before" not in texts(app.run())
 
 
+def test_what_a_joined_lecture_has_no_room_for_is_counted(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembered, "MOST_PICTURES", 1)
+    app = at_rest(open_page("lecture", session=None))
+    app.session_state["browser_memory"] = of_browser(Memory(lecture=STARS))["browser_memory"]
+    app.run()
+    app.button(key="use_remembered").click().run()
+    assert setting(app, "lecture") == STARS[:1]
+    assert [toast.value for toast in app.toast] == ["A lecture has at most 1 pictures: 1 of before left out."]
+
+
 @pytest.mark.parametrize("sent", ["a", [1], ["inside"], ["inside?v=block#a b"], [STARS[0]] * 41])
 def test_what_is_no_lecture_is_none(sent: object) -> None:
     assert Memory.of_text(json.dumps({"lecture": sent})).lecture == ()

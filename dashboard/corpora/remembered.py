@@ -276,9 +276,7 @@ def _take(found: Memory) -> None:
         pictures = (*own, *(entry for entry in found.lecture if untitled(entry) not in known))
         state.put("lecture", pictures[:MOST_PICTURES])
         if (left := len(pictures) - MOST_PICTURES) > 0:
-            st.toast(
-                f"A lecture has at most {MOST_PICTURES} pictures: {left} of before {'is' if left == 1 else 'are'} left out."
-            )
+            st.toast(f"A lecture has at most {MOST_PICTURES} pictures: {left} of before left out.")
     st.session_state[_ANSWERED] = True
 
 

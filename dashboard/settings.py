@@ -22,6 +22,8 @@ from components.model.catalog import (
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 from components.model.trace import EVERY_POOLING
 from components.retrieval.failures.causes import CAUSES
+from components.retrieval.fusion.scores import METHODS, RRF_K
+from components.retrieval.fusion.settings import MOST_DEPTH, MOST_RRF_K
 from components.retrieval.rankings.run_code import MOST_FUSED, RunCode
 from components.retrieval.search.exact import EVERY_SIMILARITY
 from components.retrieval.search.lexical import KINDS
@@ -348,6 +350,12 @@ SHARED: tuple[Setting, ...] = (  # what views of several pages use; the others a
     # None: what the model was published for
     replace(choice("similarity", "sim", EVERY_SIMILARITY), default=None),
     number("k", "k", 10, 100, least=1, words="number of hits"),
+    # How rankings are put together: by ranks or scores, the k of the ranks, the weight of all but the first in per cent, and
+    # how many first texts of each count, 0 for all
+    choice("fusion_by", "fu", METHODS, words="way to put rankings together"),
+    number("fusion_k", "fuk", RRF_K, MOST_RRF_K, words="k of reciprocal rank fusion"),
+    number("fusion_weight", "fuw", 50, 100, words="weight of the other rankings"),
+    number("fusion_depth", "fud", 0, MOST_DEPTH, words="number of texts of each ranking"),
     text("query_column", "col", words="column with the queries"),
     choice("graded_source", "gs", ("demo", "file", "path"), words="collection"),
     # None: the first that the files have, and all of a document's

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from components.retrieval.fusion.scores import Fusion
     from components.retrieval.search.lexical import Kind
 
-MOST_RRF_K = 10_000
 _MOST_RUNS = 2  # by words, beside the one by vectors
 _OTHERS = ("weights", "normalise", "rrf_k", "depth")
 
@@ -63,7 +62,8 @@ class Fusing:
 
 def fusing_of(options: argparse.Namespace) -> Fusing | None:
     """What --fuse and its companions ask for; None without them. Raises InputError."""
-    from components.retrieval.fusion.scores import RRF_K, Fusion
+    from components.retrieval.fusion.scores import RRF_K, Fusion, weighted
+    from components.retrieval.fusion.settings import MOST_RRF_K
     from components.retrieval.search.lexical import Kind
 
     if options.fuse is None:
@@ -107,9 +107,7 @@ def fusing_of(options: argparse.Namespace) -> Fusing | None:
     constant = RRF_K if options.rrf_k is None else options.rrf_k
     fusions = [Fusion("rrf", (1.0,) * (1 + len(kinds)), constant, options.depth)]
     weights = [] if options.weights is None else [_weight(text, options.weights) for text in options.weights.split(",")]
-    for weight in weights:
-        shares = (1 - weight, *(weight / len(kinds) for _ in kinds))
-        fusions.append(Fusion(options.normalise or "minmax", shares, constant, options.depth))
+    fusions += [weighted(weight, len(kinds), options.normalise or "minmax", options.depth) for weight in weights]
     return Fusing(kinds, tuple(fusions), (None, *weights))
 
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from components.model.catalog import EMBEDDED_KEY
 from components.model.files.sentence_config import prompt_for
+from components.retrieval.fusion.scores import RRF_K
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.retrieval.fusion.settings import FusionSettings
 
 
 def of_model(backend: Backend, max_length: int | None = None) -> tuple[str, ...]:
@@ -35,6 +37,17 @@ def why(
     is_own = max_length == backend.embed_options().max_length
     cell = ("--layer", str(layer), "--pooling", pooling)
     return ("why", *cell, *of_model(backend, None if is_own else max_length), "--json", "-", "--", *texts)
+
+
+def of_fusion(words: Sequence[str], settings: FusionSettings) -> tuple[str, ...]:
+    """The options that put rankings by words together with the one by vectors."""
+    options: tuple[str, ...] = ("--fuse", ",".join(words))
+    if settings.weight is not None:
+        options += ("--weights", f"{settings.weight / 100:g}")
+        options += ("--normalise", "z") if settings.normalised == "z" else ()
+    elif settings.rank_constant != RRF_K:
+        options += ("--rrf-k", str(settings.rank_constant))
+    return options if settings.depth is None else (*options, "--depth", str(settings.depth))
 
 
 def measured(

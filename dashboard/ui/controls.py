@@ -16,6 +16,7 @@ from components.analysis.tokens import position_at
 from components.charts import theme
 from components.charts.stand_alone.page import Part
 from components.model.trace import Pooling, TokenizedSentence
+from components.retrieval.fusion.settings import MOST_DEPTH, MOST_RRF_K, FusionSettings
 from components.shown_code.arrays import Input
 from dashboard import caching, ready_made, state
 from dashboard.sharing import lecture, report
@@ -327,6 +328,52 @@ def cosine_scale() -> CosineScale:
 def percentiles(disabled: bool = False) -> bool:
     """Whether cosines are shown as shares of the unrelated pairs that are less similar."""
     return switch("percentiles", "Percentiles instead of cosines", caching.glossary()["percentile"], disabled)
+
+
+def fusion_settings() -> FusionSettings:
+    """How rankings are put together; only what the chosen way needs is read."""
+    by, depth = state.get("fusion_by"), state.get("fusion_depth") or None
+    if by == "rrf":
+        return FusionSettings(rank_constant=state.get("fusion_k"), depth=depth)
+    return FusionSettings(state.get("fusion_weight"), by, depth=depth)
+
+
+def fusion() -> FusionSettings:
+    """The choice of how rankings are put together."""
+    by = choice(
+        "fusion_by",
+        "Put together by",
+        {"rrf": "Ranks", "minmax": "Scores 0 to 1", "z": "z scores"},
+        "Ranks: the sum of 1 / (k + rank) in each ranking (reciprocal rank fusion). Scores: a weighted sum of each "
+        "ranking's scores, put on a scale from 0 to 1 over all sentences, or as standard deviations from the mean (z scores).",
+    )
+    if by == "rrf":
+        bind(
+            "fusion_k",
+            st.number_input,
+            "k of 1 / (k + rank)",
+            min_value=0,
+            max_value=MOST_RRF_K,
+            help="With a low k the first few places count much more than those below; 60 is usual.",
+        )
+    else:
+        number(
+            "fusion_weight",
+            "Weight of the others (%)",
+            0,
+            100,
+            state.default("fusion_weight"),
+            "What all rankings but the first weigh together, in equal shares. At 0 the first ranks alone.",
+        )
+    bind(
+        "fusion_depth",
+        st.number_input,
+        "First sentences of each that count (0: all)",
+        min_value=0,
+        max_value=MOST_DEPTH,
+        help="What a ranking has further down counts as not ranked by it.",
+    )
+    return fusion_settings()
 
 
 def layer(n_layers: int, label: str = "Layer") -> int:

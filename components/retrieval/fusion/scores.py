@@ -59,6 +59,16 @@ class RunScores:
         """The scores [query, text], of a tie the lowest one, so that equal texts stay equal in a sum."""
         return self._ranked[1]
 
+    @property
+    def completed(self) -> Float64:
+        """The settled scores [query, text], where a text that is not ranked has the lowest score of all."""
+        return np.where(self.is_ranked, self.settled, self.settled.min(axis=1, keepdims=True))
+
+    @property
+    def is_flat(self) -> NDArray[np.bool_]:
+        """Whether all texts have one score [query], so that the run prefers none."""
+        return np.ptp(self.completed, axis=1) == 0
+
     def first(self, depth: int | None) -> RunScores:
         """The same run with only its first `depth` texts ranked; a tie that does not fit whole is left out whole."""
         if depth is None:
@@ -101,9 +111,12 @@ class Fusion:
         return np.array([weight * _normalised(run, self.method) for run, weight in zip(cut, self.weights, strict=True)])
 
 
-def weighted(words: float) -> Fusion:
-    """Vectors and words by scores from 0 to 1, where the words have this weight, from 0 (vectors alone) to 1 (words alone)."""
-    return Fusion("minmax", (1 - words, words))
+def weighted(words: float, kinds: int = 1, method: Method = "minmax", depth: int | None = None) -> Fusion:
+    """Vectors and rankings by words, of so many kinds, by scores.
+
+    `words` is the weight that the words have together, in equal shares: from 0 (vectors alone) to 1 (words alone).
+    """
+    return Fusion(method, (1 - words, *(words / kinds,) * kinds), depth=depth)
 
 
 def reciprocal_ranks(ranks: Int64, weight: float = 1.0, k: int = RRF_K) -> Float64:
@@ -113,11 +126,9 @@ def reciprocal_ranks(ranks: Int64, weight: float = 1.0, k: int = RRF_K) -> Float
 
 def _normalised(run: RunScores, method: Method) -> Float64:
     """The scores of each query on one scale, float64 [query, text]; 0 where all are equal."""
-    lowest = run.settled.min(axis=1, keepdims=True)
-    scores = np.where(run.is_ranked, run.settled, lowest)
-    spread = np.ptp(scores, axis=1, keepdims=True)
+    scores, is_flat = run.completed, run.is_flat[:, None]
     if method == "minmax":
-        start, width = lowest, spread
+        start, width = scores.min(axis=1, keepdims=True), np.ptp(scores, axis=1, keepdims=True)
     else:
         start, width = scores.mean(axis=1, keepdims=True), scores.std(axis=1, keepdims=True)
-    return np.where(spread > 0, (scores - start) / np.where(spread > 0, width, 1.0), 0.0)
+    return np.where(is_flat, 0.0, (scores - start) / np.where(is_flat, 1.0, width))

@@ -5,8 +5,9 @@
 - "sp.m": SPLADE by the weights of the model
 - "rr.100.m.6.mean": the first 100 hits of such vectors, re-ranked by the cross-encoder; "ms.100..." by MaxSim, "mx.100..." by
   the second model's MaxSim
-- "fr.m.6.mean~bm25~tfidf": two or three of these put together by reciprocal ranks; "f25.m.6.mean~bm25" two by scores, of which
-  the last has a weight of 25 %. Vectors with a ranking by words have a shorter form: "fr.bm25.m.6.mean", "f25.bm25.m.6.mean".
+- "fr.m.6.mean~bm25~tfidf": two or three of these put together, here by reciprocal ranks; "f25.m.6.mean~bm25" by scores, of
+  which all but the first have a weight of 25 %. Between "f" and the dot stands a code of FusionSettings. Vectors with a ranking
+  by words have a shorter form: "fr.bm25.m.6.mean", "f25.bm25.m.6.mean".
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from components.model.trace import EVERY_POOLING, Pooling
-from components.retrieval.fusion.scores import Fusion, weighted
+from components.retrieval.fusion.scores import Fusion
+from components.retrieval.fusion.settings import USUAL, FusionSettings
 from components.retrieval.search.lexical import KINDS, TITLES
 
 # How first hits are re-ranked: by the cross-encoder; by MaxSim over the model's token vectors; over the second model's.
 Second = Literal["rr", "ms", "mx"]
 LEAST_CANDIDATES, MOST_CANDIDATES = 2, 1_000
 MOST_FUSED = 3
-_SECOND, _FUSED = "|".join(get_args(Second)), r"f(?P<weight>r|[1-9]?[0-9]|100)\."
+_SECOND, _FUSED = "|".join(get_args(Second)), r"f(?P<settings>[rzd0-9]{1,13})\."
 _VECTORS = rf"(?P<model>m2?)\.(?P<layer>[0-9]{{1,3}})\.(?P<pooling>{'|'.join(EVERY_POOLING)})"
 _ALONE = re.compile(
     rf"(?P<words>{'|'.join(TITLES)})|sp\.(?P<splade>m2?)|((?P<second>{_SECOND})\.(?P<k>[1-9][0-9]{{0,3}})\.)?{_VECTORS}"
@@ -43,15 +45,15 @@ class RunCode:
     k: int = 0
     words: str = ""  # a key of TITLES; "" for other runs
     parts: tuple[RunCode, ...] = ()  # of a fused run; of others none
-    weight: int | None = None  # of the last part, in per cent; None for reciprocal rank fusion
+    settings: FusionSettings = USUAL  # how the parts are put together
 
     @classmethod
     def read(cls, text: str) -> RunCode:
         """The run that a code names. Raises ValueError."""
         if short := _SHORT.fullmatch(text):
-            return cls.fused((cls.read(short["vectors"]), cls.read(short["words"])), _weight(short["weight"]))
+            return cls.fused((cls.read(short["vectors"]), cls.read(short["words"])), short["settings"])
         if long := _LONG.fullmatch(text):
-            return cls.fused(tuple(map(cls.read, long["parts"].split("~"))), _weight(long["weight"]))
+            return cls.fused(tuple(map(cls.read, long["parts"].split("~"))), long["settings"])
         found = _ALONE.fullmatch(text)
         if found is None:
             raise ValueError("it names no run")
@@ -64,17 +66,20 @@ class RunCode:
         return cls(found["model"], int(found["layer"]), pooling, second, k)
 
     @classmethod
-    def fused(cls, parts: tuple[RunCode, ...], weight: int | None = None) -> RunCode:
-        """Two or three different runs put together; with the weight of the last, two. Raises ValueError."""
+    def fused(cls, parts: tuple[RunCode, ...], settings: FusionSettings | str = USUAL) -> RunCode:
+        """Two or three different runs put together; the settings may be their code. Raises ValueError."""
         if len(set(parts)) < len(parts) or any(part.parts for part in parts):
             raise ValueError("it names no run: different runs that are not fused themselves are put together")
-        if not 2 <= len(parts) <= (MOST_FUSED if weight is None else 2):
-            raise ValueError("it names no run: two or three are put together, with a weight two")
-        return cls(parts=parts, weight=weight)
+        if not 2 <= len(parts) <= MOST_FUSED:
+            raise ValueError("it names no run: two or three are put together")
+        try:
+            return cls(parts=parts, settings=FusionSettings.read(str(settings)))
+        except ValueError as problem:
+            raise ValueError(f"it names no run: {problem}") from None
 
     def __str__(self) -> str:
         if self.parts:
-            head, (first, *_, last) = "fr" if self.weight is None else f"f{self.weight}", self.parts
+            head, (first, *_, last) = f"f{self.settings}", self.parts
             is_short = first.is_vectors and len(self.parts) == 2 and last.words in KINDS
             return f"{head}.{last}.{first}" if is_short else f"{head}.{'~'.join(map(str, self.parts))}"
         vectors = f"{self.model}.{self.layer}.{self.pooling}"
@@ -110,8 +115,10 @@ class RunCode:
     @property
     def fusion(self) -> Fusion:
         """How the parts are put together."""
-        return Fusion("rrf", (1.0,) * len(self.parts)) if self.weight is None else weighted(self.weight / 100)
+        return self.settings.of(len(self.parts))
 
-
-def _weight(text: str) -> int | None:
-    return None if text == "r" else int(text)
+    @property
+    def fusion_name(self) -> str:
+        """How the parts are put together, as the run's name says it."""
+        others = "of the last" if len(self.parts) == 2 else "of the others"
+        return self.settings.name("words" if all(part.words for part in self.parts[1:]) else others)

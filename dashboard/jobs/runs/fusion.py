@@ -46,19 +46,19 @@ def fused_ranks(
 
 def record(code: RunCode, singles: Sequence[Run], ranks: Ranks) -> Run:
     """The record of a fused run, out of those of its parts."""
-    fusion, first = code.fusion, singles[0]
-    method: dict[str, str | int | float] = {"method": "rrf", "k": fusion.rank_constant}
-    if fusion.method != "rrf":
-        method = {"method": "weighted", "normalised": fusion.method, "weight": fusion.weights[-1]}
-    last = "words" if code.parts[-1].words else "of the last"
-    how = "by ranks" if code.weight is None else f"{code.weight} % {last}"
+    settings, first = code.settings, singles[0]
+    method: dict[str, str | int | float] = {"method": "rrf", "k": settings.rank_constant}
+    if settings.weight is not None:
+        method = {"method": "weighted", "normalised": settings.normalised, "weight": settings.weight / 100}
+    if settings.depth is not None:
+        method["depth"] = settings.depth
     named = [part.words or run.name for part, run in zip(code.parts, singles, strict=True)]
     # Vectors of one layer and pooling are stored once.
     sizes = {part.first: run.index_bytes for part, run in zip(code.parts, singles, strict=True)}.values()
     times = [run.milliseconds for run in singles]
     return replace(
         first,
-        name=f"{' + '.join(run.name for run in singles)}, {how}",
+        name=f"{' + '.join(run.name for run in singles)}, {code.fusion_name}",
         system={**first.system, "kind": "fused", "fused": ", ".join(named[code.parts[0].is_vectors :]), **method},
         versions={name: version for run in singles for name, version in run.versions.items()},
         ranks=ranks,

@@ -17,10 +17,11 @@ from components.retrieval.evaluation import pair_runs
 from components.retrieval.evaluation.metrics import CUTOFFS, MEASURES, finds_nothing
 from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.fusion.ranks import ranker_scores, reranked_scores, vector_scores
+from components.retrieval.fusion.settings import FusionSettings
 from components.retrieval.rankings.run_code import LEAST_CANDIDATES, MOST_CANDIDATES, MOST_FUSED, RunCode
 from components.retrieval.search.lexical import KINDS, TITLES
 from components.retrieval.search.splade import TITLE as SPLADE
-from components.shown_code.commands import measured
+from components.shown_code.commands import measured, of_fusion
 from components.words.unicode_words import has_pairs
 from dashboard import caching, settings, state
 from dashboard.corpora import current, word_rankings
@@ -72,9 +73,10 @@ SECOND_STAGES: dict[Second, str] = {"rr": "re-ranked", "ms": "by MaxSim", "mx": 
 _NAMED = {"dot": "dot product", "euclidean": "Euclidean distance", "manhattan": "Manhattan distance"}
 WORDS = RunCode(words="bm25")  # with which runs by vectors are offered fused
 ABOUT_FUSION = (
-    "A fused run ranks all sentences by a sum. By ranks: 1 / (60 + rank) of each of its rankings (reciprocal rank fusion). "
-    "With a share of words: both scores from 0 to 1 for each query, weighted. A sentence without a word of the query "
-    "has no rank by words, and a word score of 0; where a ranking gives all sentences the same score, it adds 0."
+    "A fused run ranks all sentences by a sum. By ranks: 1 / (k + rank) of each of its rankings (reciprocal rank fusion); k is "
+    "60 unless the name has another. With a share of words: the scores from 0 to 1 for each query, weighted; by z scores: "
+    "as standard deviations from their mean. A sentence without a word of the query has no rank by words, and their lowest "
+    "score; where a ranking gives all sentences the same score, it adds 0."
 )
 NO_SHARED_WORD = "no query shares a word with a correct answer, so that there is nothing to measure."
 NO_RUN = "**No run yet.** Add a layer and pooling, or a word ranking."
@@ -176,10 +178,10 @@ class RunRequest:
         options: tuple[str, ...] = ()
         by_vectors = code
         if code.parts:
-            by_vectors, words, *others = code.parts
-            if others or not by_vectors.is_vectors or words.words not in KINDS:
-                return ()  # the command puts vectors and one ranking by words together
-            options = ("--fuse", words.words, *(() if code.weight is None else ("--weights", f"{code.weight / 100:g}")))
+            by_vectors, *others = code.parts
+            if not by_vectors.is_vectors or any(part.words not in KINDS for part in others):
+                return ()  # the command puts vectors and rankings by words together
+            options = of_fusion([part.words for part in others], code.settings)
         if code.words == "static":
             return ()
         model = self.models[by_vectors.model or "m"]
@@ -399,7 +401,7 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
     ]
     own = RunCode("m", backend.facts.layers, backend.own_pooling)
     offered = single + [RunCode.fused((code, WORDS)) for code in first_codes]
-    offered += [RunCode.fused((own, WORDS), weight) for weight in (25, 50, 75)]
+    offered += [RunCode.fused((own, WORDS), FusionSettings(weight)) for weight in (25, 50, 75)]
     # Chosen before with another number of candidates, or in an address with other words or another weight.
     offered += [
         code
@@ -439,7 +441,7 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
 def _searched_as(code: RunCode) -> str:
     """The words by which people look for a kind of run, behind its name in the choice."""
     if code.parts:
-        return f" · hybrid, {'reciprocal rank fusion' if code.weight is None else 'weighted fusion'}"
+        return f" · hybrid, {'reciprocal rank fusion' if code.settings.weight is None else 'weighted fusion'}"
     return {"rr": " · cross-encoder", "ms": " · late interaction", "mx": " · late interaction"}.get(
         code.second or "", ""
     )
@@ -456,15 +458,17 @@ def _fuse(names: Mapping[str, str], codes: Sequence[str], place: DeltaGenerator)
         format_func=lambda code: names.get(code, code),
         max_selections=MOST_FUSED,
         placeholder="Layers and poolings, word rankings, MaxSim …",
-        help="The new run ranks all sentences by the sum of 1 / (60 + rank) of each (reciprocal rank fusion).",
+        help="The new run ranks all sentences by a sum over these rankings, as chosen below.",
     )
-    fused = str(RunCode.fused(tuple(map(RunCode.read, parts)))) if len(parts) > 1 else ""
+    with place:
+        how = controls.fusion()
+    code = str(RunCode.fused(tuple(map(RunCode.read, parts)), how)) if len(parts) > 1 else ""
     place.button(
         "Add this run",
         icon=":material/join:",
-        disabled=not fused or fused in codes or len(codes) >= settings.MOST_RUNS,
+        disabled=not code or code in codes or len(codes) >= settings.MOST_RUNS,
         on_click=_add,
-        args=((*codes, fused),),
+        args=((*codes, code),),
     )
 
 
@@ -573,9 +577,7 @@ def name_of(code: RunCode, models: Mapping[str, str] = MappingProxyType({})) -> 
 
 def _name_of(code: RunCode, models: Mapping[str, str]) -> str:
     if code.parts:
-        last = "words" if code.parts[-1].words else "of the last"
-        how = "by ranks" if code.weight is None else f"{code.weight} % {last}"
-        return f"{' + '.join(_name_of(part, models) for part in code.parts)}, {how}"
+        return f"{' + '.join(_name_of(part, models) for part in code.parts)}, {code.fusion_name}"
     if code.words:
         return TITLES[code.words]
     name = SPLADE if code.is_splade else f"layer {code.layer}, {POOLING_NAMES[code.cell[1]]}"

@@ -86,8 +86,8 @@ class Ranked(Ranking):
     chance: Job | None = None  # measures what is found by chance; its result is a ChanceLevel
     explained: Explained = Explained()
     finding: str = ""  # its own, in place of whether its hits are better than chance
-    # Of a score that is a sum: a sentence's terms as they are written, and the share of the first one.
-    terms: Callable[[int], tuple[tuple[str, ...], float]] | None = None
+    # Of a score that is a sum: a sentence's terms as they are written, and the share of the first one; None where it has none.
+    terms: Callable[[int], tuple[tuple[str, ...], float | None]] | None = None
     # As they were when this was made: the job may end while the page is drawn, and all of the page shall say the same.
     level: ChanceLevel | None = field(
         init=False

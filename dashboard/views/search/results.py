@@ -84,7 +84,6 @@ COMPARISON_NOTES = {
     "bm25": "BM25: rare words count more, each repetition counts less, and long sentences score lower.",
     "jm": "Jelinek-Mercer: the log-probability of drawing the query from the words of the sentence mixed with those of the "
     "corpus. Nearer 0 is better.",
-    "fused": fused.NOTE,
     "static": "Static vectors: the mean of the words' fixed vectors, which do not depend on the sentence.",
 }
 PERCENTILES = (
@@ -582,7 +581,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             if not len(ranked.best):
                 st.markdown(name)
                 shared = "piece" if request.compare_with == "splade" else "word"
-                st.info(f"No sentence shares a {shared} with the query.")
+                st.info(ranked.finding or f"No sentence shares a {shared} with the query.")
                 _say_what_words_are(request, number)
                 continue
             if len(rankings) == 2:
@@ -646,9 +645,9 @@ def _say_what_words_are(request: SearchRequest, number: int) -> None:
 def _read(ranked: Ranked, request: SearchRequest, number: int, is_compared: bool, is_shaded: bool) -> str:
     """How a list is read: its ranking, its bars, what is marked, and its numbers."""
     parts = [f"**{messages.escape(ranked.name)}.** {_about_bars(ranked)}"]
-    if number and request.compare_with in COMPARISON_NOTES:
+    note = ranked.note or COMPARISON_NOTES.get(request.compare_with, "")
+    if number and note:
         candidates = int(np.count_nonzero(np.isfinite(ranked.scores)))
-        note = ranked.note or COMPARISON_NOTES[request.compare_with]
         parts.append(note.replace("{count}", str(candidates)))  # a title may have braces too
     if ranked.calibration is not None:
         parts.append(PERCENTILES)

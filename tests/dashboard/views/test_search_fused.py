@@ -18,8 +18,8 @@ from tests.support.pages import Open, at_rest, backend, hit_axis, hits, texts
 QUERY = "three hundred flights"
 
 
-def plain_ranks(query: str) -> tuple[np.ndarray, np.ndarray]:
-    """The ranks of the demo's sentences by the last layer's cosine and by BM25, 0 for none."""
+def plain_scores(query: str) -> tuple[np.ndarray, np.ndarray]:
+    """The demo's sentences by the last layer's cosine and by BM25."""
     model, corpus = backend(), current.demo()
     options = model.embed_options(range(7), POOLINGS, role="document")
     job = caching.indexes().request(model, corpus, options)
@@ -27,7 +27,12 @@ def plain_ranks(query: str) -> tuple[np.ndarray, np.ndarray]:
     stored = job.result.engine(6, "mean").vectors.astype(np.float64)
     asked = model.embed([query], options=model.embed_options([6], ["mean"], precision="float32"))[0, 0, 0]
     cosines = stored @ asked.astype(np.float64) / np.linalg.norm(stored, axis=1) / np.linalg.norm(asked)
-    words = make_ranker("bm25", corpus.texts).scores(query)
+    return cosines, make_ranker("bm25", corpus.texts).scores(query)
+
+
+def plain_ranks(query: str) -> tuple[np.ndarray, np.ndarray]:
+    """Their ranks, 0 for none."""
+    cosines, words = plain_scores(query)
     by_vectors = np.array([np.count_nonzero(cosines >= own - 1e-12) for own in cosines])
     by_words = np.array([np.count_nonzero(words >= own - 1e-6) if own > 0 else 0 for own in words])
     return by_vectors, by_words
@@ -92,7 +97,7 @@ def test_without_a_word_of_the_query_words_change_nothing(open_page: Open) -> No
 def test_a_hit_by_both_says_that_its_score_is_no_sum_over_words(open_page: Open) -> None:
     app = at_rest(open_page("search", q=QUERY, vs="fused", why="3", wb="second"))
     assert not app.error
-    assert "is a sum over ranks, not over words" in texts(app)
+    assert "is a sum over rankings, not over words" in texts(app)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +128,74 @@ def test_of_other_rankings_than_those_by_words_no_word_is_said() -> None:
     for has_others in (False, True):
         assert "word" not in finding(found, "Airlines", has_others, names=["MaxSim"]).lower()
     assert "**words change nothing**" in finding(found, "Airlines", False, names=["BM25"])
+
+
+def test_first_place_of_a_sentence_that_the_vectors_do_not_rank() -> None:
+    found = FusedRanking("", terms=np.zeros((2, 1)), alone=np.array([[NOT_FOUND], [1]]))
+    assert finding(found, "Airlines", True, depth=50) == (
+        "**“Airlines” is first, and not among the first 50 by vectors**: it has rank 1 by words."
+    )
+
+
+@pytest.mark.parametrize("by", ["minmax", "z"])
+def test_weighted_hits_have_the_terms_of_their_scores(open_page: Open, by: str) -> None:
+    app = at_rest(open_page("search", q=QUERY, vs="fused", fu=by, fuw="30", fud="400"))
+    assert not app.error
+    columns, ranked = [], []
+    for scores, ranks in zip(plain_scores(QUERY), plain_ranks(QUERY), strict=True):
+        is_in = (ranks > 0) & (ranks <= 400)
+        cut = np.where(is_in, scores, scores.min())
+        start, width = (cut.min(), np.ptp(cut)) if by == "minmax" else (cut.mean(), cut.std())
+        columns.append((cut - start) / width)
+        ranked.append(is_in)
+    terms = np.array([0.7 * columns[0], 0.3 * columns[1]])
+    sums = np.where(ranked[0] | ranked[1], terms.sum(axis=0), -np.inf)
+    rows = hits(app, 1)
+    assert [row["index"] for row in rows] == np.argsort(-sums, kind="stable")[:10].tolist()
+    for row in rows:
+        number = row["index"]
+        assert float(row["score"]) == pytest.approx(sums[number], abs=6e-5)
+        for name, term, is_in, written in zip(
+            ("vectors", "words"), terms[:, number], np.array(ranked)[:, number], row["terms"], strict=True
+        ):
+            if by == "minmax" and not is_in:
+                assert written == f"{name} –"
+                continue
+            number_written = written.removeprefix(f"{name} ").removesuffix("" if is_in else " (no rank)")
+            assert float(number_written.replace("−", "-")) == pytest.approx(term, abs=6e-5)
+        if by == "minmax":
+            assert row["bar"] == pytest.approx(sums[number], abs=1e-4)
+            assert row["firstShare"] == pytest.approx(terms[0, number] / sums[number], abs=1e-4)
+    shown = texts(app).replace("\\", "")
+    assert (
+        f"Hybrid: vectors + BM25, 30 % words{' by z scores' if by == 'z' else ''}, only the first 400 of each" in shown
+    )
+    # Moved to its ends, the weight gives the order of one ranking alone.
+    app = at_rest(app.slider(key="w_fusion_weight").set_value(0).run())
+    assert "The weight of words is 0: **this is the order by vectors**." in texts(app)
+    assert [row["index"] for row in hits(app, 1)] == [row["index"] for row in hits(app)]
+    app = at_rest(app.slider(key="w_fusion_weight").set_value(100).run())
+    assert "The weight of the vectors is 0: **this is the order by words**." in texts(app)
+    assert [row["index"] for row in hits(app, 1)] == np.argsort(-columns[1], kind="stable")[
+        : len(hits(app, 1))
+    ].tolist()
+
+
+def test_vectors_that_are_all_the_same_add_nothing_and_this_is_said(open_page: Open) -> None:
+    # The [CLS] vector of layer 0 is the same for every sentence.
+    app = at_rest(open_page("search", q=QUERY, vs="fused", l="0", pool="cls", fu="minmax"))
+    assert not app.error
+    assert "By vectors all sentences have the same score, which adds 0 to each." in texts(app)
+    assert all(row["terms"][0] == "vectors 0.0000" for row in hits(app, 1))
+    # By ranks too, with another k; where only the first few count, no sentence is among them by vectors.
+    app = at_rest(app.segmented_control(key="w_fusion_by").set_value("rrf").run())
+    app = at_rest(app.number_input(key="w_fusion_k").set_value(10).run())
+    count = len(current.demo())
+    assert f"vectors 1/(10+{count})" in {row["terms"][0] for row in hits(app, 1)}
+    assert "By vectors all sentences have the same score, which adds the same to each." in texts(app)
+    app = at_rest(app.number_input(key="w_fusion_depth").set_value(5).run())
+    assert "By vectors more than 5 sentences share the first place, so that none of them counts." in texts(app)
+    assert {row["terms"][0] for row in hits(app, 1)} == {"vectors –"}
 
 
 @pytest.mark.parametrize(("is_by_first", "way"), [(True, "ms"), (False, "mx")])

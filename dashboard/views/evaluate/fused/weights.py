@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +13,12 @@ import streamlit as st
 from components.charts.retrieval import evaluation as charts
 from components.numbers import number, signed
 from components.retrieval.evaluation import metrics
-from components.retrieval.fusion.scores import Fusion, weighted
 from components.retrieval.fusion.weights import ChosenWeight, chosen_weight
 from components.retrieval.rankings.run_code import RunCode
 from components.shown_code.code import Command
 from dashboard.jobs.runs import fusion
 from dashboard.ui import figures, messages
+from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices
 
 if TYPE_CHECKING:
@@ -37,27 +38,36 @@ def weights(
     Raises NotReady.
     """
     codes = [entry.code for entry in entries if entry.code is not None]
-    usable = [code.parts for code in codes if len(code.parts) == 2]
-    usable += [(code, choices.WORDS) for code in codes if code.is_vectors]
+    usable = [code for code in codes if len(code.parts) == 2]
+    usable += [RunCode.fused((code, choices.WORDS)) for code in codes if code.is_vectors]
     if not usable:
         st.info(
             "**No run with vectors.** Words are put together with vectors: add a layer and pooling under “Choose runs”.",
             icon=":material/add:",
         )
         return
-    code = RunCode.fused(usable[0])
+    code, settings = usable[0], usable[0].settings
     name, last = map(request.name_of, code.parts)
-    fusions = [*(weighted(step / STEPS) for step in range(STEPS + 1)), Fusion()]
+    shares = [100 * step // STEPS for step in range(STEPS + 1)]
+    # The last by ranks.
+    every = [RunCode.fused(code.parts, replace(settings, weight=weight)) for weight in (*shares, None)]
+    fusions = [each.fusion for each in every]
     parts = request.parts(
         code, {model: each.both for model, each in indexes.items()}, choices.searched(pairs), "weights"
     )
     found = fusion.fused_ranks(pairs, parts, fusions, f"{name} + {last}", "weights")
     values = [metrics.MEASURES[measure](ranks) for ranks in found]
     intervals = [metrics.interval(each) for each in values]
-    shares = [100 * step / STEPS for step in range(STEPS + 1)]
     of_weights, by_ranks = intervals[:-1], intervals[-1]
-    every = [RunCode.fused(code.parts, round(share)) for share in shares]
-    measured = request.commands(choices.file_of_pairs(), [*every, RunCode.fused(code.parts)])
+    measured = request.commands(choices.file_of_pairs(), every)
+    scaled = (
+        "given as standard deviations from their mean" if settings.normalised == "z" else "put on a scale of 0 to 1"
+    )
+    depth = (
+        ""
+        if settings.depth is None
+        else f" Of each ranking only the first {counted(settings.depth, 'sentence')} of a query count."
+    )
     words, left_out = ("the words", "no words") if code.parts[1].words else (last, f"nothing of {last}")
     weight = f"weight of {words} (%)"
     figures.figure(
@@ -82,11 +92,12 @@ def weights(
         alt=f"{measure} of {name} together with {last}, by its weight from 0 to 100 %",
         message=f"{of_all([each.value for each in of_weights], by_ranks.value, name, last, measure)} "
         f"{finding(chosen_weight(values[:-1]), name, last, measure, left_out)}",
-        read=f"At 0 % {name} ranks alone, at 100 % {last}. Between, both scores of a query are put on a scale of 0 to 1 "
-        "over all sentences, and added with their weights. The pale band is the 95 % interval: where the values may lie for "
-        "other queries. The flat line adds 1 / (60 + rank) of each ranking and needs no weight. The weight is chosen on one "
-        "half of the queries, drawn by lot, and measured on the other, since the best of several flatters itself. “What helps” "
-        "measures both halves, each with what the other chose, among other weights too: its number is of all queries.",
+        read=f"At 0 % {name} ranks alone, at 100 % {last}. Between, both scores of a query are {scaled} "
+        f"over all sentences, and added with their weights.{depth} The pale band is the 95 % interval: where the values may "
+        f"lie for other queries. The flat line adds 1 / ({settings.rank_constant} + rank) of each ranking and needs no weight. "
+        "The weight is chosen on one half of the queries, drawn by lot, and measured on the other, since the best of several "
+        "flatters itself. “What helps” measures both halves, each with what the other chose, among other weights too: its "
+        "number is of all queries.",
         not_shown="Whether the weight suits other texts"
         + (
             ": queries that use other words than their answers want less of the words, queries with names and numbers more."

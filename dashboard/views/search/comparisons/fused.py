@@ -1,23 +1,24 @@
-"""Several rankings together (hybrid ranking): the corpus by the sum of 1 / (60 + rank) of each."""
+"""Several rankings together (hybrid ranking): the corpus by a sum over them, of ranks or of scores."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.numbers import enumerated
+from components.numbers import enumerated, number
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.fusion.hits import fused_ranking, query_scores, said
 from components.retrieval.fusion.ranks import ranker_scores, reranked_scores
-from components.retrieval.fusion.scores import RRF_K, Fusion, RunScores
+from components.retrieval.fusion.settings import USUAL, FusionSettings
 from components.retrieval.rankings.ranking import TEN
 from components.retrieval.rankings.run_code import MOST_FUSED, RunCode
 from components.retrieval.search.exact import SAME
 from components.retrieval.search.lexical import KINDS, TITLES
 from components.shown_code.code import Command
+from components.shown_code.commands import of_fusion
 from dashboard import caching, navigation, state
 from dashboard.corpora import word_rankings
 from dashboard.jobs import rankers, reranking
@@ -30,17 +31,27 @@ if TYPE_CHECKING:
 
     from components.model.backend import Backend
     from components.retrieval.fusion.hits import FusedRanking
+    from components.retrieval.fusion.scores import Fusion, RunScores
     from components.retrieval.index.folder import VectorIndex
     from dashboard.views.search.request import SearchRequest
 
 MOST_SHOWN = 22  # characters of a sentence in the finding
-NOTE = (
-    f"Several rankings together (reciprocal rank fusion): the score of a sentence is the sum of 1 / ({RRF_K} + its rank) in "
+BY_RANKS = (
+    "Several rankings together (reciprocal rank fusion): the score of a sentence is the sum of 1 / ({k} + its rank) in "
     "each, over all sentences; equal scores have the last of their ranks. A sentence without a word of the query has no rank "
-    "by words, one that is not among MaxSim's candidates none by MaxSim, and gets nothing for it. Blue is what the vectors "
-    "of the other list add, green what the rest adds. What is put together is chosen under “Options”."
+    "by words, one that is not among MaxSim's candidates none by MaxSim, and gets nothing for it."
 )
-NO_SUM_OVER_WORDS = "**{score}** is a sum over ranks, not over words: the lists alone say why."
+BY_SCORES = (
+    "Several rankings together (a weighted sum): the scores of each ranking are {scaled}, over all sentences, and added with "
+    "their weights: {vectors} % for the vectors, {others} % for the rest{shared}. A sentence without a word of the query "
+    "has no score by words, one that is not among MaxSim's candidates none by MaxSim: it counts as having the lowest there."
+)
+SCALED = {"minmax": "put on a scale from 0 to 1", "z": "given as standard deviations from their mean (z scores)"}
+COLOURS = (
+    "Blue is what the vectors of the other list add, green what the rest adds. What is put together, and how, is chosen under "
+    "“Options”."
+)
+NO_SUM_OVER_WORDS = "**{score}** is a sum over rankings, not over words: the lists alone say why."
 
 
 def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, max_sim_by: Backend) -> Ranked | None:
@@ -63,6 +74,7 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
             max_selections=MOST_FUSED - 1,
             placeholder="One or two rankings",
         )
+        settings = controls.fusion()
     if not chosen:
         st.info("**Nothing to put together yet.** Choose one or two rankings under “Options”.", icon=":material/join:")
         return None
@@ -85,12 +97,12 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
         else:
             runs.append(query_scores(vectors[code.cell][0], index.engine(*code.cell).vectors, request.similarity))
     searched = request.code(index, *cell)
-    # The command puts vectors and one ranking by words together.
+    # The command puts vectors and rankings by words together.
     code_of_ranking = Command(fused_ranking)
-    if len(chosen) == 1 and chosen[0] in KINDS:
-        asked = searched.search(request.query, request.k, request.similarity, "--fuse", chosen[0])
+    if all(name in KINDS for name in chosen):
+        asked = searched.search(request.query, request.k, request.similarity, *of_fusion(chosen, settings))
         code_of_ranking = searched.command(fused_ranking, asked)
-    return _ranked(request, runs, [names[name] for name in chosen], code_of_ranking)
+    return _ranked(request, runs, [names[name] for name in chosen], settings, code_of_ranking)
 
 
 def _name(value: str) -> str:
@@ -115,37 +127,55 @@ def on_all_queries(request: SearchRequest, index: VectorIndex, max_sim_by: Backe
         "Which of the two finds more? Compare them on all queries", icon=":material/query_stats:", type="tertiary"
     ):
         alone = RunCode("m", *request.cell(index))
-        both = fused_code(alone, state.get("hybrid_with"), request.candidates, max_sim_by is request.backend)
+        both = fused_code(
+            alone,
+            state.get("hybrid_with"),
+            request.candidates,
+            max_sim_by is request.backend,
+            controls.fusion_settings(),
+        )
         navigation.go_to("compare-runs", runs=(str(alone), str(both)))
 
 
-def fused_code(alone: RunCode, others: Sequence[str], candidates: int, is_by_first: bool) -> RunCode:
+def fused_code(
+    alone: RunCode,
+    others: Sequence[str],
+    candidates: int,
+    is_by_first: bool,
+    settings: FusionSettings = USUAL,
+) -> RunCode:
     """The run of the hybrid list; `is_by_first`: the first model's token vectors give MaxSim, and not the second one's."""
     max_sim = replace(alone, second="ms" if is_by_first else "mx", k=candidates)
-    return RunCode.fused((alone, *(max_sim if name == "maxsim" else RunCode.read(name) for name in others)))
+    parts = (alone, *(max_sim if name == "maxsim" else RunCode.read(name) for name in others))
+    return RunCode.fused(parts, settings)
 
 
-def _ranked(request: SearchRequest, runs: Sequence[RunScores], names: Sequence[str], code: Command) -> Ranked:
+def _ranked(
+    request: SearchRequest, runs: Sequence[RunScores], names: Sequence[str], settings: FusionSettings, code: Command
+) -> Ranked:
     """The fused ranking; `names` are those of the other runs."""
-    fusion = Fusion("rrf", (1.0,) * len(runs))
+    fusion = settings.of(len(runs))
     ranking = fused_ranking(runs, fusion, max(request.k, TEN))
     places = {int(row): place for place, row in enumerate(ranking.best)}
     # Of one other ranking by words, people know which it is from the title.
-    labels = ("words",) if len(names) == 1 and names[0] in TITLES.values() else names
+    labels = ("words",) if len(names) == 1 and names[0] in TITLES.values() else tuple(names)
 
-    def terms(row: int) -> tuple[tuple[str, ...], float]:
+    def terms(row: int) -> tuple[tuple[str, ...], float | None]:
         place = places[row]
         written = [
-            f"{name} {said(float(term), int(rank), fusion)}" if rank != NOT_FOUND else f"{name} –"
+            f"{name} {_written(float(term), int(rank), fusion)}"
             for name, term, rank in zip(
                 ("vectors", *labels), ranking.terms[:, place], ranking.alone[:, place], strict=True
             )
         ]
-        return tuple(written), float(ranking.terms[0, place] / ranking.hit_scores[place])
+        # Terms below 0 are no shares of a sum.
+        has_shares = ranking.terms[:, place].min() >= 0 and ranking.hit_scores[place] > 0
+        return tuple(written), float(ranking.terms[0, place] / ranking.hit_scores[place]) if has_shares else None
 
-    most = len(runs) / (RRF_K + 1)
+    is_usual = settings == USUAL
+    others = "words" if all(name in TITLES.values() for name in names) else "of the others"
     return Ranked.of_scores(
-        f"Hybrid: {' + '.join(('vectors', *names))}",
+        f"Hybrid: {' + '.join(('vectors', *names))}{'' if is_usual else f', {settings.name(others)}'}",
         ranking.unit,
         ranking.scores,
         request.k,
@@ -153,27 +183,100 @@ def _ranked(request: SearchRequest, runs: Sequence[RunScores], names: Sequence[s
         equal=SAME,
         code=code,
         code_of_all=code,
-        scale=Scale(
-            0.0, most, ("0", f"{len(runs)}/{RRF_K + 1}"), f"A full bar is first by vectors and by {enumerated(labels)}."
-        ),
+        note=note(settings, len(names)),
+        scale=_scale(fusion, ("vectors", *labels)),
+        is_open_ended=fusion.method == "z",
         explained=Explained(said=NO_SUM_OVER_WORDS),
-        finding=finding(
-            ranking,
-            request.corpus.texts[int(ranking.best[0])],
-            any(bool(run.is_ranked.any()) for run in runs[1:]),
-            int(runs[0].ranks.min()),
-            labels,
+        finding=" ".join(
+            filter(
+                None, (_finding(request, ranking, runs, fusion, labels), *_silent(runs, fusion, ("vectors", *labels)))
+            )
         ),
         terms=terms,
     )
 
 
+def _written(term: float, rank: int, fusion: Fusion) -> str:
+    """What a run adds to a sentence, and that it does not rank it."""
+    if rank != NOT_FOUND:
+        return said(term, rank, fusion) if fusion.method == "rrf" else number(term, 4)
+    return f"{number(term, 4)} (no rank)" if term else "–"
+
+
+def note(settings: FusionSettings, others: int) -> str:
+    """What the list is; so many rankings stand beside the vectors."""
+    if settings.weight is None:
+        text = BY_RANKS.format(k=settings.rank_constant)
+    else:
+        text = BY_SCORES.format(
+            scaled=SCALED[settings.normalised],
+            vectors=100 - settings.weight,
+            others=settings.weight,
+            shared="" if others == 1 else " in equal shares",
+        )
+    depth = "" if settings.depth is None else f" Only the first {settings.depth:,} of each ranking count."
+    return f"{text}{depth} {COLOURS}"
+
+
+def _scale(fusion: Fusion, names: Sequence[str]) -> Scale | None:
+    """From 0 to a sentence that is first by all; z scores have no ends."""
+    counting = [name for name, weight in zip(names, fusion.weights, strict=True) if weight]
+    full = f"A full bar is first by {enumerated(counting)}."
+    if fusion.method == "rrf":
+        ends = ("0", f"{len(names)}/{fusion.rank_constant + 1}")
+        return Scale(0.0, len(names) / (fusion.rank_constant + 1), ends, full)
+    return Scale(0.0, 1.0, ("0", "1"), full) if fusion.method == "minmax" else None
+
+
+def _silent(runs: Sequence[RunScores], fusion: Fusion, names: Sequence[str]) -> Iterator[str]:
+    """A sentence for each run that prefers no sentence: all have one score, or more than count share the first place."""
+    for run, name, weight in zip(runs, names, fusion.weights, strict=True):
+        if not weight or not run.is_ranked.any():
+            continue
+        by = messages.escape(name)
+        if not run.first(fusion.depth).is_ranked.any():
+            yield f"By {by} more than {fusion.depth:,} sentences share the first place, so that none of them counts."
+        elif run.is_flat[0]:
+            added = "the same" if fusion.method == "rrf" else "0"
+            yield f"By {by} all sentences have the same score, which adds {added} to each."
+
+
+def _finding(
+    request: SearchRequest,
+    ranking: FusedRanking,
+    runs: Sequence[RunScores],
+    fusion: Fusion,
+    names: Sequence[str],
+) -> str:
+    """What the sum changes, where both sides of it count; `names` are the other runs'."""
+    others = messages.escape(enumerated(names))
+    if not any(fusion.weights[1:]):
+        return f"The weight of {others} is 0: **this is the order by vectors**."
+    if not fusion.weights[0]:
+        return f"The weight of the vectors is 0: **this is the order by {others}**."
+    if not len(ranking.best):
+        return "**No sentence is left.**"
+    cut = [run.first(fusion.depth) for run in runs]
+    has_others = any(bool(run.is_ranked.any()) for run in cut[1:])
+    if not has_others and any(bool(run.is_ranked.any()) for run in runs[1:]):
+        return "**This is the order by vectors.**"
+    return finding(
+        ranking, request.corpus.texts[int(ranking.best[0])], has_others, int(runs[0].ranks.min()), names, fusion.depth
+    )
+
+
 def finding(
-    ranking: FusedRanking, first: str, has_others: bool, best: int = 1, names: Sequence[str] = ("words",)
+    ranking: FusedRanking,
+    first: str,
+    has_others: bool,
+    best: int = 1,
+    names: Sequence[str] = ("words",),
+    depth: int | None = None,
 ) -> str:
     """Whether the other rankings change the first place of the one by vectors; `first` is the sentence that now has it.
 
-    `best` is the rank that the first sentence by vectors has: of a tie all have its last rank. `names` are the others'.
+    `best` is the rank that the first sentence by vectors has: of a tie all have its last rank. `names` are the others'. With a
+    `depth` only so many first sentences of each ranking have a rank.
     """
     is_by_words = all(name == "words" or name in TITLES.values() for name in names)
     by_none = "it has no word of the query"
@@ -194,4 +297,8 @@ def finding(
         why = f"it has {enumerated(ranks)}" if ranks else by_none
         return f"**{others} the first place as it is**: {why}."
     text = first if len(first) <= MOST_SHOWN else f"{first[:MOST_SHOWN].rsplit(' ', 1)[0]} …"
-    return f"**“{messages.escape(text)}” rises from {by_vectors:,} to 1**: it has {enumerated(ranks)}."
+    if by_vectors == NOT_FOUND:
+        change = f"“{messages.escape(text)}” is first, and not among the first {depth:,} by vectors"
+    else:
+        change = f"“{messages.escape(text)}” rises from {by_vectors:,} to 1"
+    return f"**{change}**: it has {enumerated(ranks)}."

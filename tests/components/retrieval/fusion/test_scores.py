@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -142,8 +143,19 @@ def test_weights_that_say_nothing_are_refused():
         Fusion().of([run_of([[1.0]])])
 
 
-def test_the_order_is_that_of_sentence_transformers(tmp_path):
+@pytest.mark.parametrize("rank_constant", [60, 10])
+def test_scores_and_order_are_those_of_sentence_transformers(tmp_path, rank_constant):
     from sentence_transformers.sparse_encoder.evaluation import ReciprocalRankFusionEvaluator
+
+    scores_of_queries = []
+
+    class Evaluator(ReciprocalRankFusionEvaluator):
+        def compute_metrics(self, *lists):
+            """Called once the scores of a query are added up; they stand nowhere but in the caller."""
+            scores = sys._getframe(1).f_locals.get("rrf_scores")
+            if scores is not None and (not scores_of_queries or scores_of_queries[-1] is not scores):
+                scores_of_queries.append(scores)
+            return super().compute_metrics(*lists)
 
     random = np.random.default_rng(3)
     pairs, samples = [], ([], [])
@@ -154,10 +166,16 @@ def test_the_order_is_that_of_sentence_transformers(tmp_path):
         for run, own in zip(pairs[-1], samples, strict=True):
             found = [str(text) for text in np.argsort(run.ranks[0]) if run.is_ranked[0, text]]
             own.append({"query_id": str(number), "query": "a query", "positive": ["0"], "documents": found})
-    ReciprocalRankFusionEvaluator(*samples, write_csv=False, write_predictions=True)(output_path=str(tmp_path))
+    evaluator = Evaluator(*samples, rrf_k=rank_constant, write_csv=False, write_predictions=True)
+    evaluator(output_path=str(tmp_path))
+    # Of a query, the scores of the last one are still there while its first list is measured.
+    by_query = [scores for place, scores in enumerate(scores_of_queries) if scores not in scores_of_queries[:place]]
     (written,) = tmp_path.glob("*.jsonl")
-    for line, pair in zip(written.read_text().splitlines(), pairs, strict=True):
-        theirs = [int(text) for text in json.loads(line)["documents"]]
-        fused = Fusion().of(pair)
-        assert sorted(theirs) == np.flatnonzero(fused.is_ranked[0]).tolist()
-        assert (np.diff(fused.scores[0, theirs]) <= 1e-12).all()
+    lines = written.read_text().splitlines()
+    assert len(lines) == len(pairs) == len(by_query)
+    for line, theirs, pair in zip(lines, by_query, pairs, strict=True):
+        fused = Fusion(rank_constant=rank_constant).of(pair)
+        places = [int(text) for text in json.loads(line)["documents"]]
+        assert sorted(places) == np.flatnonzero(fused.is_ranked[0]).tolist()
+        np.testing.assert_allclose(fused.scores[0, places], [theirs[str(text)] for text in places], rtol=0, atol=1e-15)
+        assert (np.diff(fused.scores[0, places]) <= 1e-12).all()

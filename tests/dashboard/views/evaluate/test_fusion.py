@@ -29,6 +29,8 @@ OF_ANY = {  # other fused runs, and the rankings that `plain_ranks` adds for eac
     "fr.m.6.mean~m.3.mean": ("m.6", "m.3"),
     "f100.bm25~m.6.mean": ("m.6",),
 }
+DEPTH = 8
+OF_SETTINGS = {"fr10d8.bm25.m.6.mean": "rrf", "f25d8.bm25.m.6.mean": "minmax", "fz25d8.bm25.m.6.mean": "z"}
 
 
 @pytest.fixture(scope="module")
@@ -63,13 +65,42 @@ def plain_ranks(corpus: Corpus, names: Sequence[str] = ("m.6", "bm25")) -> np.nd
     return np.array(ranks)
 
 
+def plain_ranks_by(corpus: Corpus, method: str) -> np.ndarray:
+    """The last layer with a quarter of BM25, or with k = 10, of each only the first eight; one query after the other."""
+    vectors, words = plain_scores(corpus, "m.6"), plain_scores(corpus, "bm25")
+    ranks = []
+    for number in range(COUNT):
+        sums, is_known = np.zeros(COUNT), np.zeros(COUNT, bool)
+        for scores, weight, tied in ((vectors[number], 0.75, 0.0), (words[number], 0.25, 1e-6)):
+            own_ranks = np.array([np.count_nonzero(scores >= own - tied) for own in scores])
+            is_in = (own_ranks <= DEPTH) & ((scores > 0) | (tied == 0.0))
+            cut = np.where(is_in, scores, scores.min())
+            if method == "rrf":
+                sums += np.where(is_in, 1 / (10 + own_ranks), 0)
+            elif np.ptp(cut):
+                start, width = (cut.min(), np.ptp(cut)) if method == "minmax" else (cut.mean(), cut.std())
+                sums += weight * (cut - start) / width
+            is_known |= is_in
+        is_known &= sums > -np.inf
+        ahead = np.count_nonzero(is_known & (sums >= sums[number] - 1e-9))
+        ranks.append(ahead if is_known[number] else np.inf)
+    return np.array(ranks)
+
+
 def test_fused_runs_stand_in_the_table_and_their_ends_are_the_single_runs(open_page: Open, small: Corpus) -> None:
     app = timed(
-        open_page("evaluate", v="compare-runs", corpus=current.key_of(small), r=[*CODES, *OF_ANY], by="mrr", am="1")
+        open_page(
+            "evaluate",
+            v="compare-runs",
+            corpus=current.key_of(small),
+            r=[*CODES, *OF_ANY, *OF_SETTINGS],
+            by="mrr",
+            am="1",
+        )
     )
     assert not app.error
-    table = frame(app, "p (Holm)")
-    assert len(table) == len(CODES) + len(OF_ANY)
+    table, count = frame(app, "p (Holm)"), len(CODES) + len(OF_ANY) + len(OF_SETTINGS)
+    assert len(table) == count
     measures = [name for name in table.columns if name.startswith("Recall@") or name in ("MRR", "nDCG@10")]
     for end, single in ((3, 0), (4, 1)):
         np.testing.assert_allclose(
@@ -79,11 +110,15 @@ def test_fused_runs_stand_in_the_table_and_their_ends_are_the_single_runs(open_p
     assert any("A fused run ranks all sentences by a sum" in each.value for each in app.caption)
     for place, names in enumerate(OF_ANY.values(), start=len(CODES)):
         assert table["MRR"][place] == pytest.approx(100 * (1 / plain_ranks(small, names)).mean(), abs=1e-6), names
+    for place, method in enumerate(OF_SETTINGS.values(), start=len(CODES) + len(OF_ANY)):
+        assert table["MRR"][place] == pytest.approx(100 * (1 / plain_ranks_by(small, method)).mean(), abs=1e-6), method
     # One is added under “Choose runs”, and stands in the address and in the table.
+    app.segmented_control(key="w_fusion_by").set_value("z").run()
+    app.slider(key="w_fusion_weight").set_value(40).run()
     app.multiselect(key="w_fused_parts").set_value(["m.6.mean", "ms.20.m.6.mean", "bm25"]).run()
     app = timed(next(button for button in app.button if button.label == "Add this run").click().run())
-    assert app.query_params["r"][-1] == "fr.m.6.mean~ms.20.m.6.mean~bm25"
-    assert len(frame(app, "p (Holm)")) == len(CODES) + len(OF_ANY) + 1
+    assert app.query_params["r"][-1] == "fz40.m.6.mean~ms.20.m.6.mean~bm25"
+    assert len(frame(app, "p (Holm)")) == count + 1
 
 
 def test_an_opened_query_says_which_run_alone_finds_it(open_page: Open, small: Corpus) -> None:
@@ -101,6 +136,10 @@ def test_an_opened_query_says_which_run_alone_finds_it(open_page: Open, small: C
 
 def test_names_say_what_is_fused() -> None:
     assert choices.name_of(RunCode.read("fr.bm25.m.6.mean")) == "Layer 6, Mean + BM25, by ranks"
+    assert choices.name_of(RunCode.read("fr10d50.bm25.m.6.mean")) == (
+        "Layer 6, Mean + BM25, by ranks (k 10), only the first 50 of each"
+    )
+    assert choices.name_of(RunCode.read("fz25.bm25~m.6.mean")) == "BM25 + layer 6, Mean, 25 % of the last by z scores"
     of_three = RunCode.read("fr.m.6.mean~ms.20.m.6.mean~tfidf")
     assert choices.name_of(of_three) == "Layer 6, Mean + layer 6, Mean, first 20 by MaxSim + TF-IDF, by ranks"
     assert (

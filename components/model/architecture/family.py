@@ -10,6 +10,17 @@ from components.model.architecture.modules import EncoderModules
 
 
 @dataclass(frozen=True)
+class BlockMemory:
+    """How many vectors stand beside each other in a block at the moment when they take most memory."""
+
+    inner: int = 2  # of the inner size in the feed-forward part; more with gates or an activation in steps
+    hidden: int = 0  # of the hidden size there: a normalised copy and its source
+    attention: int = 6  # of the hidden size in the attention
+    attention_in_half: int = 6  # the same in bfloat16; more where queries and keys are rotated in float32
+    is_whole: bool = True  # False: the attention makes more than is counted
+
+
+@dataclass(frozen=True)
 class Family:
     """Encoders that are read in one way. A type is what config.json calls model_type."""
 
@@ -25,3 +36,4 @@ class Family:
     # The row of padding in the position table, where it is not that of config.pad_token_id.
     padding_row: Mapping[str, int] = field(default_factory=dict)
     inner_size: Mapping[str, str] = field(default_factory=dict)  # what a type calls the size of its feed-forward part
+    memory: BlockMemory = field(default_factory=BlockMemory)

@@ -3,7 +3,7 @@
 Counted are the tensors at the moment when they take most. That is in the last block, in one of two places: the inner vectors of
 the feed-forward part stand beside what is made of them, or queries, keys and values beside the copies that are multiplied, or
 beside two tables of scores. A trace has all earlier layers and attentions by then. In bulk work attention is fused, as PyTorch
-does it on accelerators: there is no table of scores.
+does it on accelerators: there is no table of scores. A family says how many vectors stand beside each other (BlockMemory).
 
 What it leaves out: what a driver and its libraries take for themselves (some hundred megabytes), what an allocator rounds up or
 keeps for later, and heads (one of guesses gives a number for each token and piece of the vocabulary). DeBERTa takes more: the
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import sys
 
+from components.model.architecture.record import block_memory
 from components.model.catalog import CATALOG, ModelFacts
 from components.sizes import in_words
 
@@ -25,12 +26,6 @@ FLOAT32, BFLOAT16 = 4, 2  # bytes of a number
 TRACE = (64, 64)  # sentences, and tokens of each, of the trace in the table
 BATCH = 65_536  # tokens of the largest batch (components.model.embedding.batch_size)
 _IDS = 32  # bytes of a token's id, mask, segment and position
-NOT_COUNTED = ("deberta-v2",)
-# How many vectors of the inner size and of the hidden size stand beside each other in the feed-forward part, where they are not
-# two and none: gates, an activation in steps, a normalised copy.
-_INNER = {"albert": (4, 0), "modernbert": (4, 2), "nomic_bert": (3, 1), "eurobert": (3, 1), "qwen3": (3, 1)}
-_OF_ATTENTION = 6  # vectors of the hidden size that stand beside each other there
-_OF_ATTENTION_IN_HALF = {"modernbert": 14}  # the same in bfloat16, where queries and keys are rotated in float32
 
 
 def weight_bytes(facts: ModelFacts, with_half: bool) -> int:
@@ -42,7 +37,8 @@ def trace_bytes(facts: ModelFacts, sentences: int, tokens: int) -> int:
     """What a trace with attentions of so many sentences of this length takes besides the weights."""
     dim, scores = facts.hidden_size, facts.heads * tokens
     kept = (facts.layers + 1) * dim + facts.layers * scores
-    of_block = max(_inner(facts), _OF_ATTENTION * dim, 2 * dim + scores) if facts.layers else 0
+    attention = block_memory(facts.architecture).attention
+    of_block = max(_inner(facts), attention * dim, 2 * dim + scores) if facts.layers else 0
     return sentences * tokens * (FLOAT32 * (kept + of_block) + _IDS)
 
 
@@ -52,9 +48,8 @@ def batch_bytes(facts: ModelFacts, tokens: int, number_bytes: int, every_layer: 
     `number_bytes` is FLOAT32 or BFLOAT16. Unless vectors of `every_layer` are wanted, only the last one is kept.
     """
     dim, states = facts.hidden_size, facts.layers + 1 if every_layer else 1
-    of_attention = (
-        _OF_ATTENTION if number_bytes == FLOAT32 else _OF_ATTENTION_IN_HALF.get(facts.architecture, _OF_ATTENTION)
-    )
+    of_block = block_memory(facts.architecture)
+    of_attention = of_block.attention if number_bytes == FLOAT32 else of_block.attention_in_half
     in_block = (
         max(max(states, 3) * dim + _inner(facts), (max(states - 1, 1) + of_attention) * dim) if facts.layers else dim
     )
@@ -62,8 +57,8 @@ def batch_bytes(facts: ModelFacts, tokens: int, number_bytes: int, every_layer: 
 
 
 def _inner(facts: ModelFacts) -> int:
-    inner, hidden = _INNER.get(facts.architecture, (2, 0))
-    return inner * facts.feed_forward_size + hidden * facts.hidden_size
+    of_block = block_memory(facts.architecture)
+    return of_block.inner * facts.feed_forward_size + of_block.hidden * facts.hidden_size
 
 
 def table() -> str:
@@ -79,7 +74,7 @@ def table() -> str:
         facts = spec.facts
         if facts is None:
             continue
-        has_blocks, is_counted = facts.layers > 0, facts.architecture not in NOT_COUNTED
+        has_blocks, is_counted = facts.layers > 0, block_memory(facts.architecture).is_whole
         cells = [weight_bytes(facts, with_half=False), weight_bytes(facts, with_half=has_blocks)]
         if is_counted:
             cells.append(trace_bytes(facts, sentences, tokens) if spec.group != "decoder" else 0)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from components.model.architecture.families import decoder, static
+from components.model.architecture.family import BlockMemory
 from components.model.architecture.modules import EncoderModules
 from components.model.architecture.structure import Structure
 from components.model.architecture.support import FAMILIES
@@ -27,6 +28,11 @@ MOST_PAIR_BYTES = 1 << 30  # of the tables with numbers for each pair of tokens
 def modules_of(model: Any) -> EncoderModules:
     """The record of an encoder: what it is, and where its modules are. A copy of the model needs a record of its own."""
     return _FAMILIES[model.config.model_type].modules_of(model)
+
+
+def block_memory(kind: str) -> BlockMemory:
+    """How much stands beside each other in a block of a type of model."""
+    return _FAMILIES[kind].memory
 
 
 def max_positions(config: Any) -> int:

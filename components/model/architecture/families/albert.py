@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from components.model.architecture.families.bert import Names, block_with_norms_after, tables_of
-from components.model.architecture.family import Family
+from components.model.architecture.family import BlockMemory, Family
 from components.model.architecture.modules import EncoderModules, Place
 from components.model.architecture.structure import Structure
 
@@ -77,4 +77,4 @@ def _first_blocks(model: Any, weights: tuple[int, ...]) -> Any:
     return shortened
 
 
-FAMILY = Family(TITLES, modules_of, unsupported)
+FAMILY = Family(TITLES, modules_of, unsupported, memory=BlockMemory(inner=4))

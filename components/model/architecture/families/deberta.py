@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from components.model.architecture.families.bert import Names, block_with_norms_after, tables_of
-from components.model.architecture.family import Family
+from components.model.architecture.family import BlockMemory, Family
 from components.model.architecture.modules import EncoderModules, Place
 from components.model.architecture.structure import Structure
 
@@ -130,4 +130,10 @@ class _NoBlocks(torch.nn.Module):
         return BaseModelOutput(last_hidden_state=hidden_states, hidden_states=(hidden_states,))
 
 
-FAMILY = Family(TITLES, modules_of, unsupported, "Pick another model, such as DeBERTa v3 base.")
+FAMILY = Family(
+    TITLES,
+    modules_of,
+    unsupported,
+    "Pick another model, such as DeBERTa v3 base.",
+    memory=BlockMemory(is_whole=False),  # the scores for every distance are not counted
+)

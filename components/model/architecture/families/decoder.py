@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.model.architecture.families.rotary import blocks_like_llama
-from components.model.architecture.family import Family
+from components.model.architecture.family import BlockMemory, Family
 from components.model.architecture.modules import EncoderModules, Place
 from components.model.architecture.structure import Structure
 from components.model.files.published import PublishedModule
@@ -51,4 +51,4 @@ def modules_of(model: Any) -> EncoderModules:
     )
 
 
-FAMILY = Family(TITLES, modules_of)
+FAMILY = Family(TITLES, modules_of, memory=BlockMemory(inner=3, hidden=1))

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from components.model.architecture.family import Family
+from components.model.architecture.family import BlockMemory, Family
 from components.model.architecture.modules import (
     EncoderModules,
     Gate,
@@ -76,4 +76,6 @@ def modules_of(model: Any) -> EncoderModules:
     )
 
 
-FAMILY = Family(TITLES, modules_of, has_position_table=False)
+FAMILY = Family(
+    TITLES, modules_of, has_position_table=False, memory=BlockMemory(inner=4, hidden=2, attention_in_half=14)
+)

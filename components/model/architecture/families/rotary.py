@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from components.model.architecture.families.bert import Names, block_with_norms_after, tables_of
-from components.model.architecture.family import Family
+from components.model.architecture.family import BlockMemory, Family
 from components.model.architecture.modules import (
     BlockModules,
     EncoderModules,
@@ -166,4 +166,4 @@ def _euro(model: Any) -> EncoderModules:
     )
 
 
-FAMILY = Family(TITLES, modules_of, unsupported, has_position_table=False)
+FAMILY = Family(TITLES, modules_of, unsupported, has_position_table=False, memory=BlockMemory(inner=3, hidden=1))

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from components.model.architecture import memory
+from components.model.architecture.record import block_memory
 from components.model.catalog import CATALOG, EMBEDDED_KEY, catalog_spec
 from components.model.embedding.batch_size import MOST_TOKENS
 from tests.support.models_of_sizes import model_of
@@ -20,7 +21,7 @@ from tests.support.places import ROOT
 BLOCKS = 2
 # One model of each architecture in the catalogue.
 KINDS = {spec.facts.architecture: spec for spec in reversed(CATALOG) if spec.facts is not None}
-COUNTED = sorted(KINDS.keys() - set(memory.NOT_COUNTED))
+COUNTED = sorted(kind for kind in KINDS if block_memory(kind).is_whole)
 
 
 class Sum(TorchDispatchMode):

@@ -46,17 +46,17 @@ class Room:
 
 
 @dataclass(frozen=True)
-class Entry:
+class KeptFile:
     """A file that is kept."""
 
     size: int  # bytes
     used_at: float  # time.time() of its last use
 
 
-class Place(Protocol):
+class Storage(Protocol):
     """Where files are kept. Every method but `has` may raise OSError."""
 
-    def entries(self) -> Mapping[str, Entry]: ...
+    def entries(self) -> Mapping[str, KeptFile]: ...
     def has(self, name: str) -> bool: ...
     def read(self, name: str) -> bytes | None: ...
     def write(self, name: str, content: bytes | memoryview) -> None: ...
@@ -64,14 +64,14 @@ class Place(Protocol):
     def remove(self, name: str) -> None: ...
 
 
-class Folder:
+class FolderStorage:
     """A folder of the disk that only its owner may read; each file is written whole or not at all."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def entries(self) -> dict[str, Entry]:
-        found: dict[str, Entry] = {}
+    def entries(self) -> dict[str, KeptFile]:
+        found: dict[str, KeptFile] = {}
         if not self.path.is_dir():
             return found
         with os.scandir(self.path) as listing:
@@ -79,7 +79,7 @@ class Folder:
                 with suppress(FileNotFoundError):  # another process removes files too
                     status = item.stat(follow_symlinks=False)
                     if _NAME.fullmatch(item.name):
-                        found[item.name] = Entry(status.st_size, status.st_mtime)
+                        found[item.name] = KeptFile(status.st_size, status.st_mtime)
                     elif is_unfinished(item.name) and time.time() - status.st_mtime > LEFT_OVER_SECONDS:
                         os.unlink(item.path)
         return found
@@ -107,14 +107,14 @@ class Folder:
         (self.path / name).unlink(missing_ok=True)
 
 
-class Memory:
+class MemoryStorage:
     """The memory of this process."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[bytes, float]] = {}
 
-    def entries(self) -> dict[str, Entry]:
-        return {name: Entry(len(content), used_at) for name, (content, used_at) in tuple(self._kept.items())}
+    def entries(self) -> dict[str, KeptFile]:
+        return {name: KeptFile(len(content), used_at) for name, (content, used_at) in tuple(self._kept.items())}
 
     def has(self, name: str) -> bool:
         return name in self._kept
@@ -150,9 +150,9 @@ class KeptFiles:
         is still there."""
         self.days, self.in_all, self.for_one = days, in_all, for_one
         self._is_present = is_present
-        self._memory: Place = Memory()
-        self._folder: Place | None = None if folder is None or days == 0 else Folder(folder)
-        self._no_longer_used = Folder(folder) if folder is not None and days == 0 else None
+        self._memory: Storage = MemoryStorage()
+        self._folder: Storage | None = None if folder is None or days == 0 else FolderStorage(folder)
+        self._no_longer_used = FolderStorage(folder) if folder is not None and days == 0 else None
         self._lock = threading.Lock()
         self._people: dict[str, set[Hashable]] = {}  # who has used each file, as far as this process knows
         self._seen: dict[str, float] = {}  # time.monotonic() of the last written use
@@ -250,17 +250,17 @@ class KeptFiles:
                     if time.time() - entry.used_at > self.days * DAY:
                         self._remove(place, name)
 
-    def _places(self) -> tuple[Place, ...]:
+    def _places(self) -> tuple[Storage, ...]:
         return (self._memory,) if self._folder is None else (self._folder, self._memory)
 
-    def _remove(self, place: Place, name: str) -> None:
+    def _remove(self, place: Storage, name: str) -> None:
         with suppress(OSError):  # it stays, and is tried again when room is needed
             place.remove(name)
         with self._lock:
             self._people.pop(name, None)
             self._seen.pop(name, None)
 
-    def _make_room(self, place: Place, room: Room, name: str, size: int, person: Hashable) -> bool:
+    def _make_room(self, place: Storage, room: Room, name: str, size: int, person: Hashable) -> bool:
         """Drop files until one more fits, for its person and in all; returns False if it never can."""
         if not room.has(size, 1) or not self.for_one.has(size, 1):
             return False

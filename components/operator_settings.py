@@ -31,7 +31,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class Kind(Generic[Value]):
+class ValueKind(Generic[Value]):
     """What a value of a setting looks like, and how it is read."""
 
     read: Callable[[str], Value | None]  # None for a text that is no such value
@@ -41,12 +41,12 @@ class Kind(Generic[Value]):
 
 
 @dataclass(frozen=True)
-class Setting(Generic[Value]):
+class OperatorSetting(Generic[Value]):
     """One row of the table. `name` is its key in the file, in the table `section`."""
 
     section: str
     name: str
-    kind: Kind[Value]
+    kind: ValueKind[Value]
     default: Value | None  # None: `rule` says what holds instead
     rule: str  # the default as people read it
     meaning: str
@@ -69,10 +69,10 @@ class Setting(Generic[Value]):
 
 
 @dataclass(frozen=True)
-class Found(Generic[Value]):
+class SettingValue(Generic[Value]):
     """The value of a setting (None: its default is a rule) and where it comes from."""
 
-    setting: Setting[Value]
+    setting: OperatorSetting[Value]
     value: Value | None
     source: Source
 
@@ -82,13 +82,13 @@ def _switch(text: str) -> bool | None:
     return True if lowered in {"1", "yes", "on", "true"} else False if lowered in {"0", "no", "off", "false"} else None
 
 
-def _at_least(least: int, example: int) -> Kind[int]:
+def _at_least(least: int, example: int) -> ValueKind[int]:
     def read(text: str) -> int | None:
         digits = text.replace(",", "").replace("_", "")
         is_number = digits.isdecimal() and len(digits) <= 15  # int() refuses some thousand digits
         return int(digits) if is_number and int(digits) >= least else None
 
-    return Kind(read, (int, str), f"It must be a whole number, at least {least:,}.", f"a number such as {example}")
+    return ValueKind(read, (int, str), f"It must be a whole number, at least {least:,}.", f"a number such as {example}")
 
 
 def _gigabytes(text: str) -> float | None:
@@ -115,13 +115,13 @@ def _milvus(text: str) -> str | None:
     return text if is_file or re.fullmatch(r"https?://[\w.\[\]-]+(:\d{1,5})?/?", text) else None
 
 
-SWITCH: Kind[bool] = Kind(_switch, (bool, int, str), "It must be 1 (yes) or 0 (no).", "0")
-SIZE: Kind[int] = Kind(
+SWITCH: ValueKind[bool] = ValueKind(_switch, (bool, int, str), "It must be 1 (yes) or 0 (no).", "0")
+SIZE: ValueKind[int] = ValueKind(
     _size, (int, float, str), "A size is a number of bytes, or a number with K, M or G.", "a size such as 512M or 2G"
 )
-TEXT: Kind[str] = Kind(lambda text: text, (str,), "It must be a text.", "a text")
+TEXT: ValueKind[str] = ValueKind(lambda text: text, (str,), "It must be a text.", "a text")
 
-DEVICE = Setting(
+DEVICE = OperatorSetting(
     "models",
     "device",
     TEXT,
@@ -129,10 +129,10 @@ DEVICE = Setting(
     "the fastest available",
     "where models run: cpu, cuda, cuda:1 or mps",
 )
-CPU_AFTER_FAILURE = Setting(
+CPU_AFTER_FAILURE = OperatorSetting(
     "models", "cpu_after_failure", SWITCH, False, "0", "1: when the GPU has failed, models run on the CPU from then on"
 )
-FREE_MODELS = Setting(
+FREE_MODELS = OperatorSetting(
     "models",
     "free_models",
     SWITCH,
@@ -140,10 +140,10 @@ FREE_MODELS = Setting(
     "1 on a loopback address, else 0",
     "any model of the hub by its id; 0: only models of the list",
 )
-BACKEND = Setting(
+BACKEND = OperatorSetting(
     "models",
     "backend",
-    Kind(
+    ValueKind(
         lambda text: text if re.fullmatch(r"ray://[\w.:\[\]-]+:\d{1,5}", text) else None,
         (str,),
         "It must be the address of a Ray Client server.",
@@ -153,7 +153,7 @@ BACKEND = Setting(
     "none: this process computes",
     "a model server that several dashboards share (docs/deployment.md)",
 )
-SERVER_FILES = Setting(
+SERVER_FILES = OperatorSetting(
     "paths",
     "server_files",
     SWITCH,
@@ -161,18 +161,18 @@ SERVER_FILES = Setting(
     "1 on a loopback address with free models, else 0",
     "models and corpora by a path of this machine, and removing indexes",
 )
-CACHE = Setting(
+CACHE = OperatorSetting(
     "paths",
     "cache",
-    Kind(lambda text: text, (str,), "It must be the path of a folder.", "the path of a folder"),
+    ValueKind(lambda text: text, (str,), "It must be the path of a folder.", "the path of a folder"),
     None,
     "~/.cache/bert-internals",
     "folder of embedded corpora, training runs and token vectors; only its owner may read them",
 )
-UPLOADS = Setting(
+UPLOADS = OperatorSetting(
     "uploads", "uploads", SWITCH, True, "1", "files that people upload: corpora, queries, scored pairs and others"
 )
-CORPUS_SENTENCES = Setting(
+CORPUS_SENTENCES = OperatorSetting(
     "uploads",
     "corpus_sentences",
     _at_least(1, 1_000_000),
@@ -180,7 +180,7 @@ CORPUS_SENTENCES = Setting(
     "1,000,000",
     "the most sentences of a corpus in the browser, and of a file that a command reads unless an option raises it",
 )
-CORPUS_BYTES = Setting(
+CORPUS_BYTES = OperatorSetting(
     "uploads",
     "corpus_bytes",
     SIZE,
@@ -189,7 +189,7 @@ CORPUS_BYTES = Setting(
     "the largest file of a corpus in the browser, and of a command unless an option raises it; the files of one session may "
     "have twice as much together",
 )
-KEEP_UPLOADS = Setting(
+KEEP_UPLOADS = OperatorSetting(
     "uploads",
     "keep_uploads",
     _at_least(0, 7),
@@ -197,13 +197,13 @@ KEEP_UPLOADS = Setting(
     "7",
     "days after its last use until an upload is deleted from the cache; 0: uploads are kept in memory only",
 )
-UPLOADS_BYTES = Setting(
+UPLOADS_BYTES = OperatorSetting(
     "uploads", "uploads_bytes", SIZE, 4 << 30, "4G", "disk for the uploads of all people; those not in use go first"
 )
-UPLOADS_FILES = Setting(
+UPLOADS_FILES = OperatorSetting(
     "uploads", "uploads_files", _at_least(1, 4_000), 4_000, "4,000", "the most files of these uploads"
 )
-SESSION_UPLOADS_BYTES = Setting(
+SESSION_UPLOADS_BYTES = OperatorSetting(
     "uploads",
     "session_uploads_bytes",
     SIZE,
@@ -211,10 +211,10 @@ SESSION_UPLOADS_BYTES = Setting(
     "twice the largest file of a corpus",
     "disk for the uploads of one session; its oldest go first",
 )
-SESSION_UPLOADS_FILES = Setting(
+SESSION_UPLOADS_FILES = OperatorSetting(
     "uploads", "session_uploads_files", _at_least(3, 100), 100, "100", "the most files of the uploads of one session"
 )
-TRAINING = Setting(
+TRAINING = OperatorSetting(
     "training",
     "training",
     SWITCH,
@@ -222,7 +222,7 @@ TRAINING = Setting(
     "1 on a loopback address, else 0",
     "people may train models, and resume, stop and delete the runs of everybody",
 )
-TRAINING_THREADS = Setting(
+TRAINING_THREADS = OperatorSetting(
     "training",
     "training_threads",
     _at_least(1, 2),
@@ -230,18 +230,18 @@ TRAINING_THREADS = Setting(
     "all cores but one",
     "threads of the training process, which has a low priority",
 )
-RUNS_GB = Setting(
+RUNS_GB = OperatorSetting(
     "training",
     "runs_gb",
-    Kind(_gigabytes, (int, float, str), "It must be a number of gigabytes above 0.", "a number such as 5"),
+    ValueKind(_gigabytes, (int, float, str), "It must be a number of gigabytes above 0.", "a number such as 5"),
     5.0,
     "5",
     "gigabytes of disk for training runs; the oldest that have ended are removed first",
 )
-SENTENCES = Setting(
+SENTENCES = OperatorSetting(
     "limits", "sentences", _at_least(16, 64), 64, "64", "the most sentences that the pages show together"
 )
-CHARACTERS = Setting(
+CHARACTERS = OperatorSetting(
     "limits",
     "characters",
     _at_least(1_000, 20_000),
@@ -249,7 +249,7 @@ CHARACTERS = Setting(
     "20,000",
     "the most characters of these sentences together",
 )
-MODEL_BYTES = Setting(
+MODEL_BYTES = OperatorSetting(
     "limits",
     "model_bytes",
     SIZE,
@@ -257,8 +257,8 @@ MODEL_BYTES = Setting(
     "half of the machine's memory",
     "memory for the weights of models, shared by all sessions; the least recently used is removed first",
 )
-TRACE_BYTES = Setting("limits", "trace_bytes", SIZE, 1 << 30, "1G", "memory for traces, shared by all sessions")
-CACHE_BYTES = Setting(
+TRACE_BYTES = OperatorSetting("limits", "trace_bytes", SIZE, 1 << 30, "1G", "memory for traces, shared by all sessions")
+CACHE_BYTES = OperatorSetting(
     "limits",
     "cache_bytes",
     SIZE,
@@ -266,10 +266,10 @@ CACHE_BYTES = Setting(
     "20G",
     "disk for embedded corpora; the least recently used is removed first",
 )
-FRAMES = Setting(
+FRAMES = OperatorSetting(
     "server",
     "frames",
-    Kind(
+    ValueKind(
         _sites,
         (str,),
         "It must be sites separated by spaces, as Content-Security-Policy writes them.",
@@ -279,7 +279,7 @@ FRAMES = Setting(
     "'self'",
     "sites that may show the dashboard in a frame",
 )
-LOGIN = Setting(
+LOGIN = OperatorSetting(
     "server",
     "login",
     SWITCH,
@@ -287,9 +287,9 @@ LOGIN = Setting(
     "0",
     "pages only for people who logged in with the provider in [auth] of .streamlit/secrets.toml",
 )
-METRICS = Setting("server", "metrics", SWITCH, False, "0", "opens /metrics and /_stcore/metrics for Prometheus")
-WARM_UP = Setting("server", "warm_up", SWITCH, True, "1", "embeds the demo corpus before somebody asks for it")
-VERIFY = Setting(
+METRICS = OperatorSetting("server", "metrics", SWITCH, False, "0", "opens /metrics and /_stcore/metrics for Prometheus")
+WARM_UP = OperatorSetting("server", "warm_up", SWITCH, True, "1", "embeds the demo corpus before somebody asks for it")
+VERIFY = OperatorSetting(
     "server",
     "verify",
     SWITCH,
@@ -297,10 +297,10 @@ VERIFY = Setting(
     "1",
     "compares each model that is not included with sentence-transformers, once, in a process of its own",
 )
-MILVUS = Setting(
+MILVUS = OperatorSetting(
     "search",
     "milvus",
-    Kind(
+    ValueKind(
         _milvus,
         (str,),
         "It must be the path of a file that ends in .db, or an address such as http://host:19530 without a name or password.",
@@ -310,12 +310,14 @@ MILVUS = Setting(
     "none",
     "where Milvus is, as the Search page's third engine: a file ending in .db, or http://host:19530",
 )
-MILVUS_TOKEN = Setting("search", "milvus_token", TEXT, None, "none", "the token of that Milvus, or user:password", True)
-DEBUG = Setting(
+MILVUS_TOKEN = OperatorSetting(
+    "search", "milvus_token", TEXT, None, "none", "the token of that Milvus, or user:password", True
+)
+DEBUG = OperatorSetting(
     "server", "debug", SWITCH, False, "0", "errors with their whole messages in the log, which can hold texts of people"
 )
 
-SETTINGS: tuple[Setting[Any], ...] = (
+SETTINGS: tuple[OperatorSetting[Any], ...] = (
     DEVICE,
     CPU_AFTER_FAILURE,
     FREE_MODELS,
@@ -349,20 +351,20 @@ SETTINGS: tuple[Setting[Any], ...] = (
 )
 
 
-def found(setting: Setting[Value]) -> Found[Value]:
+def found(setting: OperatorSetting[Value]) -> SettingValue[Value]:
     """A setting's value and where it comes from. Raises InputError for an invalid value or file."""
     text = os.environ.get(setting.variable, "").strip()
     if text:
-        return Found(setting, _read(setting, text, setting.variable), "environment")
+        return SettingValue(setting, _read(setting, text, setting.variable), "environment")
     path = file_path()
     if path is not None:
         written = _file_values(path).get(setting.name)
         if written is not None:
-            return Found(setting, _read(setting, written, f"{setting.name} in {path}"), "file")
-    return Found(setting, setting.default, "default")
+            return SettingValue(setting, _read(setting, written, f"{setting.name} in {path}"), "file")
+    return SettingValue(setting, setting.default, "default")
 
 
-def check_all() -> tuple[Found[Any], ...]:
+def check_all() -> tuple[SettingValue[Any], ...]:
     """Every setting with its value, in the order of the table. Raises InputError for the first that is invalid."""
     return tuple(found(setting) for setting in SETTINGS)
 
@@ -374,7 +376,7 @@ def unknown_variables() -> tuple[str, ...]:
     return tuple(f"{name} is not a setting and does nothing.{_similar(name, known)}" for name in unknown)
 
 
-def choose(setting: Setting[Any], value: object) -> None:
+def choose(setting: OperatorSetting[Any], value: object) -> None:
     """Set a value for this process and those that it starts, as the environment would."""
     os.environ[setting.variable] = str(value)
 
@@ -422,14 +424,14 @@ def _no_file(named: str) -> InputError:
     )
 
 
-def _read(setting: Setting[Value], text: str, where: str) -> Value:
+def _read(setting: OperatorSetting[Value], text: str, where: str) -> Value:
     value = setting.kind.read(text)
     if value is None:
         raise _invalid(setting, repr(text[:40]), where)
     return value
 
 
-def _invalid(setting: Setting[Any], given: str, where: str) -> InputError:
+def _invalid(setting: OperatorSetting[Any], given: str, where: str) -> InputError:
     return InputError(
         f"{where} is {given}.", setting.kind.expected, f"Set {where} to {setting.kind.example}, or leave it unset."
     )

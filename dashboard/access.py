@@ -19,7 +19,16 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from components.errors import InputError
-from components.operator_settings import FRAMES, FREE_MODELS, LOGIN, METRICS, SERVER_FILES, TRAINING, UPLOADS, Setting
+from components.operator_settings import (
+    FRAMES,
+    FREE_MODELS,
+    LOGIN,
+    METRICS,
+    SERVER_FILES,
+    TRAINING,
+    UPLOADS,
+    OperatorSetting,
+)
 
 UNKNOWN_HOST = (
     "This server is not reached by this name, or not through a proxy. Its operator can allow the name with Streamlit's "
@@ -29,7 +38,7 @@ NOT_PAGES = {"_stcore", "app", "auth", "component", "media", "static", "vendor"}
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
-def _switch(setting: Setting[bool], default: bool) -> bool:
+def _switch(setting: OperatorSetting[bool], default: bool) -> bool:
     chosen = setting.chosen()
     return default if chosen is None else chosen
 

@@ -24,7 +24,7 @@ from components import operator_settings
 from components.arrays import read_only
 from components.errors import UserError
 from components.folders import cache_part
-from components.jobs import RETRY_SECONDS, Cache, CachePart, Drawing, IsCancelled, Job, Jobs, Lane, Presence, Queue
+from components.jobs import RETRY_SECONDS, Cache, CachePart, IsCancelled, Job, Jobs, Lane, PageDrawing, Presence, Queue
 from components.kept_files import KeptFiles, Room
 from components.model import loader
 from components.model.store import DEFAULT_BYTES, TraceStore
@@ -110,9 +110,9 @@ LANES = {
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def drawing() -> Drawing:
+def drawing() -> PageDrawing:
     """The pages that are being drawn."""
-    return Drawing()
+    return PageDrawing()
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from components.charts.stand_alone.page import Part
+from components.charts.stand_alone.page import PagePart
 from components.model.catalog import EMBEDDED_KEY
 from dashboard import caching, state
 from dashboard.corpora import current, remembered, usage
@@ -285,7 +285,7 @@ def is_offered(backend: Backend, needed: Offer, page: str) -> bool:
         return True
     said = f"**{messages.escape(backend.spec.title)} {reason}.** {SHOWN[needed]}"
     st.info(said, icon=":material/block:")
-    report.add("refused", Part(message=said))
+    report.add("refused", PagePart(message=said))
     st.markdown("These pages work with it:" if page == "home" else "These other pages work with it:")
     offered = backend.structure.offered
     with st.container(horizontal=True, gap="small"):

@@ -393,6 +393,17 @@ def test_no_dashboard_module_hides_another():
     assert stems & (sys.stdlib_module_names | {"streamlit", "components", "tests"}) == set()
 
 
+def test_a_class_name_has_one_meaning():
+    """No two modules define classes of one name."""
+    places: dict[str, list[str]] = {}
+    for path in (path for folder in ("components", "dashboard") for path in files_of(folder, ".py")):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{relative(path)}:{node.lineno}")
+    assert len(places) > 300
+    assert {name: each for name, each in places.items() if len(each) > 1} == {}
+
+
 @cache
 def calls_in(path: Path) -> set[str]:
     """The names of all methods and functions of modules that a file calls, as `x` of `st.x(...)`."""
@@ -570,7 +581,7 @@ def test_a_style_sheet_closes_what_it_opens(path: Path) -> None:
 
 def test_codes_of_runs_are_read_and_written_by_run_code_alone():
     """No other module of the views, the jobs or retrieval divides "rr.100.m.6.mean", or puts such a code together."""
-    begins = re.compile(r"(m2?|rr|ms|mx|sp|fr|f[0-9]+)\.$")
+    begins = re.compile(r"(m2?|rr|ms|mx|sp|f[rzd0-9]+)\.$")
     wrong = []
     for path in (path for folder in WITH_RUNS for path in files_of(folder, ".py") if path.name != "run_code.py"):
         for node in ast.walk(tree_of(path)):

@@ -52,7 +52,7 @@ def statistics(sentences: Sequence[TokenizedSentence], unknown_id: int | None) -
 
 
 @dataclass(frozen=True)
-class Losses:
+class DecodingLosses:
     """What differs in a text after encoding and decoding."""
 
     case: bool  # capital letters became lower case
@@ -63,7 +63,7 @@ class Losses:
     other: bool  # changed in another way: characters dropped or replaced
 
 
-def losses(sentence: TokenizedSentence, decoded: str, unknown_id: int | None) -> Losses:
+def losses(sentence: TokenizedSentence, decoded: str, unknown_id: int | None) -> DecodingLosses:
     """Compare a sentence's text with `decoded`: its own tokens decoded again, without special tokens.
 
     `other` is what still differs after spaces and marks are removed and case is ignored. The text of an unknown token
@@ -83,7 +83,7 @@ def losses(sentence: TokenizedSentence, decoded: str, unknown_id: int | None) ->
     for piece in {token.piece for token in unknown}:
         restored = restored.replace(piece, " ")
     typed = " ".join(known)
-    return Losses(
+    return DecodingLosses(
         case=_capitals(typed) > _capitals(restored),
         accents=_marks(typed) > _marks(restored),
         spacing=_spaces_differ(known, restored),

@@ -58,7 +58,7 @@ class PointTexts:
 
 
 @dataclass(frozen=True)
-class Marked:
+class MarkedPoints:
     """The points of the chosen word: in the product's blue in every map, larger than the others, with bold labels."""
 
     name: str
@@ -77,7 +77,7 @@ def token_map(
     symbol: str = "circle",
     height: int = 520,
     scale: float = 1.0,
-    marked: Marked | None = None,
+    marked: MarkedPoints | None = None,
     places: np.ndarray | None = None,
 ) -> go.Figure:
     """Points [token, 2 or 3] as a figure. `extent` is half the axes' length, to compare maps; by default the points fill it.
@@ -117,7 +117,7 @@ def moving_map(
     renderer: Renderer = "svg",
     height: int = 580,
     scale: float = 1.0,
-    marked: Marked | None = None,
+    marked: MarkedPoints | None = None,
     nearest: Mapping[int, Sequence[tuple[int, int]]] | None = None,
 ) -> go.Figure:
     """Maps [token, 2 or 3] by layer, with a slider and a button that plays them in order, on the same axes.
@@ -297,7 +297,7 @@ def _traces(
     renderer: Renderer,
     symbol: str,
     scale: float,
-    marked: Marked | None,
+    marked: MarkedPoints | None,
     places: np.ndarray | None,
 ) -> list[Any]:
     chosen = set(selected)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.readers.limits import Limits
     from components.retrieval.corpora.readers.separated_rows import DialectChoice
-    from components.retrieval.corpora.rows.reading import Reading
+    from components.retrieval.corpora.rows.reading import RowUse
 
 MOST_DIGITS = 6  # of a layer's number
 PREVIEWED_COLUMNS = 6
@@ -214,7 +214,7 @@ def columns_of(options: argparse.Namespace) -> dict[str, str] | None:
     return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
 
 
-def write_reading(reading: Reading, with_preview: bool = True, write: Callable[[str], None] | None = None) -> None:
+def write_reading(reading: RowUse, with_preview: bool = True, write: Callable[[str], None] | None = None) -> None:
     """Write what became of the rows of a file, and how to choose otherwise where it was a guess: see `writer`."""
     write = write or note
     for sentence in reading.sentences():

@@ -101,7 +101,7 @@ def unpacked(message: bytes | bytearray) -> Any:
         if len(message) < start:
             raise ValueError("it is too short")
         plain = json.loads(message[_LENGTH:start].decode("ascii"))
-        return _Reader(message, start + len(_gap(start))).value(plain)
+        return _MessageReader(message, start + len(_gap(start))).value(plain)
     except (TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as problem:
         raise ValueError(f"no message of a model server or a dashboard ({type(problem).__name__})") from problem
 
@@ -137,7 +137,7 @@ def _plain(value: Any, arrays: list[np.ndarray]) -> Any:
     return {"record": [name, *(_plain(getattr(value, each), arrays) for each in names)]}
 
 
-class _Reader:
+class _MessageReader:
     """Values of a message, whose arrays begin at `position` and come in the order in which they are asked for."""
 
     def __init__(self, message: bytes | bytearray, position: int) -> None:

@@ -49,7 +49,7 @@ from components.jobs.caches import Cache, CachePart
 from components.jobs.job import Job, Signal
 from components.jobs.kinds import FAILED_KEPT, RETRY_SECONDS, Jobs
 from components.jobs.lanes import Lane, Queue
-from components.jobs.presence import GRACE_SECONDS, MOST_DRAWING, PEOPLE_REMEMBERED, Drawing, Presence
+from components.jobs.presence import GRACE_SECONDS, MOST_DRAWING, PEOPLE_REMEMBERED, PageDrawing, Presence
 from components.jobs.states import STEPS, Action, State
 from components.jobs.work import (
     PAUSE_SECONDS,
@@ -74,11 +74,11 @@ __all__ = [
     "Cache",
     "CachePart",
     "Cancelled",
-    "Drawing",
     "IsCancelled",
     "Job",
     "Jobs",
     "Lane",
+    "PageDrawing",
     "Presence",
     "Queue",
     "ReportProgress",

@@ -14,7 +14,7 @@ GRACE_SECONDS = 10.0  # a lost connection is forgiven for so long
 PEOPLE_REMEMBERED = 1_000
 
 
-class Drawing:
+class PageDrawing:
     """Whether a page is being drawn, for which work that gives way pauses: a click must not wait for what nobody waits for.
 
     Each drawing counts for MOST_DRAWING seconds at most, so that a page that waits for such work itself gets it.

@@ -37,7 +37,7 @@ EXAMPLE = "Write it as in: cosine(bank@1, bank@2, 6) < 0.8"
 
 
 @dataclass(frozen=True)
-class Measure:
+class ClaimTerm:
     kind: str  # one of _KINDS, or "number"
     arguments: tuple[str, ...]
 
@@ -64,9 +64,9 @@ class Measure:
 @dataclass(frozen=True)
 class Claim:
     text: str  # as it was written
-    first: Measure
+    first: ClaimTerm
     comparison: Comparison
-    second: Measure
+    second: ClaimTerm
     line: int  # of the file, from 1
 
     def misrounded(self, backend: Backend, sentences: tuple[str, ...]) -> str:
@@ -116,16 +116,16 @@ def parse_claim(text: str, line: int) -> Claim:
     return Claim(text, first, cast("Comparison", parts["comparison"]), second, line)
 
 
-def _parse_measure(text: str) -> Measure:
+def _parse_measure(text: str) -> ClaimTerm:
     if _NUMBER.fullmatch(text):
-        return Measure("number", (text,))
+        return ClaimTerm("number", (text,))
     call = re.fullmatch(r"(?P<kind>[a-z]+)\((?P<arguments>.*)\)", text)
     if call is None or call["kind"] not in _KINDS:
         raise ValueError(f"{text} is neither a number nor one of {', '.join(f'{kind}(…)' for kind in _KINDS)}")
     arguments = tuple(argument.strip() for argument in call["arguments"].split(","))
     if len(arguments) != _KINDS[call["kind"]]:
         raise ValueError(f"{call['kind']}(…) needs {_KINDS[call['kind']]} values, not {len(arguments)}")
-    measure = Measure(call["kind"], arguments)
+    measure = ClaimTerm(call["kind"], arguments)
     numbers, places = _split(measure)
     for number in numbers:
         if not re.fullmatch(r"\d{1,3}", number):
@@ -136,7 +136,7 @@ def _parse_measure(text: str) -> Measure:
     return measure
 
 
-def _split(measure: Measure) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _split(measure: ClaimTerm) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The arguments that are numbers, and those that are places."""
     if measure.kind == "cosine":
         return measure.arguments[2:], measure.arguments[:2]

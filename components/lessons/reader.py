@@ -66,7 +66,7 @@ def read_lesson(path: Path, check_address: AddressCheck | None = None) -> tuple[
 
     `check_address` says more about an address than its form: the dashboard knows which values its pages have.
     """
-    reader = _Reader(path)
+    reader = _LessonReader(path)
     lesson = reader.read()
     if lesson is not None and check_address is not None:
         for step in lesson.steps:
@@ -113,7 +113,7 @@ def claim_problems(path: Path, lesson: Lesson, backend: Backend) -> list[Problem
     ]
 
 
-class _Reader:
+class _LessonReader:
     def __init__(self, path: Path) -> None:
         self.path, self.problems = path, list[Problem]()
 

@@ -122,7 +122,7 @@ def turns_at(device: torch.device) -> Turns:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryUse:
     """Bytes of memory: of this process, and of the accelerator if there is one."""
 
     process: int
@@ -281,7 +281,7 @@ def lost() -> tuple[str, ...]:
     return tuple(sorted(_lost))
 
 
-def memory(device: torch.device) -> Memory:
+def memory(device: torch.device) -> MemoryUse:
     """The memory in use now, and the total."""
     used = total = own = None
     if device.type == "cuda" and _one_name(device) not in _lost:
@@ -291,7 +291,7 @@ def memory(device: torch.device) -> Memory:
             free, total = torch.cuda.mem_get_info(device)
             used, own = total - free, torch.cuda.memory_reserved(device)
     process = psutil.Process().memory_info().rss
-    return Memory(process, used, total, own)
+    return MemoryUse(process, used, total, own)
 
 
 @cache

@@ -33,7 +33,7 @@ HEADS = "heads = attentions[:, 0]  # [block, head, query, key]"
 
 
 @dataclass(frozen=True)
-class Matrix:
+class AttentionMatrix:
     """A head, or several combined, as a matrix of the tokens or words `queries` and `keys`."""
 
     read: Input

@@ -36,7 +36,7 @@ SCORES: dict[Similarity, str] = {
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchCode:
     """A corpus as it is searched: its vectors at a layer and pooling."""
 
     backend: Backend

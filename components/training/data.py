@@ -40,8 +40,8 @@ from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, L
 from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 from components.retrieval.corpora.readers.table import BadRows, Table
 from components.retrieval.corpora.rows.parts import LEAST_HELD_OUT, TO_TRAIN
-from components.retrieval.corpora.rows.read import Row, Rows, bad_of, reasons_in_brackets, rows_of, table_of
-from components.retrieval.corpora.rows.reading import Reading
+from components.retrieval.corpora.rows.read import Rows, TextRow, bad_of, reasons_in_brackets, rows_of, table_of
+from components.retrieval.corpora.rows.reading import RowUse
 from components.retrieval.corpora.rows.roles import DataKind, Recognised, plain_name
 from components.retrieval.corpora.rows.same import normalised as normalised
 from components.retrieval.corpora.rows.scores import read_scores
@@ -82,7 +82,7 @@ class TrainingData:
     warnings: tuple[str, ...] = ()  # what looks wrong but may be meant, each a sentence
     score_range: tuple[float, float] = (0.0, 1.0)  # of the file's scores, which `labels` has as 0 and 1
     held_out: tuple[int, ...] = ()  # rows that the file calls dev, which `split` holds out
-    reading: Reading | None = None  # what became of every row of the file; a run does not keep it
+    reading: RowUse | None = None  # what became of every row of the file; a run does not keep it
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -226,7 +226,7 @@ def _usable(rows: Rows, name: str) -> TrainingData:
     recognised, numbers = rows.recognised, rows.table.numbers
     measured = _measured_texts()
     bad, joined = BadRows(), 0
-    kept: dict[tuple[object, ...], Row] = {}  # by texts and label
+    kept: dict[tuple[object, ...], TextRow] = {}  # by texts and label
     for row in rows.rows:
         plain = [normalised(text) for text in row.texts]
         key = (*row.texts, row.label)
@@ -431,7 +431,7 @@ def _warnings(data: TrainingData) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _held_out(rows: Sequence[Row], reading: Reading) -> tuple[int, ...]:
+def _held_out(rows: Sequence[TextRow], reading: RowUse) -> tuple[int, ...]:
     """The rows of the part that is held out."""
     part = None if reading.part is None else reading.part.held_out
     return () if part is None else tuple(place for place, row in enumerate(rows) if row.part == part)

@@ -103,7 +103,7 @@ def train(
     losses = torch.nn.ModuleDict({key: _loss(settings, key, model, train_rows[key]) for key in settings.objectives})
     texts_per_row = float(np.mean([len(rows.columns) for rows in train_rows.values()]))
     held_out = held_out_of(settings, kind, sides[1], held_out_rows[settings.objectives[0]], sides[0])
-    reporter = Reporter(
+    reporter = RunReporter(
         run, settings, model, losses, held_out, texts_per_row, checkpoint_seconds, is_interrupted, begun
     )
     reporter.go_back(run.checkpoints_folder)
@@ -213,7 +213,7 @@ def make_trainer(
     held_out_rows: dict[str, TrainingData],
     total: int,
     folder: Path,
-    reporter: Reporter | None,
+    reporter: RunReporter | None,
 ) -> Any:
     """sentence-transformers' trainer for these settings. Without a reporter it is the bare trainer, to compare with."""
     from datasets import Dataset, DatasetDict
@@ -340,7 +340,7 @@ def _epoch_batches() -> Any:
     return EpochBatches
 
 
-class Reporter:
+class RunReporter:
     """Writes what happens in a run to its folder, and decides when to evaluate, to save and to stop."""
 
     def __init__(

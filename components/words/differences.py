@@ -72,7 +72,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Difference:
+class TextDifference:
     """Two texts in runs of words, and of what kind their difference is."""
 
     kind: Kind
@@ -80,14 +80,14 @@ class Difference:
     second: tuple[Piece, ...]
 
 
-def difference(first: str, second: str) -> Difference:
+def difference(first: str, second: str) -> TextDifference:
     """The difference of two texts. Words are compared without capitals; marks belong to the word at which they stand."""
     one, other = first.split(), second.split()
     plain = [_plain(word) for word in one], [_plain(word) for word in other]
     steps = exchange(*plain) or SequenceMatcher(None, *plain, autojunk=False).get_opcodes()
     runs = [(step != "equal", one[a:b], other[c:d]) for step, a, b, c, d in steps]
     kind = _kind(one, other, runs)
-    return Difference(
+    return TextDifference(
         kind,
         tuple(Piece(" ".join(left), differs) for differs, left, _ in runs if left),
         tuple(Piece(" ".join(right), differs) for differs, _, right in runs if right),

@@ -44,9 +44,9 @@ class _Source:
 
     def as_note(
         self, corpus: Corpus, encoding: str | None, column: str | None, dialect: DialectChoice
-    ) -> current.Source:
+    ) -> current.CorpusSource:
         """How a corpus was read from it."""
-        return current.Source(
+        return current.CorpusSource(
             self.name,
             self.key if self.file is not None else "",
             tuple(str(path.absolute()) for path in self.paths),
@@ -114,7 +114,7 @@ def _these(count: int) -> str:
     return f"these {count:,} sentences" if count > 1 else "this sentence"
 
 
-def _use(corpus: Corpus | None, note: current.Source | None = None) -> None:
+def _use(corpus: Corpus | None, note: current.CorpusSource | None = None) -> None:
     current.choose(corpus, note)
     st.rerun()  # the whole page: its first line names the corpus
 
@@ -129,7 +129,7 @@ def _uploaded() -> _Source | None:
     return _Source(uploads.file_names(key), key, file.getvalue, file)
 
 
-def _read_before() -> tuple[Corpus, current.Source] | None:
+def _read_before() -> tuple[Corpus, current.CorpusSource] | None:
     """The corpus of an upload that was read before its view was left, and how it was read."""
     before = st.session_state.get(f"_{uploads.CORPUS}")
     if not before:
@@ -148,7 +148,7 @@ def _read_before() -> tuple[Corpus, current.Source] | None:
     uploads.earlier(uploads.CORPUS, uploads.file_names(upload), is_here=corpus is not None)
     if corpus is None:
         return None
-    return corpus, current.Source(corpus.name, upload, (), False, encoding, column, len(corpus), dialect.as_text)
+    return corpus, current.CorpusSource(corpus.name, upload, (), False, encoding, column, len(corpus), dialect.as_text)
 
 
 def _file() -> _Source | None:
@@ -200,7 +200,7 @@ def _dataset() -> _Source | None:
     return _Source(name, " ".join(map(str, found)), lambda: found, paths=found, is_of_hub=True)
 
 
-def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
+def _read(source: _Source) -> tuple[Corpus, current.CorpusSource] | None:
     """Draw the choice of encoding, text column and dialect, and read the corpus; None as long as it is not clear how."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     typed = row.text_input("Encoding", key="corpus_encoding", placeholder="chosen automatically", max_chars=40)

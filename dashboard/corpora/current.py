@@ -49,7 +49,7 @@ MADE_HERE = ("pasted rows.csv", " with own queries.jsonl", " with its queries.js
 
 
 @dataclass(frozen=True)
-class Source:
+class CorpusSource:
     """How a corpus was read: what its note holds."""
 
     name: str  # of the corpus; its ending gives the format of an upload
@@ -72,14 +72,14 @@ class Source:
         )
 
 
-def source_of(key: str) -> Source | None:
+def source_of(key: str) -> CorpusSource | None:
     """How the corpus of a key was read here; None if that is not kept, or may no longer be read."""
     content = caching.kept_files().read(f"{key}.json")
     if content is None:
         return None
     try:
         noted = json.loads(content)
-        source = Source(**{**noted, "paths": tuple(noted["paths"])})
+        source = CorpusSource(**{**noted, "paths": tuple(noted["paths"])})
         DialectChoice.of_text(source.dialect)
     except (ValueError, TypeError, KeyError):  # of another version, or damaged
         return None
@@ -127,7 +127,7 @@ def offer_demo(problem: NotReady) -> None:
         st.button("Use the demo corpus", key="demo_instead", on_click=choose, args=(None,))
 
 
-def _read_again(key: str, source: Source, _: ReportProgress, is_cancelled: IsCancelled) -> None:
+def _read_again(key: str, source: CorpusSource, _: ReportProgress, is_cancelled: IsCancelled) -> None:
     """Put a corpus into memory once more; where its files are gone or say something else now, drop its note."""
     with suppress(UserError):
         corpus = source.read(is_cancelled)
@@ -150,7 +150,7 @@ def _note_use(key: str) -> None:
             caching.kept_files().use(name, caching.person())
 
 
-def _files_of(source: Source | None) -> set[str]:
+def _files_of(source: CorpusSource | None) -> set[str]:
     """The digests of the kept files from which a corpus was read; none of other sources."""
     return {file.digest for file in uploads.stored(source.upload)} if source is not None else set()
 
@@ -237,7 +237,7 @@ def reading_options(chosen: DialectChoice, encoding: str) -> tuple[str, ...]:
     )
 
 
-def choose(corpus: Corpus | None, source: Source | None = None) -> None:
+def choose(corpus: Corpus | None, source: CorpusSource | None = None) -> None:
     """Make this the session's corpus, None for the demo; with its `source` it can be read again later."""
     key = "" if corpus is None else key_of(corpus)
     state.put("corpus", key)

@@ -33,7 +33,7 @@ _MENUS: Mapping[str, tuple[str, Mapping[str, bool | str]]] = {
 
 
 @dataclass(frozen=True)
-class Written:
+class FormChoice:
     """What a person chose of how a file is written."""
 
     dialect: DialectChoice = AS_FOUND
@@ -56,18 +56,18 @@ def draw(names: Iterable[str], key: str, place: DeltaGenerator | None = None) ->
         return _menus(key)
 
 
-def of_upload(kind: str, file: UploadedFile | None) -> Written:
+def of_upload(kind: str, file: UploadedFile | None) -> FormChoice:
     """The menus below the uploader of a kind, for its file or the one that was uploaded before: its encoding too."""
     key = uploads.key_of(file) if file is not None else str(st.session_state.get(f"_{kind}", ""))
     names = uploads.names_of(key)
     if not key or all(_is(name, (".parquet",)) for name in names):
-        return Written()
+        return FormChoice()
     with _button(st.container()):
         dialect = _menus(key) if all(_is(name, SEPARATED) for name in names) else AS_FOUND
         typed = st.text_input(
             "Encoding", key=f"written_encoding_{_mark(key)}", placeholder="found automatically", max_chars=40
         )
-    return Written(dialect, typed.strip() or None)
+    return FormChoice(dialect, typed.strip() or None)
 
 
 def _button(place: DeltaGenerator) -> DeltaGenerator:

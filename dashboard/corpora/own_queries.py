@@ -58,12 +58,12 @@ _TO_JOIN = "_queries_to_join"  # session key: the corpus, and what `with_queries
 LEAST_BEGINNING = 12  # characters that name a text
 # The first that a row has. Each begins where white space or hyphens begin: else every one of many would look at all others.
 _BETWEEN = tuple(re.compile(rf"(?<!\s)\s*{sign}\s*") for sign in (r"\t", "→", r"(?:=|(?<!-)-+)?>"))
-AS_FOUND = dialect_menu.Written()
+AS_FOUND = dialect_menu.FormChoice()
 _EXAMPLE = "my parcel is broken > How to report a damaged delivery\ncancel my plan > Ending a subscription"
 
 
 @dataclass(frozen=True)
-class Row:
+class QueryRow:
     """A query and what should be found, as it was pasted."""
 
     line: int  # from 1
@@ -137,7 +137,7 @@ def _paste(where: str, go_to: GoTo, corpus: Corpus | None = None) -> None:
             _open_table(as_table(typed), go_to)
 
 
-def _read_out(corpus: Corpus, rows: Sequence[Row]) -> list[tuple[str, int]]:
+def _read_out(corpus: Corpus, rows: Sequence[QueryRow]) -> list[tuple[str, int]]:
     """The queries of the rows with the rows of the corpus that they name; what is named and what is not is drawn."""
     named = rows_named(corpus, [row.right for row in rows])
     found = [(row.query, place) for row, place in zip(rows, named, strict=True) if place is not None]
@@ -262,7 +262,7 @@ def _kept(content: bytes, name: str, person: str) -> str:
     return "" if digest is None else f"{name} {digest}"
 
 
-def pasted_rows(typed: str) -> list[Row]:
+def pasted_rows(typed: str) -> list[QueryRow]:
     """The rows of a pasted text. Raises InputError, which names the first wrong one."""
     rows = []
     for count, line in enumerate(typed.splitlines(), start=1):
@@ -282,11 +282,11 @@ def pasted_rows(typed: str) -> list[Row]:
                 "Each row has a query, the sign >, and the text that should be found.",
                 "For example: cancel my plan > Ending a subscription.",
             )
-        rows.append(Row(count, query, text[0]))
+        rows.append(QueryRow(count, query, text[0]))
     return rows
 
 
-def rows_of_table(typed: str) -> list[Row]:
+def rows_of_table(typed: str) -> list[QueryRow]:
     """The rows of a pasted text that becomes a corpus. Raises InputError, which names the first wrong one."""
     rows = pasted_rows(typed)
     if len(rows) < FEWEST:
@@ -380,12 +380,12 @@ def _how_to_get_two(columns: Sequence[str]) -> str:
     )
 
 
-def _way(written: dialect_menu.Written) -> tuple[str | None, ...]:
+def _way(written: dialect_menu.FormChoice) -> tuple[str | None, ...]:
     """How a file is read, as part of the key of what is read so."""
     return (written.encoding, *filter(None, (written.dialect.as_text,)))
 
 
-def _corpus_of(file: UploadedFile, key: str, column: str | None, written: dialect_menu.Written) -> Corpus | None:
+def _corpus_of(file: UploadedFile, key: str, column: str | None, written: dialect_menu.FormChoice) -> Corpus | None:
     """The corpus in a file, kept as the session's upload; None as long as it is read, or where it cannot be."""
     corpus: Corpus | None = None
     with frame.figure("start_corpus"):
@@ -398,7 +398,7 @@ def _corpus_of(file: UploadedFile, key: str, column: str | None, written: dialec
     return corpus
 
 
-def _offer_documents(file: UploadedFile, key: str, written: dialect_menu.Written, where: str, go_to: GoTo) -> None:
+def _offer_documents(file: UploadedFile, key: str, written: dialect_menu.FormChoice, where: str, go_to: GoTo) -> None:
     """Documents without queries, as in BEIR's corpus.jsonl: they can be searched, but no query of theirs can fail."""
     st.caption(
         f"**{messages.escape(uploads.file_names(key))}** holds documents with titles and no queries. Diagnose's “Graded "
@@ -454,11 +454,15 @@ def _collection(file: UploadedFile, is_cancelled: IsCancelled) -> FieldedSet:
     return collection.read_fields({file.name: file.getvalue()}, is_cancelled=is_cancelled)
 
 
-def _preview(file: UploadedFile, written: dialect_menu.Written, is_cancelled: IsCancelled) -> tuple[ColumnPreview, ...]:
+def _preview(
+    file: UploadedFile, written: dialect_menu.FormChoice, is_cancelled: IsCancelled
+) -> tuple[ColumnPreview, ...]:
     return reading.columns_of(file.getvalue(), file.name, written.encoding, is_cancelled, written.dialect)
 
 
-def _read(file: UploadedFile, column: str | None, written: dialect_menu.Written, is_cancelled: IsCancelled) -> Corpus:
+def _read(
+    file: UploadedFile, column: str | None, written: dialect_menu.FormChoice, is_cancelled: IsCancelled
+) -> Corpus:
     return reading.read_corpus(
         file.getvalue(), file.name, column, written.encoding, is_cancelled=is_cancelled, dialect=written.dialect
     )
@@ -481,9 +485,9 @@ def _column(label: str, key: str, names: Sequence[str], default: str) -> str:
 
 
 def _source(
-    corpus: Corpus, name: str, upload: str, column: str | None, written: dialect_menu.Written
-) -> current.Source:
-    return current.Source(
+    corpus: Corpus, name: str, upload: str, column: str | None, written: dialect_menu.FormChoice
+) -> current.CorpusSource:
+    return current.CorpusSource(
         name,
         upload,
         encoding=written.encoding,
@@ -500,7 +504,7 @@ def _open(
     upload: str,
     column: str | None,
     go_to: GoTo,
-    written: dialect_menu.Written = AS_FOUND,
+    written: dialect_menu.FormChoice = AS_FOUND,
 ) -> None:
     """Make this the session's corpus, read by this column, and show its failed queries."""
     current.choose(corpus, _source(corpus, name, upload, column, written) if upload else None)

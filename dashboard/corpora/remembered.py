@@ -48,7 +48,7 @@ _MOST_ROWS = 1_000_000_000  # of a corpus
 
 
 @dataclass(frozen=True)
-class Memory:
+class SessionMemory:
     """What is remembered of a session."""
 
     uploads: Mapping[str, Any] = field(default_factory=dict)  # by kind: what the session holds of it
@@ -86,7 +86,7 @@ class Memory:
             queries = queries[max(1, len(queries) * (size - MOST_BYTES) // size) :]
 
     @classmethod
-    def of_text(cls, text: object) -> Memory:
+    def of_text(cls, text: object) -> SessionMemory:
         """What a browser sent; parts that no page has written are left out."""
         if not isinstance(text, str) or len(text.encode(errors="replace")) > MOST_BYTES:
             return cls()
@@ -110,17 +110,17 @@ class Memory:
         )
 
 
-def together(sent: object) -> Memory:
+def together(sent: object) -> SessionMemory:
     """What a browser sent of several sessions, the oldest first: of what two of them have, the later one's counts."""
     listed = sent if isinstance(sent, list) else []
     texts = [text for text in listed if isinstance(text, str) and len(text) > _LEAST_ENTRY]
     if sum(len(text.encode(errors="replace")) for text in texts) > MOST_BYTES:
-        return Memory()
+        return SessionMemory()
     held: dict[str, Any] = {}
     judged: dict[str, dict[str, dict[int, bool]]] = {}
     rankings: dict[str, dict[str, marks.Shown]] = {}
     pictures: dict[str, str] = {}
-    for memory in map(Memory.of_text, texts):
+    for memory in map(SessionMemory.of_text, texts):
         for entry in memory.lecture:
             pictures.pop(untitled(entry), None)
             pictures[untitled(entry)] = entry
@@ -134,7 +134,7 @@ def together(sent: object) -> Memory:
                 queries[query] = queries.pop(query, {})
                 queries[query].update(own)
             rankings.setdefault(corpus, {}).update(memory.rankings[corpus])
-    return Memory(
+    return SessionMemory(
         held, {corpus: _read_only(queries) for corpus, queries in judged.items()}, rankings, tuple(pictures.values())
     )
 
@@ -143,20 +143,20 @@ def _read_only(queries: Mapping[str, Mapping[int, bool]]) -> Judgements:
     return Judgements(MappingProxyType({query: MappingProxyType(own) for query, own in queries.items()}))
 
 
-def _together_once(sent: object) -> Memory:
+def _together_once(sent: object) -> SessionMemory:
     """`together`, kept for the session until something else is sent."""
     kept = st.session_state.get(_FOUND)
     if kept is None or kept[0] != sent:
         st.session_state[_FOUND] = kept = (sent, together(sent))
-    found: Memory = kept[1]
+    found: SessionMemory = kept[1]
     return found
 
 
-def of_session() -> Memory:
+def of_session() -> SessionMemory:
     """What is to be remembered of this session now."""
     chosen = {kind: st.session_state.get(f"_{kind}") for kind in uploads.KINDS}
     held = {kind: value for kind, value in chosen.items() if value}
-    return Memory(held, marks.of_session(), marks.rankings_of_session(), state.peek("lecture"))
+    return SessionMemory(held, marks.of_session(), marks.rankings_of_session(), state.peek("lecture"))
 
 
 def draw(page: str, slot: DeltaGenerator) -> None:
@@ -204,13 +204,13 @@ def draw(page: str, slot: DeltaGenerator) -> None:
             _offer(found)
 
 
-def _without_own(found: Memory) -> Memory:
+def _without_own(found: SessionMemory) -> SessionMemory:
     """What earlier sessions have left, without a lecture that is in this one already, as after a reload of its page."""
     known = set(map(untitled, state.peek("lecture")))
     return replace(found, lecture=() if known.issuperset(map(untitled, found.lecture)) else found.lecture)
 
 
-def _offer(found: Memory) -> None:
+def _offer(found: SessionMemory) -> None:
     """A row that says what earlier sessions have left, to take or to forget."""
     here = _kept_of(found)
     names = _names(here)
@@ -235,7 +235,7 @@ def _offer(found: Memory) -> None:
         st.button("Forget" if parts else "Close", key="forget_remembered", on_click=_forget)
 
 
-def _kept_of(found: Memory) -> dict[str, Any]:
+def _kept_of(found: SessionMemory) -> dict[str, Any]:
     """The uploads that can be used again: those of which this server keeps every file; of saved runs each by itself."""
     here: dict[str, Any] = {}
     for kind, value in found.uploads.items():
@@ -264,7 +264,7 @@ def _listed(before: str, names: list[str]) -> str:
     return f"{before} {shown}" + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def _take(found: Memory) -> None:
+def _take(found: SessionMemory) -> None:
     """Give this session what an earlier one has left; what this one has already stays."""
     for kind, value in _kept_of(found).items():
         if not st.session_state.get(f"_{kind}"):

@@ -14,14 +14,14 @@ from dashboard.corpora import dialect_menu
 from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
-    from components.retrieval.corpora.rows.reading import Reading
+    from components.retrieval.corpora.rows.reading import RowUse
 
 NO_COLUMN = "none"
 Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
-class Choice:
+class ReadingChoice:
     """What a person chose in place of what was recognised; None where they left it."""
 
     columns: Mapping[str, str] | None = None
@@ -33,11 +33,11 @@ class Choice:
 
 def shown(
     found: Read,
-    reading_of: Callable[[Read], Reading | None],
+    reading_of: Callable[[Read], RowUse | None],
     key: str,
     roles: Mapping[str, str],
     kind_of: Callable[[Mapping[str, str]], Mapping[str, str]],
-    read: Callable[[Choice], Read | None],
+    read: Callable[[ReadingChoice], Read | None],
 ) -> Read | None:
     """Draw what was read, and give what a person's choice of columns and part makes of it: `found` where they left both.
 
@@ -66,8 +66,8 @@ def shown(
 
 
 def _menus(
-    reading: Reading, key: str, roles: Mapping[str, str], kind_of: Callable[[Mapping[str, str]], Mapping[str, str]]
-) -> Choice:
+    reading: RowUse, key: str, roles: Mapping[str, str], kind_of: Callable[[Mapping[str, str]], Mapping[str, str]]
+) -> ReadingChoice:
     """A menu for each of our columns and each further one that was recognised, and one for the part where the file names parts.
 
     Further columns are those of wrong answers: "negative_2" and so on.
@@ -105,11 +105,11 @@ def _menus(
             part = None if picked == usual else picked
     before = {ours: recognised.get(ours, NO_COLUMN) for ours in menus}
     if chosen == before:
-        return Choice(None, part)
-    return Choice(kind_of({ours: theirs for ours, theirs in chosen.items() if theirs != NO_COLUMN}), part)
+        return ReadingChoice(None, part)
+    return ReadingChoice(kind_of({ours: theirs for ours, theirs in chosen.items() if theirs != NO_COLUMN}), part)
 
 
-def _told(reading: Reading) -> None:
+def _told(reading: RowUse) -> None:
     """The sentences, and three rows as they stand in the file beside what was read of them."""
     st.markdown("\n".join(f"- {messages.escape(sentence)}" for sentence in reading.sentences()))
     if reading.preview:

@@ -15,7 +15,7 @@ from components.model.trace import Pooling
 from components.numbers import counted
 from components.retrieval.failures import causes, edits, failed_queries, hubness, repair, traits
 from components.retrieval.failures.edits import EditSearch, Embedding
-from components.retrieval.failures.failed_queries import Failures, Placing, SearchedCorpus
+from components.retrieval.failures.failed_queries import FailedQueries, Placing, SearchedCorpus
 from components.retrieval.failures.repair import Repaired
 from components.retrieval.failures.vocabulary import CorpusWords
 from dashboard import caching, state
@@ -36,7 +36,7 @@ MOST_QUERIES = 5_000  # a seeded sample of this many says how often each text is
 
 
 @dataclass(frozen=True, eq=False)
-class Searched:
+class CorpusQueries:
     """The session's corpus at one layer and pooling, with the vectors of its own queries if it has any."""
 
     request: EmbedRequest
@@ -93,14 +93,14 @@ def searched_corpus(corpus: Corpus, column: str | None) -> SearchedCorpus:
     return caching.searched_corpora().get(key, lambda: failed_queries.searched_corpus(corpus, column))
 
 
-def failures(searched: Searched) -> Failures | None:
+def failures(searched: CorpusQueries) -> FailedQueries | None:
     """The failed queries; None for a corpus without queries. Raises NotReady while they are ranked."""
     queries, corpus, engine = searched.queries, searched.corpus, searched.engine
     if queries is None:
         return None
     vectors = queries.engine(searched.layer, searched.pooling).vectors
 
-    def find(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Failures:
+    def find(report_progress: ReportProgress, is_cancelled: IsCancelled) -> FailedQueries:
         return failed_queries.find_failures(corpus, np.asarray(vectors), engine, report_progress, is_cancelled)
 
     title = f"Ranking {counted(len(vectors), 'query', 'queries')}"
@@ -108,7 +108,7 @@ def failures(searched: Searched) -> Failures | None:
     return requests.prepared(key, title, find, "failed", "ranking the queries", "queries", caching.evaluations())
 
 
-def occurrences(searched: Searched, where: str = "hubness") -> Hubness:
+def occurrences(searched: CorpusQueries, where: str = "hubness") -> Hubness:
     """In how many queries' first ten hits each text stands. Raises NotReady while they are counted.
 
     The queries are the corpus's own, or without any its texts; of many a seeded sample. `where` keys the widgets.
@@ -127,7 +127,7 @@ def occurrences(searched: Searched, where: str = "hubness") -> Hubness:
     return requests.prepared(key, title, count, where, "counting the hits", "queries", caching.evaluations())
 
 
-def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Causes, Causes]:
+def causes_of(searched: CorpusQueries, found: FailedQueries, hubs: Hubness) -> tuple[Causes, Causes]:
     """The causes of all failures, and the rules that hold for the successes. Raises NotReady while they are sought."""
     for_query, for_text = searched.prompts()
     of_texts = embedding.token_counts(searched.backend, searched.corpus.documents, "failure_texts", for_text)
@@ -148,7 +148,7 @@ def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Cause
     )
 
 
-def traits_of(searched: Searched) -> Traits:
+def traits_of(searched: CorpusQueries) -> Traits:
     """The traits of all different queries, in the order of `SearchedCorpus.pairs`. Raises NotReady while they are sought."""
     corpus, queries, backend = searched.corpus, searched.queries, searched.backend
     assert queries is not None
@@ -174,7 +174,7 @@ def traits_of(searched: Searched) -> Traits:
 
 
 def repairs_of(
-    searched: Searched, query: str, placed: Placing, no_rivals: Sequence[int], abbreviations: Mapping[str, str]
+    searched: CorpusQueries, query: str, placed: Placing, no_rivals: Sequence[int], abbreviations: Mapping[str, str]
 ) -> tuple[tuple[Repaired, int], ...]:
     """Each repair of a query that the model reads as another text, with the rank that it gives the right text.
 
@@ -220,7 +220,7 @@ def repairs_of(
     return requests.latest(key, "Repairing the query", rank, "repairs", "repairing the query", view="debugger")
 
 
-def edits_of(searched: Searched, query: str, placed: Placing, no_rivals: Sequence[int]) -> TriedEdits:
+def edits_of(searched: CorpusQueries, query: str, placed: Placing, no_rivals: Sequence[int]) -> TriedEdits:
     """The edits of a query that help; if there are none, those of the right text too.
 
     Raises NotReady while they are tried. The search for edits of another query that this session began before is stopped.

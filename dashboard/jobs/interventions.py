@@ -22,7 +22,7 @@ from dashboard.jobs.stored import pairs as stored
 
 if TYPE_CHECKING:
     from components.analysis.why.patch_codes import Patch
-    from components.analysis.why.patching import Alignment, Source
+    from components.analysis.why.patching import Alignment, PatchSource
     from components.arrays import Float32
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
@@ -78,7 +78,7 @@ class Ready:
     a: TokenizedSentence
     b: TokenizedSentence
     alignment: Alignment
-    source: Source
+    source: PatchSource
     outputs: Float32  # [A, B, C; dim]: sentence vectors; or [A, B; label]: logits
     other: str  # the sentence whose activations are put into B, where it is drawn by the seed
     nbytes: int
@@ -183,7 +183,7 @@ def _output(experiment: Experiment, tokens: TokenizedSentence) -> Float32:
 
 def _source(
     experiment: Experiment, a: TokenizedSentence, b: TokenizedSentence, means: Means | None
-) -> tuple[Source, str, int]:
+) -> tuple[PatchSource, str, int]:
     """Where the values come from, the sentence drawn for them if one was, and the size in bytes."""
     if means is not None:
         return means, "", 0  # the sample's own job keeps the arrays

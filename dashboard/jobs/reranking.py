@@ -132,7 +132,7 @@ class FirstStage:
 
 
 @dataclass(frozen=True, eq=False)
-class CandidateScores:
+class TimedScores:
     """Candidates' scores by a second stage, and what they cost."""
 
     scores: Float32  # [candidate]
@@ -190,7 +190,7 @@ def first_stage(backend: Backend, corpus: Corpus, query: str, where: str) -> Fir
 
 def scored(
     stage: SecondStage, corpus: Texts, query: str, rows: Int64, where: str, title: str = "", view: str = ""
-) -> CandidateScores:
+) -> TimedScores:
     """The scores of candidate `rows` [candidate]. Raises NotReady while the second stage works.
 
     Work that this session requested here before for other candidates is stopped: a person who types a query would
@@ -201,7 +201,7 @@ def scored(
     queue = caching.queue()
     key = ("second stage", stage.key, corpus.content_hash, query, tuple(map(int, rows)))
 
-    def score(report_progress: ReportProgress, is_cancelled: IsCancelled) -> CandidateScores:
+    def score(report_progress: ReportProgress, is_cancelled: IsCancelled) -> TimedScores:
         is_over = unless_left(key, is_cancelled)
         stage.scores(
             query, documents[:1], lambda done, total: None, is_over
@@ -209,20 +209,20 @@ def scored(
         was_alone, started = queue.works_on_one(), time.perf_counter()
         scores = stage.scores(query, documents, report_progress, is_over)
         seconds = time.perf_counter() - started
-        return CandidateScores(read_only(scores), seconds, was_alone and queue.works_on_one())
+        return TimedScores(read_only(scores), seconds, was_alone and queue.works_on_one())
 
     stop_previous(where, key, view)
     title = title or f"Re-ranking {counted(len(rows), 'candidate')}"
     return requests.prepared(key, title, score, f"rerank_{where}", "scoring the candidates", "texts")
 
 
-def first_scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, k: int, where: str) -> CandidateScores:
+def first_scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, k: int, where: str) -> TimedScores:
     """As `scored` for the first k rows, of which more are scored at once: a slider of k then costs no pass."""
     together = scored_together(k)
     count = min(together, len(rows))
     title = f"Re-ranking {counted(k, 'candidate')}: {count} are scored at once, so that k can be moved up to {count}"
     result = scored(stage, corpus, query, rows[:together], where, title if count > k else "")
-    return CandidateScores(result.scores[:k], result.seconds * min(k, count) / max(1, count), result.was_alone)
+    return TimedScores(result.scores[:k], result.seconds * min(k, count) / max(1, count), result.was_alone)
 
 
 def scored_together(k: int) -> int:

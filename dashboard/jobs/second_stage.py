@@ -89,7 +89,7 @@ class TwoStages:
 
 
 @dataclass(frozen=True, eq=False)
-class Searched:
+class SearchTexts:
     """What is searched, and by what."""
 
     documents: Texts
@@ -99,7 +99,7 @@ class Searched:
 
 
 def candidates(
-    stages: TwoStages, indexes: tuple[VectorIndex, VectorIndex], searched: Searched, where: str
+    stages: TwoStages, indexes: tuple[VectorIndex, VectorIndex], searched: SearchTexts, where: str
 ) -> Candidates:
     """The candidates of all queries with their scores; `indexes` are those of documents and queries. Raises NotReady."""
     documents, queries = indexes

@@ -18,13 +18,13 @@ from dashboard.ui import browser
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from components.charts.stand_alone.page import Part
+    from components.charts.stand_alone.page import PagePart
 
 SLIDE_WIDTH, SLIDE_HEIGHT = 1920, 1080  # pixels
 LEAST_HEIGHT = 540  # of the figure that a slide enlarges: type of 14 pixels becomes one of 28
 
 
-def draw(part: Part, *, key: str) -> None:
+def draw(part: PagePart, *, key: str) -> None:
     """Draw the buttons for a figure; `key` is the figure's."""
     assert part.figure is not None
     st.download_button(
@@ -90,7 +90,7 @@ def slide_size(figure: go.Figure) -> tuple[int, int, float]:
     return round(SLIDE_WIDTH / scale), round(SLIDE_HEIGHT / scale), scale
 
 
-def _page(part: Part, footer: str) -> bytes:
+def _page(part: PagePart, footer: str) -> bytes:
     """The page, made on the click."""
     assert part.figure is not None
     return stand_alone.page(stand_alone.title_of(part.figure), [part], footer, heading=False).encode()

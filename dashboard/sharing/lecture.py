@@ -23,7 +23,7 @@ import streamlit as st
 
 from components import VERSION
 from components.charts.stand_alone import page as stand_alone
-from components.charts.stand_alone.page import MOST_ROWS, Part
+from components.charts.stand_alone.page import MOST_ROWS, PagePart
 from components.model.tokenization import MAX_CHARACTERS
 from dashboard import caching, state
 from dashboard.declared import table
@@ -54,7 +54,7 @@ _NOT_OF_A_PICTURE = ("projector", "lesson", "class_code")  # settings of how it 
 
 
 @dataclass(frozen=True)
-class Picture:
+class LecturePicture:
     """A figure of a view with its settings."""
 
     page: str
@@ -81,12 +81,12 @@ class Shown:
     """What a picture showed: its texts, its numbers or its figure, and the settings in words."""
 
     title: str
-    part: Part  # without its figure
+    part: PagePart  # without its figure
     figure: bytes  # plotly's JSON, packed; empty where there is none, or it is too large to be kept
     facts: tuple[str, ...]
     picture: bytes = b""  # WebP, of what is not drawn by plotly; empty until the browser has sent it
     small: bytes = b""  # the same of every picture, for the list of them
-    beside: Mapping[str, tuple[Part, bytes]] = field(
+    beside: Mapping[str, tuple[PagePart, bytes]] = field(
         default_factory=dict
     )  # by title: figures that it stands with, packed
 
@@ -152,10 +152,10 @@ def star_of(page: str, figure: str) -> str:
     return noted if has_room and is_star(noted) else ""
 
 
-def read(star: str) -> Picture:
+def read(star: str) -> LecturePicture:
     """The picture of a star, unpacked once for the session. Of a view that there is no more it is the first of its page, and
     of such a page Start. Texts that are longer than a page takes count as none."""
-    known: dict[str, Picture] = st.session_state.setdefault(_READ, {})
+    known: dict[str, LecturePicture] = st.session_state.setdefault(_READ, {})
     if star not in known:
         known[star] = _read(star)
         if len(known) > MOST_PICTURES:
@@ -163,7 +163,7 @@ def read(star: str) -> Picture:
     return known[star]
 
 
-def _read(star: str) -> Picture:
+def _read(star: str) -> LecturePicture:
     parts = urlsplit(star)
     try:
         address = parse_qs(parts.query, keep_blank_values=True, errors="surrogatepass")
@@ -176,10 +176,10 @@ def _read(star: str) -> Picture:
     view = "".join(address.get(table.VIEW, []))
     if view not in table.VIEWS:
         view = table.views_of(page)[0].key
-    return Picture(table.place_of(view), view, address, unquote(parts.fragment))
+    return LecturePicture(table.place_of(view), view, address, unquote(parts.fragment))
 
 
-def star(page: str, figure: str, part: Part, numbers: Callable[[], pd.DataFrame], place: str = "") -> None:
+def star(page: str, figure: str, part: PagePart, numbers: Callable[[], pd.DataFrame], place: str = "") -> None:
     """Draw the button that puts a figure of a page into the lecture, or takes it out.
 
     `place` is the CSS selector of what the browser sends as a picture, of a figure that is not plotly's.
@@ -208,7 +208,7 @@ def star(page: str, figure: str, part: Part, numbers: Callable[[], pd.DataFrame]
             st.rerun()  # also where a part of the page alone is drawn anew: the next picture is opened
 
 
-def _ask_for_picture(noted: str, figure: str, part: Part, place: str) -> None:
+def _ask_for_picture(noted: str, figure: str, part: PagePart, place: str) -> None:
     """Let the browser send what it shows, anew where the finding has changed; of plotly's figures (no `place`) small only."""
     drawn = hashlib.sha256(f"{noted} {part.message}".encode(errors="surrogatepass")).hexdigest()
     key = f"kept_{figure}"
@@ -263,7 +263,7 @@ def _toggle(page: str, figure: str) -> None:
         st.session_state[_SAID] = (figure, said, ":material/star:")
 
 
-def _keep(page: str, noted: str, part: Part, numbers: Callable[[], pd.DataFrame]) -> None:
+def _keep(page: str, noted: str, part: PagePart, numbers: Callable[[], pd.DataFrame]) -> None:
     """Keep what a picture of the lecture shows now, and of no other picture than those of the list."""
     known: dict[str, Shown] = st.session_state.setdefault(_SHOWN, {})
     if (found := shown(noted)) is not None and found.part.message == part.message:
@@ -278,7 +278,7 @@ def _keep(page: str, noted: str, part: Part, numbers: Callable[[], pd.DataFrame]
     _remember(noted, Shown(title, kept, packed, facts))
 
 
-def _packed(part: Part, numbers: Callable[[], pd.DataFrame], others: int) -> tuple[Part, bytes]:
+def _packed(part: PagePart, numbers: Callable[[], pd.DataFrame], others: int) -> tuple[PagePart, bytes]:
     """A part with the first of its numbers, and its figure packed; empty if there is no room beside the bytes of `others`."""
     numbered = numbers()
     rows = numbered.head(min(MOST_ROWS, max(1, _MOST_CELLS // max(1, len(numbered.columns)))))
@@ -286,7 +286,7 @@ def _packed(part: Part, numbers: Callable[[], pd.DataFrame], others: int) -> tup
     return replace(part, figure=None, table=rows), packed if len(packed) + others <= _MOST_BYTES else b""
 
 
-def add_beside(page: str, figure: str, part: Part, numbers: Callable[[], pd.DataFrame]) -> None:
+def add_beside(page: str, figure: str, part: PagePart, numbers: Callable[[], pd.DataFrame]) -> None:
     """Add to a picture of the lecture a figure that stands beside it and has no star of its own."""
     if not listed():
         return
@@ -371,14 +371,14 @@ def reorder(order: object) -> None:
 
 def to_bytes(pictures: Sequence[tuple[str, Shown | None]]) -> bytes:
     """The lecture as one page of HTML: the title of each picture, and what it showed."""
-    parts: list[Part] = []
+    parts: list[PagePart] = []
     for number, (title, found) in enumerate(pictures, start=1):
         if found is None:
             text = "This picture has not been drawn in the session that saved the lecture."
-            parts.append(Part(title=f"{number}. {title}", message=text))
+            parts.append(PagePart(title=f"{number}. {title}", message=text))
             continue
         facts = "<br>".join(map(html.escape, found.facts))
-        parts.append(Part(title=f"{number}. {title}", markup=f'<p class="facts">{facts}</p>'))
+        parts.append(PagePart(title=f"{number}. {title}", markup=f'<p class="facts">{facts}</p>'))
         drawn = base64.b64encode(found.picture).decode()
         image = f'<img class="drawn" alt="{html.escape(found.part.title)}" src="data:image/webp;base64,{drawn}">'
         markup = f"{image if found.picture else ''}{found.part.markup}"

@@ -16,7 +16,7 @@ import streamlit as st
 
 from components import VERSION
 from components.charts.stand_alone import page as stand_alone
-from components.charts.stand_alone.page import Part
+from components.charts.stand_alone.page import PagePart
 from components.model.catalog import spec_of
 from dashboard import state
 from dashboard.declared import table
@@ -58,7 +58,7 @@ class Report:
     title: str = "BERT Internals"
     stated: tuple[Fact, ...] = ()
     # By a key, so that what is drawn again in its place, or every few seconds, stands in it once.
-    parts: dict[str, tuple[Part, Callable[[], pd.DataFrame] | None]] = field(default_factory=dict)
+    parts: dict[str, tuple[PagePart, Callable[[], pd.DataFrame] | None]] = field(default_factory=dict)
     numbers: dict[str, Fact] = field(default_factory=dict)  # layer, block or head that nobody has chosen, by setting
 
     @property
@@ -92,7 +92,7 @@ def begin_view(page: str, title: str) -> None:
         report.numbers.clear()
 
 
-def add(key: str, part: Part, table: Callable[[], pd.DataFrame] | None = None) -> None:
+def add(key: str, part: PagePart, table: Callable[[], pd.DataFrame] | None = None) -> None:
     """Add what is being drawn, if anything is collected, in place of what has this key; `table` gives its numbers.
 
     Without a key, a table takes the place of an equal one.
@@ -103,13 +103,13 @@ def add(key: str, part: Part, table: Callable[[], pd.DataFrame] | None = None) -
         report.parts[key] = (part, table)
 
 
-def drawn() -> dict[str, tuple[Part, Callable[[], pd.DataFrame] | None]]:
+def drawn() -> dict[str, tuple[PagePart, Callable[[], pd.DataFrame] | None]]:
     """What has been collected until now, for `go_back`."""
     report = st.session_state.get(_COLLECTED)
     return {} if report is None else dict(report.parts)
 
 
-def go_back(before: Mapping[str, tuple[Part, Callable[[], pd.DataFrame] | None]]) -> None:
+def go_back(before: Mapping[str, tuple[PagePart, Callable[[], pd.DataFrame] | None]]) -> None:
     """Collect only what `drawn` has returned: what was added since has been removed from the page."""
     if (report := st.session_state.get(_COLLECTED)) is not None:
         report.parts.clear()
@@ -196,16 +196,16 @@ def to_bytes(report: Report) -> bytes:
     return stand_alone.page(report.title, parts, footer, report.facts).encode()
 
 
-def _without_repeated(parts: Iterable[Part]) -> list[Part]:
+def _without_repeated(parts: Iterable[PagePart]) -> list[PagePart]:
     """The parts without tables that stand among them before: a page can draw one, and have it again in its data.
 
     A title below which nothing stands is left out, too.
     """
-    kept: list[Part] = []
+    kept: list[PagePart] = []
     seen = set()
     for part in parts:
         content = "" if part.table is None else part.table.to_csv()
-        if content and replace(part, table=None, title="") == Part() and content in seen:
+        if content and replace(part, table=None, title="") == PagePart() and content in seen:
             continue
         seen.add(content)
         if kept and _is_title(part) and _is_title(kept[-1]):
@@ -214,8 +214,8 @@ def _without_repeated(parts: Iterable[Part]) -> list[Part]:
     return kept[:-1] if kept and _is_title(kept[-1]) else kept
 
 
-def _is_title(part: Part) -> bool:
-    return bool(part.title) and part.table is None and replace(part, title="") == Part()
+def _is_title(part: PagePart) -> bool:
+    return bool(part.title) and part.table is None and replace(part, title="") == PagePart()
 
 
 def _made(table: Callable[[], pd.DataFrame]) -> pd.DataFrame | None:

@@ -79,7 +79,7 @@ def _go_on_drawing(page: str, step: object) -> None:
     _open(lecture.read(left[0]))
 
 
-def _open(picture: lecture.Picture) -> NoReturn:
+def _open(picture: lecture.LecturePicture) -> NoReturn:
     sentences = picture.sentences or (
         state.default("sentences") if table.VIEWS[picture.view].uses_sentences else state.peek("sentences")
     )

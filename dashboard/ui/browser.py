@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 import streamlit as st
 
-from components.charts.stand_alone.page import Part
+from components.charts.stand_alone.page import PagePart
 from components.model.trace import Token, TokenizedSentence
 from dashboard import caching
 from dashboard.ready_made import ASSETS
@@ -161,7 +161,7 @@ def chips(
             on_click(*sent)
 
     shown = [_row(row, unknown_id, special_ids, under, by_text) for row in rows]
-    report.add(key, Part(chips=shown))
+    report.add(key, PagePart(chips=shown))
     web_component("chips", '<div class="rows"></div>')(
         key=key,
         data={

@@ -14,7 +14,7 @@ from components.analysis.first_look.words import interest as words_of_interest
 from components.analysis.matched_words import word_vectors
 from components.analysis.tokens import position_at
 from components.charts import theme
-from components.charts.stand_alone.page import Part
+from components.charts.stand_alone.page import PagePart
 from components.model.trace import Pooling, TokenizedSentence
 from components.retrieval.fusion.settings import MOST_DEPTH, MOST_RRF_K, FusionSettings
 from components.shown_code.arrays import Input
@@ -687,5 +687,5 @@ def chip_legend() -> None:
     drawn = (
         "Joined chips: pieces of one word · dashed: special token · striped: not in the vocabulary · filled: chosen."
     )
-    report.add("chip_legend", Part(message=drawn))
+    report.add("chip_legend", PagePart(message=drawn))
     st.caption(f"{drawn} Click a chip, or move with the arrow keys.")

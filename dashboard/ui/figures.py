@@ -67,7 +67,7 @@ def figure(
     `line_in` is where the line stands that belongs above more than the figure, such as rows beside it.
     """
     message = with_isolated_quotes(message)
-    part = stand_alone.Part(chart, alt=alt, message=message, read=read, not_shown=not_shown)
+    part = stand_alone.PagePart(chart, alt=alt, message=message, read=read, not_shown=not_shown)
     title = stand_alone.title_of(chart)
     report.add(key, part, table)
     begin_of, rest = parted(message, most_above)
@@ -130,7 +130,7 @@ def finding(
     numbers.
     """
     message = with_isolated_quotes(message)
-    part = stand_alone.Part(message=message, read=read, not_shown=not_shown)
+    part = stand_alone.PagePart(message=message, read=read, not_shown=not_shown)
     report.add(f"finding {key}", part)
     with _line(message, read, not_shown, key):
         if table is not None:
@@ -152,9 +152,9 @@ def together(first: str) -> Iterator[None]:
         st.session_state[_TOGETHER] = None
 
 
-def _with_finding(part: stand_alone.Part, key: str) -> stand_alone.Part:
+def _with_finding(part: stand_alone.PagePart, key: str) -> stand_alone.PagePart:
     """A figure as it stands alone in a lecture: with the finding and the reading that it shares with others, if it has none."""
-    shared: stand_alone.Part = st.session_state.get(_FINDING) or stand_alone.Part()
+    shared: stand_alone.PagePart = st.session_state.get(_FINDING) or stand_alone.PagePart()
     if not part.message:
         part = replace(part, message=shared.message)
     if not part.read:
@@ -184,9 +184,9 @@ def above(
     """
     message = with_isolated_quotes(message)
     if chart is None:
-        part = stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown)
+        part = stand_alone.PagePart(title=title, message=message, read=read, not_shown=not_shown)
     else:
-        part = stand_alone.Part(chart, alt=alt, title=title, message=message, read=read, not_shown=not_shown)
+        part = stand_alone.PagePart(chart, alt=alt, title=title, message=message, read=read, not_shown=not_shown)
     report.add(key, part, table)
     draw_files = None
     if chart is not None:
@@ -324,7 +324,7 @@ def matrix(
 
 def subheader(text: str) -> None:
     """Draw the title of a section; a report has it too."""
-    report.add(f"subheader {text}", stand_alone.Part(title=text))
+    report.add(f"subheader {text}", stand_alone.PagePart(title=text))
     st.session_state[_FINDING] = None  # of the section before
     st.subheader(text, anchor=False)
 
@@ -334,7 +334,7 @@ def note(markdown: str, key: str = "") -> None:
 
     The `key` tells lines apart that say the same.
     """
-    report.add(f"note {key or markdown}", stand_alone.Part(message=markdown))
+    report.add(f"note {key or markdown}", stand_alone.PagePart(message=markdown))
     st.markdown(markdown)
 
 
@@ -343,7 +343,7 @@ def markup(drawn: str, key: str, of: str = "") -> None:
 
     `of` is the key of the figure above to which it belongs: in a lecture it stands below that one.
     """
-    report.add(key, stand_alone.Part(markup=drawn))
+    report.add(key, stand_alone.PagePart(markup=drawn))
     if of:
         lecture.add_texts(st.session_state[_PAGE], of, markup=drawn)
     st.html(drawn)
@@ -354,7 +354,7 @@ def colour_bar(value: str, limits: tuple[float, float], *, pale: bool = False) -
     low, high = (theme.number(limit, 2) for limit in limits)
     ends = f"{'pale' if pale else 'dark'} is {low}, {'blue' if pale else 'bright'} is {high}"
     key = f"Colours of the figures that follow: {messages.escape(value)}, {ends}."
-    report.add(key, stand_alone.Part(message=key))
+    report.add(key, stand_alone.PagePart(message=key))
     colours = matrices.palette(9, theme.PALE_TO_BLUE if pale else theme.SEQUENTIAL)
     stops = ", ".join(f"rgb({red}, {green}, {blue})" for red, green, blue in colours)
     st.html(
@@ -401,7 +401,7 @@ def part_bars(
 
 def reading(read: str, not_shown: str) -> None:
     """How the figures above are read and what they do not show: a “?” in the line of the last one, or one of its own."""
-    report.add(read, stand_alone.Part(read=read, not_shown=not_shown))
+    report.add(read, stand_alone.PagePart(read=read, not_shown=not_shown))
     for figure_key in st.session_state.get(_UNREAD) or ():
         lecture.add_texts(st.session_state[_PAGE], figure_key, read=read, not_shown=not_shown)
     st.session_state[_UNREAD] = []
@@ -423,7 +423,7 @@ def data(
 
     The `title` is that of what the page shows of the numbers: a notebook of the page has it.
     """
-    report.add(key, stand_alone.Part(title=title), table)  # the table of a list or of texts
+    report.add(key, stand_alone.PagePart(title=title), table)  # the table of a list or of texts
     line = st.session_state[_LINE] = st.container(key=f"line_{key}", horizontal=True, horizontal_alignment="right")
     with line:
         _share(key, table, code, title)
@@ -471,7 +471,7 @@ def plain_table(frame: pd.DataFrame, *, key: str = "", **arguments: Any) -> None
     Several spaces stay several. The names of the columns must be the page's own words. A table that is drawn again with
     other lines, or whose numbers stand in a panel of `data` too, needs the `key` of both.
     """
-    report.add(key, stand_alone.Part(table=frame))
+    report.add(key, stand_alone.PagePart(table=frame))
     _plain_table(frame, **arguments)
 
 
@@ -501,7 +501,7 @@ def download(frame: pd.DataFrame, key: str) -> None:
 
 def whole_texts(frame: pd.DataFrame, key: str, scrolls: bool = True) -> None:
     """Draw a table whose long texts are wrapped, not clipped; it `scrolls` if it has many rows."""
-    report.add(key, stand_alone.Part(table=frame))
+    report.add(key, stand_alone.PagePart(table=frame))
     with st.container(height=560 if scrolls and len(frame) > 10 else "content", key=key):
         _plain_table(frame.rename(columns=messages.escape))
 

@@ -20,7 +20,7 @@ MOST_OF_B = 40  # characters of sentence B beside the picker of A
 
 
 @dataclass(frozen=True)
-class Pair:
+class InputPair:
     """Sentence A, and sentence B if the model reads both as one input."""
 
     first: str
@@ -52,7 +52,7 @@ class Pair:
         messages.truncation([sentence], names=[self.names])
 
 
-def choose(always: bool = False) -> Pair:
+def choose(always: bool = False) -> InputPair:
     """Draw two pickers. B starts as none, or as the second sentence if the ready-made set is a pair.
 
     With `always` there is a B: unless one was chosen, it is the first sentence other than A, on the other pages too.
@@ -99,12 +99,12 @@ def choose_second(always: bool = False) -> None:
     controls.sentence_of(state.get("sentences"), "sentence_b", "Sentence B", default, none=none, from_one=True)
 
 
-def chosen(always: bool = False) -> Pair:
+def chosen(always: bool = False) -> InputPair:
     """The pair that the pickers show, once they are drawn; `always` as it was for them."""
     texts = state.get("sentences")
     first, second = state.get("sentence_a"), state.get("sentence_b")
     second = _default_b(always) if second is None else second
-    return Pair(texts[first], texts[second - 1] if second else None, (first, second - 1 if second else first))
+    return InputPair(texts[first], texts[second - 1] if second else None, (first, second - 1 if second else first))
 
 
 def _default_b(always: bool) -> int:

@@ -34,9 +34,9 @@ def _written(asked: dict[str, Any]) -> dict[str, Any]:
     out = Path(asked["out"])
     spec = parse_model(asked["model"])
     try:
-        from dashboard.website.files import Folder
+        from dashboard.website.files import SiteFolder
 
-        Folder(out)
+        SiteFolder(out)
         check_writable(out)
         from dashboard import caching
         from dashboard.website.pages import Given

@@ -25,7 +25,7 @@ MOST_MARK_BYTES = 1 << 20
 _NAME = re.compile(r"(?:files/)?[\w.-]+\.(?:html|js|css|svg)")
 
 
-class Folder:
+class SiteFolder:
     """The folder that a site is written to."""
 
     def __init__(self, path: Path) -> None:

@@ -85,7 +85,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class State:
+class ViewState:
     """A view with settings, by name. `says` are the messages of a drawing that lead to it, as "part.message" to its value."""
 
     name: str
@@ -94,29 +94,29 @@ class State:
     is_first: bool = False  # the page opens with it
 
 
-def _once(given: Given) -> list[State]:
-    return [State("")]
+def _once(given: Given) -> list[ViewState]:
+    return [ViewState("")]
 
 
-def _two(given: Given) -> list[State]:
+def _two(given: Given) -> list[ViewState]:
     """The sentence with the word of interest, and another one to compare it with."""
     row, _ = given.of_interest()
     others = (*range(row + 1, len(given.sentences)), *range(row))
-    return [State("", {"sentence_a": row, "sentence_b": others[0] + 1 if others else 0})]
+    return [ViewState("", {"sentence_a": row, "sentence_b": others[0] + 1 if others else 0})]
 
 
-def _one(given: Given) -> list[State]:
+def _one(given: Given) -> list[ViewState]:
     """The sentence with the word of interest."""
     row, _ = given.of_interest()
-    return [State("", {"sentences": (given.sentences[row],)})]
+    return [ViewState("", {"sentences": (given.sentences[row],)})]
 
 
-def _heads(given: Given) -> list[State]:
+def _heads(given: Given) -> list[ViewState]:
     row, _ = given.of_interest()
     facts, one = given.backend.facts, (given.sentences[row],)
     places = [(block, head) for block in range(facts.layers) for head in range(facts.heads)]
     return [
-        State(
+        ViewState(
             "",
             {"sentences": one, "block": block, "head": head},
             {"all_heads.clicked": f"{block},{head}"},
@@ -133,12 +133,12 @@ def looks_of(given: Given) -> Given:
     return Given(given.backend, (given.sentences[row],))
 
 
-def _looks(given: Given) -> list[State]:
+def _looks(given: Given) -> list[ViewState]:
     one = looks_of(given)
     pronoun = next((word.last for word in one.words if word.text.lower() in PRONOUNS), None)
     chosen = one.of_interest()[1][0] if pronoun is None else pronoun
     return [
-        State(
+        ViewState(
             word.text,
             {"sentences": one.sentences, "tokens": (word.last,), "sentence": 0},
             {"looks.word": str(word.last)},
@@ -148,11 +148,11 @@ def _looks(given: Given) -> list[State]:
     ]
 
 
-def _hidden(given: Given) -> list[State]:
+def _hidden(given: Given) -> list[ViewState]:
     row, positions = given.of_interest()
     one = Given(given.backend, (given.sentences[row],))
     return [
-        State(
+        ViewState(
             word.text,
             {"sentences": one.sentences, "masked": word.positions[0], "mask_word": True},
             {"guess.hidden": str(word.positions[0])},
@@ -162,22 +162,22 @@ def _hidden(given: Given) -> list[State]:
     ]
 
 
-def _poolings(given: Given) -> list[State]:
+def _poolings(given: Given) -> list[ViewState]:
     own = given.backend.own_pooling
     return [
-        State(name, {"pooling": key}, is_first=key == own)
+        ViewState(name, {"pooling": key}, is_first=key == own)
         for key, name in POOLINGS.items()
         if key in given.backend.poolings
     ]
 
 
-def _pairs(given: Given) -> list[State]:
+def _pairs(given: Given) -> list[ViewState]:
     count = min(MOST_PAIRED, len(given.sentences))
     pairs = [(first, second) for first in range(count) for second in range(first + 1, count)]
     vectors = given.backend.embed(list(given.sentences))[0, 0]  # of the last layer, by the model's own pooling
     nearest = max(pairs, key=lambda pair: cosine(vectors[pair[0]], vectors[pair[1]]), default=None)
     return [
-        State(
+        ViewState(
             f"{first + 1} and {second + 1}",
             {"sentence_a": first, "sentence_b": second + 1},
             is_first=(first, second) == nearest,
@@ -186,12 +186,12 @@ def _pairs(given: Given) -> list[State]:
     ]
 
 
-def _senses(given: Given) -> list[State]:
-    return [State(word, {"sense_word": word}) for word in SENSES]
+def _senses(given: Given) -> list[ViewState]:
+    return [ViewState(word, {"sense_word": word}) for word in SENSES]
 
 
-def _queries(given: Given) -> list[State]:
-    return [State(query, {"query": query}) for query in QUERIES]
+def _queries(given: Given) -> list[ViewState]:
+    return [ViewState(query, {"query": query}) for query in QUERIES]
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class SitePage:
     below: str  # the grey line below it
     shows: str  # the part that it must have drawn: a component's name, or "plot"
     in_dashboard: str  # what only the running dashboard does, a sentence
-    states: Callable[[Given], list[State]] = _once
+    states: Callable[[Given], list[ViewState]] = _once
     choice: str = ""  # what the states are, where a person chooses among their names
     until: str = ""  # how the text begins with which what is left out begins
     least: int = 1  # sentences that it needs

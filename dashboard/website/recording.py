@@ -89,7 +89,7 @@ class Recorder:
         for name, value in wanted.items():
             if app.session_state[name] != value:
                 raise RuntimeError(f"the page {self._view} did not take {name}={value!r}")
-        reader = _Reader(self._view, self._until)
+        reader = _PageReader(self._view, self._until)
         reader.drawn.markup = reader.children(app.main)
         return reader.drawn
 
@@ -117,7 +117,7 @@ def _not_drawn(name: str, said: str) -> InputError:
     )
 
 
-class _Reader:
+class _PageReader:
     """Reads a page's elements into HTML."""
 
     def __init__(self, view: str, until: str) -> None:

@@ -21,8 +21,8 @@ from dashboard.declared import table
 from dashboard.declared.stops import MORE, VIEW
 from dashboard.ui.whole_path.packed import MODES, Path, arrays_of
 from dashboard.ui.whole_path.packed import packed as packed_path
-from dashboard.website.files import PARTS, Folder, in_parts, json_of, packed, script_of
-from dashboard.website.pages import BANK, PAGES, Given, SitePage, State, why_left_out
+from dashboard.website.files import PARTS, SiteFolder, in_parts, json_of, packed, script_of
+from dashboard.website.pages import BANK, PAGES, Given, SitePage, ViewState, why_left_out
 from dashboard.website.recording import Drawn, Recorder, refused
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _INSERTED = re.compile(r"export default function \(")
 
 
 @dataclass
-class Written:
+class SiteReport:
     """What was written."""
 
     folder: FilePath
@@ -81,7 +81,7 @@ class _Page:
     below: str
     title: str
     intro: str
-    drawn: list[tuple[State, Drawn]]
+    drawn: list[tuple[ViewState, Drawn]]
     in_dashboard: str
     choice: str = ""
     says: dict[str, dict[str, Any]] = field(default_factory=dict)  # what a part reports, to a state or an address
@@ -99,13 +99,13 @@ class _Page:
         return {name: part for _, drawn in self.drawn for name, part in drawn.parts.items()}
 
 
-def write(out: FilePath, given: Given, progress: ReportProgress = lambda done, total: None) -> Written:
+def write(out: FilePath, given: Given, progress: ReportProgress = lambda done, total: None) -> SiteReport:
     """Write a site into a folder that is empty, or holds an earlier one.
 
     Raises InputError for another folder and for sentences that cannot be drawn, OSError for what cannot be written.
     `progress(done, total)` counts states of views.
     """
-    folder, written = Folder(out), Written(out)
+    folder, written = SiteFolder(out), SiteReport(out)
     pages: list[_Page] = []
     listed = [(site_page, site_page.states(given)) for site_page in PAGES if not _left_out(site_page, given, written)]
     total, done = 2 + sum(len(states) for _, states in listed), 0
@@ -158,14 +158,14 @@ def write(out: FilePath, given: Given, progress: ReportProgress = lambda done, t
     return written
 
 
-def _left_out(page: SitePage, given: Given, written: Written) -> bool:
+def _left_out(page: SitePage, given: Given, written: SiteReport) -> bool:
     reason = why_left_out(page, given)
     if reason:
         written.left_out[page.name] = reason
     return bool(reason)
 
 
-def _recorded(page: SitePage, states: Sequence[State], given: Given) -> _Page:
+def _recorded(page: SitePage, states: Sequence[ViewState], given: Given) -> _Page:
     """A page in all its states. Raises InputError if its first state shows nothing of it."""
     common = _common(given) if page.uses_sentences else {"model": given.backend.spec.key}
     if not states:
@@ -173,7 +173,7 @@ def _recorded(page: SitePage, states: Sequence[State], given: Given) -> _Page:
             f"The page “{page.name}” cannot be drawn.", "the sentences have no word", "Choose other sentences."
         )
     recorder = Recorder(page.view, common, page.until)
-    drawn: list[tuple[State, Drawn]] = []
+    drawn: list[tuple[ViewState, Drawn]] = []
     for state in states:
         found = recorder.drawn(state.settings)
         if found.first(page.shows) is not None:
@@ -205,7 +205,7 @@ def _recorded(page: SitePage, states: Sequence[State], given: Given) -> _Page:
     )
 
 
-def _first_of(drawn: Sequence[tuple[State, Drawn]]) -> int:
+def _first_of(drawn: Sequence[tuple[ViewState, Drawn]]) -> int:
     """The number of the state that a page opens with: of all heads the most telling one."""
     heads = drawn[0][1].first("all_heads")
     if heads is not None:
@@ -218,7 +218,7 @@ def _common(given: Given) -> dict[str, Any]:
     return {"model": given.backend.spec.key, "sentences": given.sentences}
 
 
-def _start(given: Given, pages: Sequence[_Page], written: Written) -> _Page:
+def _start(given: Given, pages: Sequence[_Page], written: SiteReport) -> _Page:
     """The first page: the path, the sentences, two stored pictures of the included model, and a card for each view.
 
     Raises InputError where there is no view.
@@ -279,7 +279,7 @@ def _start(given: Given, pages: Sequence[_Page], written: Written) -> _Page:
         "the whole way at a glance",
         TITLE,
         "",
-        [(State(""), drawn)],
+        [(ViewState(""), drawn)],
         "Sentences of your own, every model, training, and the search in your own texts.",
         says=says,
         above=above,
@@ -287,7 +287,7 @@ def _start(given: Given, pages: Sequence[_Page], written: Written) -> _Page:
     )
 
 
-def _write_data(folder: Folder, page: _Page) -> None:
+def _write_data(folder: SiteFolder, page: _Page) -> None:
     """The figures of a page, in all its states."""
     packed_figures: dict[str, list[dict[str, Any]]] = {}
     for _, drawn in page.drawn:
@@ -306,7 +306,9 @@ def _write_data(folder: Folder, page: _Page) -> None:
     folder.write(f"{PARTS}/{page.file}.js", script_of(page.file, packed(content)))
 
 
-def _write_path(folder: Folder, given: Given, page: _Page, start: _Page, files: set[str], written: Written) -> bool:
+def _write_path(
+    folder: SiteFolder, given: Given, page: _Page, start: _Page, files: set[str], written: SiteReport
+) -> bool:
     """The arrays of the whole path, a file for each block. Where there is no room, some are left out, and the page says so.
 
     False, and nothing is written, where there is no room for what the view begins with.

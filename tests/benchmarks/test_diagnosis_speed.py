@@ -37,10 +37,10 @@ def test_all_remedies_against_embedding_for_each_layer_and_prompt(embedded: Any)
         for prompt in kinds.PROMPTS:
             embedded.embed(queries, options=replace(own[0], prompt=prompt))
 
-    def diagnose() -> list[diagnosis.Row]:
+    def diagnose() -> list[diagnosis.RemedyRow]:
         now = present(embedded, pairs, *own, every_cell=True)
         known = CorpusWords(documents, embedded.tokenization.vocabulary)
-        setting = kinds.Setting(now, folds.halves(queries), known)
+        setting = kinds.RemedyInput(now, folds.halves(queries), known)
         return list(diagnosis.rows_of(USUAL, setting))
 
     def seconds(action: Callable[[], object]) -> float:

@@ -8,7 +8,7 @@ from playwright.sync_api import Request, expect
 
 from components.charts.bertviz.views import attention_page
 from components.charts.stand_alone import page as stand_alone
-from components.charts.stand_alone.page import Frame, Part
+from components.charts.stand_alone.page import Frame, PagePart
 from tests.support.stage import Stage
 
 TOKENS = ["[CLS]", "dog", "</script><b>", "[SEP]"]
@@ -25,7 +25,7 @@ def test_it_opens_without_a_network(look: Stage, view: str) -> None:
         for piece in TOKENS
     ]
     row = {"index": 0, "number": 1, "label": "Sentence 1", "direction": "ltr", "words": words}
-    parts = [Part(chips=[row]), Part(frame=Frame(document, 300, "Attention"))]
+    parts = [PagePart(chips=[row]), PagePart(frame=Frame(document, 300, "Attention"))]
     page = look.sheet()
     asked: list[str] = []
 

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from dashboard.website.pages import PAGES, Given
-from dashboard.website.writing import MOST_BYTES, Written, write
+from dashboard.website.writing import MOST_BYTES, SiteReport, write
 from tests.support import pages as app_pages
 from tests.support.plain_encoder import cosine, run
 
@@ -25,7 +25,7 @@ INSIDE = ("file:", "data:", "blob:", "http://127.0.0.1:")
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Written:
+def site(tmp_path_factory: pytest.TempPathFactory) -> SiteReport:
     return write(tmp_path_factory.mktemp("site"), Given(app_pages.backend(), SENTENCES))
 
 
@@ -42,7 +42,7 @@ def page(browser: Browser) -> Iterator[Page]:
     assert wrong == []
 
 
-def at(page: Page, site: Written, name: str, place: str = "") -> Page:
+def at(page: Page, site: SiteReport, name: str, place: str = "") -> Page:
     """The page of a site, drawn."""
     page.goto("about:blank")
     page.goto(f"{(site.folder / name).as_uri()}{place}")
@@ -62,7 +62,7 @@ def finding(page: Page) -> str:
     return page.locator(".finding").first.inner_text()
 
 
-def test_every_page_opens_from_a_folder_light_dark_and_on_a_phone(site: Written, page: Page) -> None:
+def test_every_page_opens_from_a_folder_light_dark_and_on_a_phone(site: SiteReport, page: Page) -> None:
     assert site.left_out == {}
     assert site.pages == ["index.html", *(f"{of.view}.html" for of in PAGES)]
     assert sum(path.stat().st_size for path in site.folder.rglob("*") if path.is_file()) < MOST_BYTES
@@ -84,7 +84,7 @@ def test_every_page_opens_from_a_folder_light_dark_and_on_a_phone(site: Written,
     assert SENTENCES[1] in page.locator(".sentences").inner_text()  # what was typed stays text
 
 
-def test_it_is_the_same_on_a_web_server(site: Written, page: Page) -> None:
+def test_it_is_the_same_on_a_web_server(site: SiteReport, page: Page) -> None:
     handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(site.folder))
     handler.log_message = lambda *_: None  # type: ignore[attr-defined]
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -97,7 +97,7 @@ def test_it_is_the_same_on_a_web_server(site: Written, page: Page) -> None:
         server.shutdown()
 
 
-def test_its_numbers_are_those_of_transformers(site: Written, page: Page) -> None:
+def test_its_numbers_are_those_of_transformers(site: SiteReport, page: Page) -> None:
     first, second = map(run, SENTENCES)
     at(page, site, "one-word-attention.html")
     said = re.search(r"look goes to “(\w+)”: (\d+)\s% in block (\d), head (\d+)", finding(page))
@@ -115,7 +115,7 @@ def test_its_numbers_are_those_of_transformers(site: Written, page: Page) -> Non
     assert int(np.argmin(changed)) == int(page.locator(".finding").nth(1).inner_text().split()[1])
 
 
-def test_the_whole_path_is_followed_and_stored_states_open(site: Written, page: Page) -> None:
+def test_the_whole_path_is_followed_and_stored_states_open(site: SiteReport, page: Page) -> None:
     at(page, site, "whole-path.html", f"#look,{run(SENTENCES[1]).pieces.index('money')},0,0")
     assert page.locator(".path h3").inner_text() == "Where does “money” look?"
     page.locator(".path .choice.blocks button", has_text="4").click()  # its numbers stand in another file
@@ -145,7 +145,7 @@ def test_the_whole_path_is_followed_and_stored_states_open(site: Written, page: 
     page.wait_for_url("**/one-word-attention.html")
 
 
-def test_what_is_not_stored_is_said(site: Written, page: Page) -> None:
+def test_what_is_not_stored_is_said(site: SiteReport, page: Page) -> None:
     at(page, site, "hits.html")
     assert page.locator(".toast").is_hidden()
     page.locator(".hits .text").first.click()

@@ -171,7 +171,9 @@ def test_a_secret_is_not_shown(written, monkeypatch, capsys) -> None:
 
 def test_names_and_variables_are_unique() -> None:
     assert len({setting.name for setting in SETTINGS}) == len(SETTINGS)
-    in_module = {value for value in vars(operator_settings).values() if isinstance(value, operator_settings.Setting)}
+    in_module = {
+        value for value in vars(operator_settings).values() if isinstance(value, operator_settings.OperatorSetting)
+    }
     assert in_module == set(SETTINGS)
 
 

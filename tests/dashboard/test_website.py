@@ -20,7 +20,7 @@ from dashboard.ui.whole_path.packed import Path as WholePath
 from dashboard.ui.whole_path.packed import facts_of
 from dashboard.ui.whole_path.packed import packed as packed_path
 from dashboard.website import recording, writing
-from dashboard.website.files import MARK, PARTS, Folder, in_parts, packed, script_of
+from dashboard.website.files import MARK, PARTS, SiteFolder, in_parts, packed, script_of
 from dashboard.website.pages import MOST_SENTENCES, PAGES, Given, why_left_out
 from dashboard.website.recording import Drawn, Recorder
 from tests.components.command_line.in_process import run
@@ -29,7 +29,7 @@ from tests.components.command_line.in_process import run
 def test_a_site_takes_the_place_of_an_earlier_one_and_of_nothing_else(tmp_path: Path) -> None:
     out, outside = tmp_path / "site", tmp_path / "mine.html"
     outside.write_text("mine")
-    first = Folder(out)
+    first = SiteFolder(out)
     first.begin()
     first.write("files/old.js", "1")
     first.write("index.html", "first")
@@ -37,7 +37,7 @@ def test_a_site_takes_the_place_of_an_earlier_one_and_of_nothing_else(tmp_path: 
     marked = json.loads((out / MARK).read_text())
     (out / MARK).write_text(json.dumps({**marked, "files": [*marked["files"], "../mine.html", 7]}))
     (out / "notes.txt").write_text("a person's own")
-    second = Folder(out)
+    second = SiteFolder(out)
     second.begin()
     second.write("index.html", "second")
     second.finish({"version": "2"})
@@ -55,7 +55,7 @@ def test_a_site_takes_the_place_of_an_earlier_one_and_of_nothing_else(tmp_path: 
     (tmp_path / "nested" / MARK).write_text("[" * 100_000)
     for place in (tmp_path / "other", tmp_path / "nested", tmp_path, outside):
         with pytest.raises(InputError, match=r"no site of this program|is a file"):
-            Folder(place)
+            SiteFolder(place)
 
 
 def test_a_site_of_somebody_else_has_no_file_outside_replaced_or_removed(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_site_of_somebody_else_has_no_file_outside_replaced_or_removed(tmp_pat
     (out / MARK).write_text(json.dumps({"made_by": "BERT Internals", "files": ["files/mine.js"]}))
     (out / PARTS).symlink_to(outside)
     with pytest.raises(OSError, match="it is a link"):
-        Folder(out)
+        SiteFolder(out)
     result = run("site", str(out))
     assert result.returncode == 2
     assert "files cannot be used: it is a link" in result.stderr

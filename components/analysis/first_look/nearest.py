@@ -34,7 +34,7 @@ FIRST_SORTED = 64  # words that are looked through before all are sorted
 
 
 @dataclass(frozen=True)
-class Place:
+class WordPlace:
     """A word in one of the sentences."""
 
     sentence: int
@@ -48,7 +48,7 @@ class Place:
 class Neighbour:
     """A word that is near."""
 
-    place: Place
+    place: WordPlace
     sentence: str
     cosine: float
 
@@ -58,7 +58,7 @@ class WordStore:
     """The words of many sentences."""
 
     sentences: tuple[str, ...]
-    places: tuple[Place, ...]  # [word]
+    places: tuple[WordPlace, ...]  # [word]
     layers: tuple[NDArray[np.float16], ...]  # of each layer the directions [word, dim], in memory or in a file
 
     @cached_property
@@ -128,7 +128,7 @@ class WordCollection:
         """
         self._senses, self._folder = senses, folder
         self._sentences: list[str] = []
-        self._places: list[Place] = []
+        self._places: list[WordPlace] = []
         self._parts: list[list[NDArray[np.float16]]] = []  # of each layer, without a folder
         self._files: list[IO[bytes]] = []  # of each layer, with one
         self._open = ExitStack()
@@ -146,7 +146,7 @@ class WordCollection:
         for word in words:
             known = self._senses.get(trace.sentences[word.sentence].text, ())
             sense = next((sense for name, sense in known if are_forms(name, word.text)), "")
-            self._places.append(Place(before + word.sentence, word.text, word.start, word.end, sense))
+            self._places.append(WordPlace(before + word.sentence, word.text, word.start, word.end, sense))
         if words:
             vectors = word_vectors(trace, [(word.sentence, word.positions) for word in words])
             for layer, directions in enumerate(unit(vectors).astype(np.float16)):

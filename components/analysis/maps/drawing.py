@@ -41,7 +41,7 @@ class LayerMap:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawing:
+class MapDrawing:
     """The maps that were requested at once, each a job. Any thread may read it."""
 
     jobs: Mapping[MapLayers, Job]
@@ -95,7 +95,7 @@ class MapMaker:
 
     def request(
         self, tokens: TokenSet, options: MapOptions, layers: Sequence[MapLayers], person: Hashable = None
-    ) -> Drawing:
+    ) -> MapDrawing:
         """The drawing of these maps; maps not yet made come before all that others requested earlier."""
         options = options.effective()
         jobs = {}
@@ -103,14 +103,14 @@ class MapMaker:
             jobs[map_layers] = job = self._request(tokens, options, map_layers, person)
             if job.started is None:
                 self.jobs.queue.put_first(job)
-        return Drawing({map_layers: jobs[map_layers] for map_layers in layers})
+        return MapDrawing({map_layers: jobs[map_layers] for map_layers in layers})
 
-    def stop(self, drawing: Drawing, person: Hashable = None) -> None:
+    def stop(self, drawing: MapDrawing, person: Hashable = None) -> None:
         """Take a person off a drawing; maps for which nobody waits are not made."""
         for job in drawing.jobs.values():
             self.jobs.stop(job, person)
 
-    def forget(self, drawing: Drawing, person: Hashable = None) -> None:
+    def forget(self, drawing: MapDrawing, person: Hashable = None) -> None:
         """Let the next request continue a failed or stopped drawing; finished maps stay."""
         for job in drawing.jobs.values():
             self.jobs.forget(job, person)

@@ -19,7 +19,7 @@ Kind = Literal["apart", "together", "back", "unchanged"]
 
 
 @dataclass(frozen=True)
-class Course:
+class CosineCourse:
     """One curve: how its cosine changes from the first layer to the last."""
 
     kind: Kind  # "back": it changes on the way and ends within FAINT of where it began
@@ -29,7 +29,7 @@ class Course:
     turn_layer: int  # its layer; without such a value that of the last layer
 
 
-def course_of(values: np.ndarray) -> Course:
+def course_of(values: np.ndarray) -> CosineCourse:
     """The course of one curve [layer 0..L], without NaN and with at least one value."""
     curve = np.asarray(values, np.float64)
     first, last = float(curve[0]), float(curve[-1])
@@ -42,5 +42,5 @@ def course_of(values: np.ndarray) -> Course:
     elif turns:
         kind = "back"
     if turns:
-        return Course(kind, first, last, float(curve[farthest]), farthest)
-    return Course(kind, first, last, None, len(curve) - 1)
+        return CosineCourse(kind, first, last, float(curve[farthest]), farthest)
+    return CosineCourse(kind, first, last, None, len(curve) - 1)

@@ -10,7 +10,7 @@ import numpy as np
 from components.numbers import number, signed
 
 if TYPE_CHECKING:
-    from components.analysis.why.ledger import Ledger, Part
+    from components.analysis.why.ledger import Ledger, LedgerPart
 
 IN_PERCENT = 0.1  # a cosine from which its parts are written in per cent of it
 AGAINST = 0.005  # of the cosine: what takes away more counts against it, since it is not written as 0 %
@@ -112,5 +112,5 @@ def _only_different(shown: Ledger) -> tuple[int, int] | None:
     return longer, words[longer][same][0]
 
 
-def _words(parts: Sequence[Part]) -> list[tuple[int, str]]:
+def _words(parts: Sequence[LedgerPart]) -> list[tuple[int, str]]:
     return [(row, part.text.casefold()) for row, part in enumerate(parts) if part.kind in {"word", "rest"}]

@@ -26,7 +26,7 @@ PartKind = Literal["word", "punctuation", "special", "rest"]
 
 
 @dataclass(frozen=True)
-class Part:
+class LedgerPart:
     """A token, a word, or several of them together: one row or column of a ledger."""
 
     text: str  # as typed; the piece itself for a special token
@@ -40,8 +40,8 @@ class Part:
 class TopPair:
     """One cell of a ledger."""
 
-    first: Part
-    second: Part
+    first: LedgerPart
+    second: LedgerPart
     contribution: float
 
 
@@ -57,8 +57,8 @@ class Term:
 class Ledger:
     """The cosine of two texts' vectors as a sum. Everything is in units of the cosine."""
 
-    first: tuple[Part, ...]  # rows
-    second: tuple[Part, ...]  # columns
+    first: tuple[LedgerPart, ...]  # rows
+    second: tuple[LedgerPart, ...]  # columns
     contributions: Float64  # [row, column]
     terms: tuple[Term, ...]  # of no pair
     cosine: float  # of the two vectors, computed directly
@@ -93,7 +93,7 @@ class Ledger:
         """As `by_word`, with the words as a person typed them: "doesn't" is one; all special tokens are one part."""
         return self._in_parts(typed_parts(first), typed_parts(second))
 
-    def _in_parts(self, rows: tuple[Part, ...], columns: tuple[Part, ...]) -> Ledger:
+    def _in_parts(self, rows: tuple[LedgerPart, ...], columns: tuple[LedgerPart, ...]) -> Ledger:
         return replace(
             self,
             first=rows,
@@ -146,33 +146,33 @@ class Ledger:
         return float(self.contributions[~(is_word[0][:, None] & is_word[1][None])].sum())
 
 
-def token_parts(sentence: TokenizedSentence) -> tuple[Part, ...]:
+def token_parts(sentence: TokenizedSentence) -> tuple[LedgerPart, ...]:
     """Every token of a text as a part, special tokens included."""
     return tuple(
-        Part(token.piece, _kind(sentence, (token.position,)), (token.position,), token.start, token.end)
+        LedgerPart(token.piece, _kind(sentence, (token.position,)), (token.position,), token.start, token.end)
         for token in sentence.tokens
     )
 
 
-def word_parts(sentence: TokenizedSentence) -> tuple[Part, ...]:
+def word_parts(sentence: TokenizedSentence) -> tuple[LedgerPart, ...]:
     """The words of a text by the tokenizer's own boundaries, each mark of punctuation, and each special token."""
-    groups: dict[tuple[int, ...], Part] = {}
+    groups: dict[tuple[int, ...], LedgerPart] = {}
     for token in sentence.tokens:
         positions = sentence.word_positions(token.position)
         spans = [sentence.tokens[position] for position in positions]
         start, end = min(item.start for item in spans), max(item.end for item in spans)
         text = sentence.word_text(token.position).strip() or token.piece
-        groups.setdefault(positions, Part(text, _kind(sentence, positions), positions, start, end))
+        groups.setdefault(positions, LedgerPart(text, _kind(sentence, positions), positions, start, end))
     return tuple(groups.values())
 
 
-def typed_parts(sentence: TokenizedSentence) -> tuple[Part, ...]:
+def typed_parts(sentence: TokenizedSentence) -> tuple[LedgerPart, ...]:
     """The words of a text as typed, each with the punctuation beside it, and last all special tokens together.
 
     A run with letters of a script without spaces between words (Chinese, Thai) stays in the pieces of the tokenizer.
     """
-    runs: dict[tuple[int, int], list[Part]] = {}
-    special: list[Part] = []
+    runs: dict[tuple[int, int], list[LedgerPart]] = {}
+    special: list[LedgerPart] = []
     spans = [run.span() for run in RUN.finditer(sentence.text)]
     starts = [start for start, _ in spans]
     for part in word_parts(sentence):
@@ -190,7 +190,7 @@ def typed_parts(sentence: TokenizedSentence) -> tuple[Part, ...]:
     return (*parts, _joined(special, " ".join(part.text for part in special))) if special else tuple(parts)
 
 
-def _typed(text: str, span: tuple[int, int], parts: Sequence[Part], word: tuple[int, int] | None) -> str:
+def _typed(text: str, span: tuple[int, int], parts: Sequence[LedgerPart], word: tuple[int, int] | None) -> str:
     """The `word` at a span of a text, without the punctuation around it; as far as the model read it."""
     read = max(part.end for part in parts)
     if has_pairs(text[span[0] : read]):
@@ -202,12 +202,12 @@ def _typed(text: str, span: tuple[int, int], parts: Sequence[Part], word: tuple[
     return run[words[0][0] : words[0][1]] if words else run.strip()
 
 
-def _joined(parts: Sequence[Part], text: str) -> Part:
+def _joined(parts: Sequence[LedgerPart], text: str) -> LedgerPart:
     """Several parts as one."""
     kinds = {part.kind for part in parts}
     kind: PartKind = next(kind for kind in ("word", "punctuation", "special", "rest") if kind in kinds)
     positions = tuple(position for part in parts for position in part.positions)
-    return Part(text, kind, positions, min(part.start for part in parts), max(part.end for part in parts))
+    return LedgerPart(text, kind, positions, min(part.start for part in parts), max(part.end for part in parts))
 
 
 def _kind(sentence: TokenizedSentence, positions: Sequence[int]) -> PartKind:
@@ -217,7 +217,7 @@ def _kind(sentence: TokenizedSentence, positions: Sequence[int]) -> PartKind:
     return "word" if any(character.isalnum() for character in surface) else "punctuation"
 
 
-def _membership(parts: Sequence[Part], tokens: Sequence[Part]) -> Float64:
+def _membership(parts: Sequence[LedgerPart], tokens: Sequence[LedgerPart]) -> Float64:
     """1 where a token belongs to a part, float64 [part, token]. Raises ValueError unless each token belongs to one part."""
     column = {token.positions[0]: number for number, token in enumerate(tokens)}
     matrix = np.zeros((len(parts), len(tokens)))
@@ -228,7 +228,7 @@ def _membership(parts: Sequence[Part], tokens: Sequence[Part]) -> Float64:
     return matrix
 
 
-def _kept(parts: tuple[Part, ...], sizes: Float64, most: int) -> tuple[tuple[Part, ...], Float64]:
+def _kept(parts: tuple[LedgerPart, ...], sizes: Float64, most: int) -> tuple[tuple[LedgerPart, ...], Float64]:
     """At most so many parts, the last for all others, and which of the `parts` each sums up [kept, part]."""
     if len(parts) <= most:
         return parts, np.eye(len(parts))
@@ -238,5 +238,5 @@ def _kept(parts: tuple[Part, ...], sizes: Float64, most: int) -> tuple[tuple[Par
     matrix[np.arange(len(kept)), kept] = 1
     matrix[-1, others] = 1
     positions = tuple(position for number in others for position in parts[number].positions)
-    rest = Part(f"{len(others)} others", "rest", positions)
+    rest = LedgerPart(f"{len(others)} others", "rest", positions)
     return (*(parts[number] for number in kept), rest), matrix

@@ -89,7 +89,7 @@ def align_tokens(first: TokenizedSentence, second: TokenizedSentence) -> Alignme
     return Alignment(tuple(pairs), differing, len(a) == len(b))
 
 
-class Source(Protocol):
+class PatchSource(Protocol):
     """Where the values of replaced activations come from."""
 
     @property
@@ -218,7 +218,7 @@ def _members(sentence: TokenizedSentence, group: str) -> list[int]:
     return [token.position for token in sentence.tokens if belongs(token)]
 
 
-def replacements(patches: Sequence[Patch], source: Source) -> list[Replacement]:
+def replacements(patches: Sequence[Patch], source: PatchSource) -> list[Replacement]:
     """What the model is to replace for these patches, all at once. A head and a part of a block: at all positions."""
     made = []
     for patch in patches:
@@ -241,7 +241,7 @@ def map_of(kind: MapKind, facts: ModelFacts, tokens: int) -> list[list[Patch]]:
 def measured(
     backend: Backend,
     sentence: TokenizedSentence,
-    source: Source,
+    source: PatchSource,
     experiments: Sequence[Sequence[Patch]],
     pooling: Pooling | None,
     progress: ReportProgress = lambda done, total: None,

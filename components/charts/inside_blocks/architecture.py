@@ -62,7 +62,7 @@ class Read:
 
 
 @dataclass
-class Drawing:
+class ShapeDrawing:
     """Shapes, and the size of the area that they fill. `card` is where the card of a part fits: left, top, width."""
 
     width: float
@@ -87,21 +87,21 @@ def _rounded(item: Item) -> Item:
     return {name: round(value, 2) if isinstance(value, float) else value for name, value in item.items()}
 
 
-def wide(model: Model, read: Read) -> Drawing:
+def wide(model: Model, read: Read) -> ShapeDrawing:
     """The drawing for a page: the table at the left, the blocks beside each other, the sentence's vector at the right."""
     return _wide_table(model, read) if not model.blocks else _wide_blocks(model, read)
 
 
-def _wide_table(model: Model, read: Read) -> Drawing:
-    drawing = Drawing(WIDE, _TABLE_TOP + _TABLE_HEIGHT + 10)
+def _wide_table(model: Model, read: Read) -> ShapeDrawing:
+    drawing = ShapeDrawing(WIDE, _TABLE_TOP + _TABLE_HEIGHT + 10)
     width = 420.0
     _table(drawing, model, read, width, _TABLE_HEIGHT)
     drawing.card = (width + 40, _TABLE_TOP, WIDE - width - 40)
     return drawing
 
 
-def _wide_blocks(model: Model, read: Read) -> Drawing:
-    drawing = Drawing(WIDE)
+def _wide_blocks(model: Model, read: Read) -> ShapeDrawing:
+    drawing = ShapeDrawing(WIDE)
     count, has_strips = len(model.blocks), 0 < len(model.blocks) <= _BLOCKS_WITH_STRIPS and read.strips > 0
     lines = -(-count // _PER_LINE)
     beside = -(-count // lines)
@@ -162,7 +162,7 @@ def _wide_blocks(model: Model, read: Read) -> Drawing:
     return drawing
 
 
-def _pooling(drawing: Drawing, model: Model, read: Read, top: float, height: float, side: float) -> None:
+def _pooling(drawing: ShapeDrawing, model: Model, read: Read, top: float, height: float, side: float) -> None:
     """The sentence's vector at the right edge, and the pooler that it is made without."""
     at, left = WIDE - 24.0, WIDE - _RIGHT + 36.0
     middle = (left - 6 + at) / 2
@@ -178,9 +178,9 @@ def _pooling(drawing: Drawing, model: Model, read: Read, top: float, height: flo
         drawing.text(left, top + height, "pooler", "small")
 
 
-def narrow(model: Model, read: Read) -> Drawing:
+def narrow(model: Model, read: Read) -> ShapeDrawing:
     """The drawing for a phone: the table, the blocks below it, then the token's vectors."""
-    drawing = Drawing(NARROW)
+    drawing = ShapeDrawing(NARROW)
     columns = _columns(model)
     rows, size = model.tables["pieces"]
     beside = min(6 if len(model.blocks) <= 12 else 12, max(1, len(model.blocks)))
@@ -262,7 +262,7 @@ def _folded(model: Model, side: float, height: float) -> tuple[float, float]:
     return (width, height) if width >= _LEAST_TABLE else (_LEAST_TABLE, max(8.0, area / _LEAST_TABLE))
 
 
-def _table(drawing: Drawing, model: Model, read: Read, width: float, height: float) -> float:
+def _table(drawing: ShapeDrawing, model: Model, read: Read, width: float, height: float) -> float:
     """The table of pieces with the rows that are read; returns where it ends, its texts included."""
     rows, size = model.tables["pieces"]
     is_large = width >= 150 and height > 200
@@ -287,7 +287,7 @@ def _table(drawing: Drawing, model: Model, read: Read, width: float, height: flo
     return bottom
 
 
-def _below(drawing: Drawing, model: Model, kind: str, width: float, top: float, side: float) -> float:
+def _below(drawing: ShapeDrawing, model: Model, kind: str, width: float, top: float, side: float) -> float:
     """A smaller table below that of the pieces, and what its lower edge is."""
     if kind not in model.counts:
         return top
@@ -302,7 +302,7 @@ def _below(drawing: Drawing, model: Model, kind: str, width: float, top: float, 
 
 
 def _block(
-    drawing: Drawing, model: Model, number: int, block: Any, x: float, top: float, lower: float, side: float
+    drawing: ShapeDrawing, model: Model, number: int, block: Any, x: float, top: float, lower: float, side: float
 ) -> None:
     """The matrices of a block; those of weights that an earlier block has already are outlines."""
     attention, forward, weights = block
@@ -327,7 +327,7 @@ def _block(
             drawing.text(start + place * side + w / 2 + 4, lower + h / 2, text, "small", "middle", turn=True)
 
 
-def _label(drawing: Drawing, x: float, y: float, name: str, detail: str, share: str) -> None:
+def _label(drawing: ShapeDrawing, x: float, y: float, name: str, detail: str, share: str) -> None:
     drawing.text(x, y, name, "bold", "end")
     drawing.text(x, y + 18, detail, "small", "end")
     drawing.text(x, y + 38, share, "bold", "end")
@@ -345,7 +345,7 @@ _COLOURS = {
 _SIZES = {"large": 26, "bold": 15, "small": 12, "head": 14}
 
 
-def svg(drawing: Drawing) -> str:
+def svg(drawing: ShapeDrawing) -> str:
     """The drawing as SVG, without the strips of a token's numbers; texts are escaped."""
     written = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {drawing.width:g} {drawing.height:g}" role="img" '

@@ -29,7 +29,7 @@ _CLEAR = "rgba(0, 0, 0, 0)"
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class BlockPicture:
     """One block: cosines [token before, token after], and the lines above them."""
 
     block: int
@@ -77,7 +77,7 @@ def scales_of(own: np.ndarray, others: tuple[float, float], narrow: bool = False
 
 
 def before_and_after(
-    pictures: Sequence[Picture],
+    pictures: Sequence[BlockPicture],
     labels: Sequence[str],
     itself: np.ndarray,
     title: str,
@@ -189,7 +189,7 @@ def _scale(hue: str, dark: bool) -> list[list[Any]]:
 
 
 def _add_picture(
-    figure: go.Figure, picture: Picture, rows: Sequence[str], axis: str, scale: Scales, dark: bool
+    figure: go.Figure, picture: BlockPicture, rows: Sequence[str], axis: str, scale: Scales, dark: bool
 ) -> None:
     """The cells of one block; the diagonal is a list of cells, so that it is not sent as a second matrix."""
     place = {"xaxis": axis, "yaxis": "y"}
@@ -259,7 +259,7 @@ def _lay_below(start: float, ends: tuple[float, float], zero_or_less: bool = Fal
 
 
 def _add_numbers(
-    figure: go.Figure, picture: Picture, rows: Sequence[str], place: dict[str, str], own: Any, others: Any
+    figure: go.Figure, picture: BlockPicture, rows: Sequence[str], place: dict[str, str], own: Any, others: Any
 ) -> None:
     """The numbers of the diagonal and of the framed cells, in black or white: whichever can be read better on each."""
     cells = [(row, row) for row in range(len(rows))] + list(picture.framed)

@@ -31,7 +31,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Cost:
+class RunCost:
     """One run's quality and its cost per query."""
 
     name: str
@@ -239,7 +239,7 @@ def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str) -> go.F
     return theme.finish(figure, title, 110 + 40 * max(4, len(ordered)))
 
 
-def quality_and_cost(costs: Sequence[Cost], title: str, quality: str) -> go.Figure:
+def quality_and_cost(costs: Sequence[RunCost], title: str, quality: str) -> go.Figure:
     """A point per run: quality against time per query (logarithmic); the area shows the size of the index."""
     most = max((cost.megabytes for cost in costs), default=1) or 1
     figure = go.Figure()
@@ -282,7 +282,7 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str) -> go.Figu
     return figure.update_layout(legend_itemsizing="constant")
 
 
-def _has_room(costs: Sequence[Cost]) -> list[bool]:
+def _has_room(costs: Sequence[RunCost]) -> list[bool]:
     """Whether each run has room for its name at its point; the others are identified by the legend."""
     if not costs:
         return []

@@ -83,7 +83,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """A figure, a table or another drawing with the texts that belong to it, which are Markdown as the pages write it."""
 
     figure: go.Figure | None = None
@@ -100,7 +100,7 @@ class Part:
 
 def page(
     title: str,
-    parts: Sequence[Part],
+    parts: Sequence[PagePart],
     footer: str,
     facts: Sequence[str] = (),
     heading: bool = True,
@@ -132,7 +132,7 @@ def title_of(figure: go.Figure) -> str:
     return " ".join(html.unescape(re.sub(r"<[^<>]*>", " ", title)).split())
 
 
-def _section(part: Part) -> str:
+def _section(part: PagePart) -> str:
     below = f'<div class="texts">{_text("How to read this", part.read)}{_text("What it does not show", part.not_shown)}</div>'
     title = f'<h2 class="part">{html.escape(part.title)}</h2>' if part.title else ""
     return (
@@ -143,7 +143,7 @@ def _section(part: Part) -> str:
     )
 
 
-def _figure(part: Part) -> str:
+def _figure(part: PagePart) -> str:
     if part.figure is None:
         return ""
     shown = go.Figure(part.figure).update_layout(template="plotly_white", paper_bgcolor="#fff", font_color="#1b2230")
@@ -164,7 +164,7 @@ def _frame(frame: Frame | None) -> str:
     )
 
 
-def _table(part: Part) -> str:
+def _table(part: PagePart) -> str:
     """The table, of at most MOST_ROWS rows; below a figure it is folded."""
     if part.table is None:
         return ""

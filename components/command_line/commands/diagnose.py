@@ -20,7 +20,7 @@ from components.retrieval.failures.remedies import USUAL
 if TYPE_CHECKING:
     from components.jobs import ReportProgress
     from components.retrieval.evaluation.pair_runs import Pairs
-    from components.retrieval.failures.remedies.costs import Cost
+    from components.retrieval.failures.remedies.costs import SearchCost
     from components.retrieval.failures.remedies.diagnosis import Diagnosis
 
 NAME = "diagnose"
@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             pairs, *vectors, backend.tokenization, for_documents.max_length, prompts, known, report_progress
         )
     first = folds.halves(pairs.queries.texts, options.seed)
-    setting = kinds.Setting(
+    setting = kinds.RemedyInput(
         now,
         first,
         known,
@@ -213,7 +213,7 @@ def _remedies(options: argparse.Namespace) -> list[str]:
     return in_order(names)
 
 
-def _costs(cost: Cost | None) -> str:
+def _costs(cost: SearchCost | None) -> str:
     return f"{'':>17}" if cost is None else f"{cost.milliseconds:>8.1f}{cost.bytes_per_text:>9,.0f}"
 
 

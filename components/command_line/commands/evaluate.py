@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from components.command_line.fusing import Fusing
     from components.model.backend import Backend
     from components.retrieval.corpora.readers.limits import Limits
-    from components.retrieval.corpora.rows.reading import Reading
+    from components.retrieval.corpora.rows.reading import RowUse
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
@@ -186,7 +186,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     return {"file": str(options.pairs), **counts, "reading": reading.as_json(), **result}
 
 
-def read_pairs(options: argparse.Namespace, limits: Limits, every_text: bool = False) -> tuple[Pairs, Reading]:
+def read_pairs(options: argparse.Namespace, limits: Limits, every_text: bool = False) -> tuple[Pairs, RowUse]:
     """The queries of a file of pairs with their correct answers, and how the file was read; for `diagnose` too.
 
     With `every_text` the answers of rows that have no query, or are of another part, are searched too. Raises InputError, also
@@ -455,7 +455,7 @@ def _measured(
     documents: Sequence[str],
     queries: Sequence[str],
     ways: _Ways,
-    reading: Reading | None = None,
+    reading: RowUse | None = None,
 ) -> tuple[dict[str, Any], list[_ByVectors]]:
     """The revision, the precision and the measures of every run, also after re-ranking and by SPLADE where asked for.
 

@@ -11,7 +11,7 @@ from components.errors import InputError
 from components.model.trace import POOLING_NAMES
 
 if TYPE_CHECKING:
-    from components.retrieval.evaluation.reproduction import Outcome, Row
+    from components.retrieval.evaluation.reproduction import Outcome, ReproductionRow
 
 NAME = "reproduce"
 HELP = "measure published figures again and compare them with the published values"
@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: ReproductionRow) -> dict[str, Any]:
     names = ("model", "revision", "task", "split", "data", "layer", "pooling", "measure")
     numbers = ("published", "ours", "difference", "n", "within", "note")
     return {
@@ -143,7 +143,7 @@ def _tables(outcome: Outcome) -> None:
 _HEAD = f"{'model':<25}{'data':<18}{'pooling':<9}{'measure':<10}{'n':>7}"
 
 
-def _start(row: Row) -> str:
+def _start(row: ReproductionRow) -> str:
     name, data = row.model.rpartition("/")[2], _data_title(row.task, row.split)
     return f"{name:<25}{data:<18}{POOLING_NAMES[row.pooling]:<9}{row.measure.capitalize():<10}{row.n:>7,}"
 

@@ -12,7 +12,7 @@ from components.command_line import options as shared
 from components.errors import InputError
 
 if TYPE_CHECKING:
-    from components.analysis.why.ledger import Ledger, Part
+    from components.analysis.why.ledger import Ledger, LedgerPart
     from components.model.backend import Backend
     from components.model.contributions.path_products import Reference
     from components.model.trace import Pooling
@@ -189,5 +189,5 @@ def _say_largest(parts: Sequence[tuple[float, str]]) -> None:
         shared.say(f"{sum(value for value, _ in others):+9.4f}  {len(others)} others")
 
 
-def _label(part: Part) -> str:
+def _label(part: LedgerPart) -> str:
     return f"“{part.text}” ({part.positions[0]})"

@@ -31,7 +31,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Matrix:
+class BlockMatrix:
     """A matrix of a block. One side is the hidden size; the other, `inner`, is what it turns it into, or from."""
 
     name: str
@@ -48,8 +48,8 @@ class Matrix:
 class BlockShape:
     """The matrices of a block, in the order of the forward pass."""
 
-    attention: tuple[Matrix, ...]  # queries, keys, values, output
-    feed_forward: tuple[Matrix, ...]
+    attention: tuple[BlockMatrix, ...]  # queries, keys, values, output
+    feed_forward: tuple[BlockMatrix, ...]
     weights: int  # the number of the weights that it uses: blocks may share them
 
 
@@ -103,21 +103,21 @@ def _blocks(modules: EncoderModules) -> tuple[BlockShape, ...]:
     )
 
 
-def _attention(block: BlockModules) -> tuple[Matrix, ...]:
-    def read(name: str, projection: Projection) -> Matrix:
-        return Matrix(name, int(projection.linear.in_features), projection.size)
+def _attention(block: BlockModules) -> tuple[BlockMatrix, ...]:
+    def read(name: str, projection: Projection) -> BlockMatrix:
+        return BlockMatrix(name, int(projection.linear.in_features), projection.size)
 
     dense = block.attention_dense
     return (
         read("Q", block.query),
         read("K", block.key),
         read("V", block.value),
-        Matrix("O", int(dense.out_features), int(dense.in_features)),
+        BlockMatrix("O", int(dense.out_features), int(dense.in_features)),
     )
 
 
-def _feed_forward(block: BlockModules) -> tuple[Matrix, ...]:
+def _feed_forward(block: BlockModules) -> tuple[BlockMatrix, ...]:
     dense = block.feed_forward_dense
     hidden, inner = int(dense.out_features), int(dense.in_features)
     first = ("in",) if block.gate is None else ("gate", "in")
-    return (*(Matrix(name, hidden, inner) for name in first), Matrix("out", hidden, inner))
+    return (*(BlockMatrix(name, hidden, inner) for name in first), BlockMatrix("out", hidden, inner))

@@ -25,7 +25,7 @@ from components.errors import ModelError
 from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK
-from components.model.files.other_vectors import LateInteraction, Reading
+from components.model.files.other_vectors import LateInteraction, RoleReading
 from components.model.files.sentence_config import Role
 from components.model.loaded import LoadedModel, numpy_of
 
@@ -99,7 +99,7 @@ def _trained(model: LoadedModel) -> LateInteraction:
 
 def _rows(
     model: LoadedModel,
-    reading: Reading,
+    reading: RoleReading,
     texts: Sequence[str],
     max_length: int | None,
     is_cancelled: IsCancelled = lambda: False,
@@ -125,7 +125,7 @@ def _rows(
     return rows
 
 
-def _has_vector(reading: Reading, ids: np.ndarray) -> np.ndarray:
+def _has_vector(reading: RoleReading, ids: np.ndarray) -> np.ndarray:
     """Whether each token of a text has a vector, bool [token]."""
     is_kept = ~np.isin(ids, reading.left_out)
     return is_kept & np.isin(ids, reading.kept_only) if reading.kept_only else is_kept

@@ -447,7 +447,7 @@ def _progress_bar(report: Callable[[int], None]) -> Any:
     """
     from tqdm.auto import tqdm
 
-    class Reporter(tqdm):
+    class DownloadBar(tqdm):
         def __init__(self, *arguments: Any, **options: Any) -> None:
             options["disable"] = False
             options.pop("name", None)
@@ -459,7 +459,7 @@ def _progress_bar(report: Callable[[int], None]) -> Any:
             report(int(self.n))
             return shown
 
-    return Reporter
+    return DownloadBar
 
 
 def _remember_branch(repo_id: str, revision: str | None, sha: str | None, kind: RepoKind) -> None:

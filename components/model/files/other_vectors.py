@@ -65,7 +65,7 @@ class Expansion:
 
 
 @dataclass(frozen=True)
-class Reading:
+class RoleReading:
     """How the texts of one role are read."""
 
     prompt: str  # put in front
@@ -81,7 +81,7 @@ class LateInteraction:
     """A model that was trained to compare texts by the vectors of their tokens."""
 
     layers: torch.nn.Module  # from the last hidden states to the vectors, float32 on the CPU
-    readings: Mapping[Role, Reading]
+    readings: Mapping[Role, RoleReading]
     is_mean: bool  # whether the score is divided by the number of the query's vectors
 
 
@@ -138,7 +138,7 @@ def read_late_interaction(
         layers.append(Normalise())
     ids = {piece: number for number, piece in enumerate(tokenization.vocabulary) if piece}
     expansion = _expansion(settings.get("query_expansion"), tokenization, ids)
-    readings: dict[Role, Reading] = {
+    readings: dict[Role, RoleReading] = {
         role: _reading(role, published, top, settings, mask, expansion if role == "query" else None, tokenization, ids)
         for role in ("query", "document")
     }
@@ -157,7 +157,7 @@ def _reading(
     expansion: Expansion | None,
     tokenization: Tokenization,
     ids: Mapping[str, int],
-) -> Reading:
+) -> RoleReading:
     prompt, marker = prompt_for(published, role), None
     if _MARKERS[role] in top:
         named = top[_MARKERS[role]]
@@ -175,7 +175,7 @@ def _reading(
     words = mask.get("skiplist_words") if role in (["document"] if tasks is None else _texts(tasks)) else []
     left_out = list(words) if isinstance(words, str) else _texts(words)  # a text means its characters
     kept = mask.get("keep_only_token_ids") if role == "document" else None
-    return Reading(
+    return RoleReading(
         prompt,
         marker,
         min(length, tokenization.max_length),

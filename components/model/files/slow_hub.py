@@ -33,7 +33,7 @@ def limited(total_seconds: float | None = None) -> Iterator[None]:
     They do if the hub sends too little, or altogether takes longer than `total_seconds`.
     """
     _install()
-    watch = _watched.watch = _Watch(total_seconds)
+    watch = _watched.watch = _CallWatch(total_seconds)
     try:
         yield
     except Exception as problem:
@@ -45,7 +45,7 @@ def limited(total_seconds: float | None = None) -> Iterator[None]:
         watch.ended.set()
 
 
-class _Watch:
+class _CallWatch:
     """The requests of a call, one after the other. The thread of the call writes, and that of the watch reads."""
 
     def __init__(self, total_seconds: float | None) -> None:
@@ -119,12 +119,12 @@ def _install() -> None:
 
 
 def _request_begins(request: Any) -> None:
-    watch: _Watch | None = getattr(_watched, "watch", None)
+    watch: _CallWatch | None = getattr(_watched, "watch", None)
     if watch is not None:
         watch.request_begins(request)
 
 
 def _answer_begins(response: Any) -> None:
-    watch: _Watch | None = getattr(_watched, "watch", None)
+    watch: _CallWatch | None = getattr(_watched, "watch", None)
     if watch is not None:
         watch.answer_begins(response)

@@ -29,7 +29,7 @@ _MOST_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
-class Measured:
+class GuessQuality:
     """How well the head guesses on one set of sentences with one hidden word each."""
 
     sentences: int
@@ -46,10 +46,10 @@ def card() -> dict[str, Any]:
         return {}
 
 
-def measured(name: str) -> Measured:
+def measured(name: str) -> GuessQuality:
     """How well it guesses on one of the sets of its card. Raises KeyError for another name."""
     found = card()["measured"][name]["model"]
-    return Measured(found["n"], *(round(found["n"] * found[share]) for share in ("top1", "top5")))
+    return GuessQuality(found["n"], *(round(found["n"] * found[share]) for share in ("top1", "top5")))
 
 
 IN_SHORT = "A head that this project trained guesses; BERT base guesses better."

@@ -39,7 +39,7 @@ SCORES = 1 << 23  # numbers of the head's scores at a time: 32 MB in float32
 
 
 @dataclass(frozen=True)
-class Reading:
+class GuessInput:
     """One input of a pass: a sentence, the positions that are hidden in it, and those at which the head reads."""
 
     sentence: TokenizedSentence
@@ -73,7 +73,7 @@ def layer_guesses(
     Raises ModelError for a model without a masked-LM head or with vectors that are not finite, InputError for a token that
     cannot be hidden, and IndexError for a position or a layer that does not exist.
     """
-    readings = [Reading(sentence, hidden, positions)]
+    readings = [GuessInput(sentence, hidden, positions)]
     return _record(model, sentence, hidden, positions, wanted, _read(model, readings, wanted))
 
 
@@ -89,7 +89,7 @@ def guesses_in_turn(
 
     `progress(done, total)` counts positions. Raises as `layer_guesses`, and Cancelled.
     """
-    readings = [Reading(sentence, (position,), (position,)) for position in positions]
+    readings = [GuessInput(sentence, (position,), (position,)) for position in positions]
     result = _read(model, readings, wanted, progress, is_cancelled)
     return _record(model, sentence, positions, positions, wanted, result, in_turn=True)
 
@@ -105,7 +105,7 @@ def guesses_at_masks(
 
     `progress(done, total)` counts sentences. Raises as `layer_guesses`, and Cancelled.
     """
-    readings = [Reading(sentence, (), typed_masks(sentence, model.tokenization)) for sentence in sentences]
+    readings = [GuessInput(sentence, (), typed_masks(sentence, model.tokenization)) for sentence in sentences]
     result = _read(model, readings, wanted, progress, is_cancelled)
     ends = np.cumsum([len(reading.positions) for reading in readings])
     return tuple(
@@ -160,7 +160,7 @@ def _record(
         positions=positions,
         ids=np.stack([one.ids for one in of_layers]),
         probabilities=np.stack([one.probabilities for one in of_layers]),
-        true_ids=_true_ids(model, Reading(sentence, hidden, positions)),
+        true_ids=_true_ids(model, GuessInput(sentence, hidden, positions)),
         true_ranks=np.stack([one.asked_ranks[:, 0] for one in of_layers]),
         true_probabilities=np.stack([one.asked_probabilities[:, 0] for one in of_layers]),
         true_bits=np.stack([one.asked_bits[:, 0] for one in of_layers]),
@@ -172,7 +172,7 @@ def _record(
     )
 
 
-def _true_ids(model: LoadedModel, reading: Reading) -> Int64:
+def _true_ids(model: LoadedModel, reading: GuessInput) -> Int64:
     """What is typed at the positions that are read, int64 [position]; -1 for a mask."""
     masks = typed_masks(reading.sentence, model.tokenization)
     tokens = reading.sentence.tokens
@@ -181,7 +181,7 @@ def _true_ids(model: LoadedModel, reading: Reading) -> Int64:
 
 def _read(
     model: LoadedModel,
-    readings: Sequence[Reading],
+    readings: Sequence[GuessInput],
     wanted: Wanted,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
@@ -226,7 +226,7 @@ def _read(
     return results
 
 
-def _batches(readings: Sequence[Reading]) -> Iterator[list[int]]:
+def _batches(readings: Sequence[GuessInput]) -> Iterator[list[int]]:
     """The numbers of the readings of each pass: of one length, of PASS_TOKENS and PASS_PAIRS unless one alone has more."""
     by_length: dict[int, list[int]] = {}
     for number, reading in enumerate(readings):
@@ -237,7 +237,7 @@ def _batches(readings: Sequence[Reading]) -> Iterator[list[int]]:
             yield numbers[first : first + count]
 
 
-def _states(model: LoadedModel, module: Any, readings: Sequence[Reading], wanted: Wanted) -> torch.Tensor:
+def _states(model: LoadedModel, module: Any, readings: Sequence[GuessInput], wanted: Wanted) -> torch.Tensor:
     """One pass: for each layer, what the head reads at the readings' positions, [layer * row, dim], on the model's device.
 
     The encoder is the one that belongs to the head. All readings have one length.
@@ -289,14 +289,14 @@ class _Head:
     def scores(self, vectors: torch.Tensor) -> torch.Tensor:
         """The score of each piece, [row, vocabulary], from vectors [row, dim]. Raises ModelError unless they are finite."""
         states = vectors[None]
-        given = replaced(self._module, self._module.base_model_prefix, lambda _: _Given(self._encoder, states))
+        given = replaced(self._module, self._module.base_model_prefix, lambda _: _GivenVectors(self._encoder, states))
         logits: torch.Tensor = given(inputs_embeds=states).logits[0].float()
         if not bool(torch.isfinite(logits).all()):
             raise loading.not_finite(self._model.spec.title)
         return logits
 
 
-class _Given(torch.nn.Module):
+class _GivenVectors(torch.nn.Module):
     """Stands in an encoder's place, with its modules, and gives the same vectors whatever it is called with."""
 
     def __init__(self, encoder: Any, states: torch.Tensor) -> None:

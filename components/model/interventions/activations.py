@@ -58,7 +58,7 @@ def activations(model: LoadedModel, sentence: TokenizedSentence) -> Activations:
         targets.setdefault((id(place.module), place.end), (place, []))[1].append(target)
     with model.forward_pass(), ExitStack() as hooks:
         for place, arrays in targets.values():
-            reader = _Reader(arrays)
+            reader = _TensorReader(arrays)
             if place.end == "input":
                 hooks.callback(place.module.register_forward_pre_hook(reader.before).remove)
             else:
@@ -78,7 +78,7 @@ def unpadded_inputs(model: LoadedModel, sentence: TokenizedSentence, rows: int =
     return {name: tensor.expand(rows, -1) for name, tensor in inputs.items()}
 
 
-class _Reader:
+class _TensorReader:
     """Hooks that copy a module's tensors [1, token, dim] into the targets [token, dim], one after another.
 
     A module that several blocks share is called once for each. With chunk_size_feed_forward in its configuration, a model

@@ -45,7 +45,7 @@ TEXTS: tuple[str, ...] = (
 
 
 @dataclass(frozen=True)
-class Difference:
+class VectorDifference:
     """How far the two vectors of one text are apart."""
 
     text: str
@@ -61,7 +61,7 @@ class Verification:
     title: str  # of the model
     revision: str
     library: str = ""  # "sentence-transformers 6.2.0"
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[VectorDifference, ...] = ()
     not_applied: tuple[str, ...] = ()
     why_not: str = ""
     first_step: str = ""  # where the two computations part, of a model that differs, or why that is not known
@@ -87,7 +87,7 @@ class Verification:
         return float(np.min(cosines)) if cosines else float("nan")
 
     @property
-    def worst(self) -> Difference:
+    def worst(self) -> VectorDifference:
         """The text whose vectors are furthest apart. Raises ValueError if none were compared."""
         return max(self.differences, key=lambda item: item.difference)
 
@@ -189,13 +189,13 @@ def as_compared(backend: Backend, vectors: Float32) -> Float32:
     return vectors
 
 
-def compared(texts: Sequence[str], role: str, expected: Float32, found: Float32) -> tuple[Difference, ...]:
+def compared(texts: Sequence[str], role: str, expected: Float32, found: Float32) -> tuple[VectorDifference, ...]:
     """How far the vectors [text, dim] of each text are apart. Zeros that `found` has beyond `expected` do not count."""
     # Where one array holds several poolings, the shorter ones are padded with zeros.
     if not found[:, expected.shape[-1] :].any():
         found = found[:, : expected.shape[-1]]
     if expected.shape != found.shape:
-        return tuple(Difference(text, role, float("inf"), float("nan")) for text in texts)
+        return tuple(VectorDifference(text, role, float("inf"), float("nan")) for text in texts)
     first: Float64 = expected.astype(np.float64)
     second: Float64 = found.astype(np.float64)
     lengths = np.linalg.norm(first, axis=1)
@@ -204,7 +204,7 @@ def compared(texts: Sequence[str], role: str, expected: Float32, found: Float32)
     distances = np.abs(first - second).max(axis=1, initial=0.0) / np.where(lengths == 0, 1.0, lengths)
     distances[~np.isfinite(distances)] = np.inf
     return tuple(
-        Difference(text, role, float(distance), float(cosine))
+        VectorDifference(text, role, float(distance), float(cosine))
         for text, distance, cosine in zip(texts, distances, cosines, strict=True)
     )
 

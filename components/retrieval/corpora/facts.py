@@ -44,7 +44,7 @@ class CorpusFacts:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class IndexEstimate:
     seconds: float
     memory_bytes: int  # the texts, and the vectors of the layer and pooling that is searched, in float32
     disk_bytes: int  # all vectors and the texts
@@ -71,7 +71,7 @@ def estimate(
     poolings: int,
     dtype_bytes: int,
     sentences_per_second: float,
-) -> Estimate:
+) -> IndexEstimate:
     """The cost of embedding and storing a corpus with this many layers and poolings.
 
     `sentences_per_second` is the speed on sentences of this mean length.
@@ -80,7 +80,7 @@ def estimate(
         raise ValueError("an estimate needs positive numbers")
     text = round(sentences * mean_tokens * TEXT_BYTES_PER_TOKEN)
     vectors = sentences * dim * layers * poolings * dtype_bytes
-    return Estimate(
+    return IndexEstimate(
         seconds=sentences / sentences_per_second,
         memory_bytes=text + sentences * (STRING_BYTES + dim * 4),
         disk_bytes=vectors + text,

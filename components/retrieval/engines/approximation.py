@@ -88,7 +88,7 @@ class Approximated:
 
 
 @dataclass(frozen=True, eq=False)
-class Losses:
+class HitLosses:
     """What several ways find of the same queries' exact hits."""
 
     k: int
@@ -162,7 +162,7 @@ def losses(
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
     own: bool = False,
-) -> Losses:
+) -> HitLosses:
     """What each way finds for queries [query, dim]; `progress(done, total)` counts vectors and queries together.
 
     `ways` are those of `compared` by default. With `own`, query i is sentence i, which is no hit of itself. Raises Cancelled,
@@ -191,7 +191,7 @@ def losses(
             )
         )
     bytes_per_vector = ExactEngine(stored).facts.per_vector(len(stored))
-    return Losses(exact.indices.shape[1], similarity, exact, bytes_per_vector, tuple(found), left_out)
+    return HitLosses(exact.indices.shape[1], similarity, exact, bytes_per_vector, tuple(found), left_out)
 
 
 def _searched(

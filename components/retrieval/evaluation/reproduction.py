@@ -84,7 +84,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Row:
+class ReproductionRow:
     """One measure of one model and pooling: our value, and the published one if there is one; points of a hundred."""
 
     theirs: PublishedResult | None
@@ -136,7 +136,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Outcome:
-    rows: tuple[Row, ...]
+    rows: tuple[ReproductionRow, ...]
     data: tuple[Data, ...]
     left_out: tuple[LeftOut, ...]
 
@@ -161,7 +161,7 @@ def reproduce(sources: Sources, bar: BarMaker = no_bar) -> Outcome:
     if sources.trained is not None:
         parse_model(sources.trained)  # before the other models, which take long
     data, missing = _all_data(sources, bar)
-    rows: list[Row] = []
+    rows: list[ReproductionRow] = []
     left_out: list[LeftOut] = []
     for model in dict.fromkeys([EMBEDDED_KEY, *(result.model for result in published_for())]):
         if model == hub_id_of(EMBEDDED_KEY):
@@ -231,14 +231,14 @@ def _load(model: str, bar: BarMaker) -> Backend:
         return Backend.load(spec, progress=progress)
 
 
-def _measure(backend: Backend, data: Data, results: Sequence[PublishedResult], bar: BarMaker) -> list[Row]:
+def _measure(backend: Backend, data: Data, results: Sequence[PublishedResult], bar: BarMaker) -> list[ReproductionRow]:
     """A row for each published pooling and measure of the task, from one embedding pass of the last layer in float32."""
     # Without a published figure, the poolings of the other models' figures.
     poolings = tuple(dict.fromkeys(result.pooling for result in results or published_for(data.task)))
     theirs = {result.pooling: result for result in results}
 
-    def row(layer: int, pooling: Pooling, measure: str, ours: float | None) -> Row:
-        return Row(
+    def row(layer: int, pooling: Pooling, measure: str, ours: float | None) -> ReproductionRow:
+        return ReproductionRow(
             theirs=theirs.get(pooling),
             task=data.task,
             split=data.split,

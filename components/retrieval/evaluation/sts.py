@@ -28,7 +28,7 @@ from components.retrieval.corpora.readers.separated_rows import AS_FOUND, Dialec
 from components.retrieval.corpora.readers.table import BadRows, Table
 from components.retrieval.corpora.rows.parts import TO_MEASURE
 from components.retrieval.corpora.rows.read import Rows, reasons_in_brackets, rows_of, table_of
-from components.retrieval.corpora.rows.reading import Reading
+from components.retrieval.corpora.rows.reading import RowUse
 from components.retrieval.corpora.texts import hash_of
 from components.retrieval.evaluation.layer_grid import LayerGrid
 from components.retrieval.search.exact import SAME, pair_similarity
@@ -69,7 +69,7 @@ class ScoredPairs:
     second: tuple[str, ...]
     scores: tuple[float, ...]
     bad_rows: int = 0
-    reading: Reading | None = field(default=None, compare=False)  # what became of every row of the file
+    reading: RowUse | None = field(default=None, compare=False)  # what became of every row of the file
 
     @cached_property
     def content_hash(self) -> str:

@@ -49,7 +49,7 @@ _BATCH = 32  # edits between two looks at `is_cancelled`
 
 
 @dataclass(frozen=True)
-class Change:
+class WordEdit:
     """One word of a text is removed or replaced, or a word is added to its end."""
 
     kind: Kind
@@ -64,7 +64,7 @@ class Edit:
     """A text after one or two changes, and where the right text ranks then."""
 
     text: str
-    changes: tuple[Change, ...]
+    changes: tuple[WordEdit, ...]
     rank: int  # from 1
     lead: float  # the cosine of the best other text minus that of the right one; negative at rank 1
 
@@ -96,7 +96,7 @@ class EditSearch:
 Rank = Callable[[Sequence[str], bool], tuple[Int64, Float64]]
 
 
-def edited(text: str, changes: Sequence[Change]) -> str:
+def edited(text: str, changes: Sequence[WordEdit]) -> str:
     """A text after some changes; neither two spaces nor stray punctuation stand where a word was."""
     for change in sorted(changes, key=lambda item: item.start, reverse=True):
         before, after = text[: change.start], text[change.end :]
@@ -153,20 +153,20 @@ _CLOSED_LATER = regex.compile(r"\S['’](?![\p{L}\p{M}\p{N}_])")
 _LEADING_DASH, _TRAILING_DASH = re.compile(r"\A[-–—]+\s+"), re.compile(r"(?:\A|\s)[-–—]+\Z")
 
 
-def removals(text: str) -> tuple[Change, ...]:
+def removals(text: str) -> tuple[WordEdit, ...]:
     """Every removal of one word; none for a text of a single word."""
     spans = typed_words(text)
-    return tuple(Change("removed", start, end, text[start:end]) for start, end in spans) if len(spans) > 1 else ()
+    return tuple(WordEdit("removed", start, end, text[start:end]) for start, end in spans) if len(spans) > 1 else ()
 
 
-def replacements(text: str, start: int, end: int, source: str) -> tuple[Change, ...]:
+def replacements(text: str, start: int, end: int, source: str) -> tuple[WordEdit, ...]:
     """One word of a text replaced by each word of `source` that the text does not have, function words apart."""
-    return tuple(Change("replaced", start, end, text[start:end], word) for word in new_words(text, source))
+    return tuple(WordEdit("replaced", start, end, text[start:end], word) for word in new_words(text, source))
 
 
-def additions(text: str, source: str) -> tuple[Change, ...]:
+def additions(text: str, source: str) -> tuple[WordEdit, ...]:
     """Each word of `source` that a text does not have, function words apart, added to the text's end."""
-    return tuple(Change("added", len(text), len(text), word) for word in new_words(text, source))
+    return tuple(WordEdit("added", len(text), len(text), word) for word in new_words(text, source))
 
 
 def new_words(text: str, source: str) -> tuple[str, ...]:
@@ -246,9 +246,9 @@ class _Trials:
         """How many edits there are at most; only the progress depends on it."""
         self._expected = count
 
-    def run(self, candidates: Sequence[tuple[Change, ...]]) -> list[Edit]:
+    def run(self, candidates: Sequence[tuple[WordEdit, ...]]) -> list[Edit]:
         """The edits of these changes that have not been tried before, ranked."""
-        new: dict[str, tuple[Change, ...]] = {}
+        new: dict[str, tuple[WordEdit, ...]] = {}
         for changes in candidates:
             text = edited(self._text, changes)
             if text and text != self._text and text not in self._tried:
@@ -273,7 +273,7 @@ class _Trials:
         nearest = min(others, key=lambda edit: (edit.lead, len(edit.changes)), default=None)
         return EditSearch(side, helping, nearest, len(self._tried), possible, self._has_more)
 
-    def _ranked(self, texts: Sequence[str], changes: dict[str, tuple[Change, ...]], by_itself: bool) -> list[Edit]:
+    def _ranked(self, texts: Sequence[str], changes: dict[str, tuple[WordEdit, ...]], by_itself: bool) -> list[Edit]:
         if self._is_cancelled():
             raise Cancelled
         if not texts:

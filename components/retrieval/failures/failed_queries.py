@@ -143,7 +143,7 @@ def placing(query: Float32, row: int, no_rivals: Sequence[int], engine: ExactSea
 
 
 @dataclass(frozen=True, eq=False)
-class Failures:
+class FailedQueries:
     """The failed queries of a corpus at one layer and pooling, in the order of the corpus."""
 
     placings: tuple[Placing, ...]
@@ -171,7 +171,7 @@ def find_failures(
     engine: ExactSearch,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
-) -> Failures:
+) -> FailedQueries:
     """The failed ones of a corpus's queries, with their vectors [query, dim]. `progress(done, total)` counts queries.
 
     Of several rows with one query only the row whose text ranks best is given. A query that only a text equal to its own comes
@@ -197,4 +197,4 @@ def find_failures(
             placings.append(placing(vector, int(corpus.rows[number]), no_rivals, engine))
     placings.sort(key=lambda item: item.row)
     failed, others = ([item for item in placings if item.is_failed is wanted] for wanted in (True, False))
-    return Failures(tuple(failed), len(best), tuple(others))
+    return FailedQueries(tuple(failed), len(best), tuple(others))

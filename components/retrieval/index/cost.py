@@ -46,7 +46,7 @@ class Prices:
 
 
 @dataclass(frozen=True)
-class Cost:
+class IndexCost:
     """What an index of so many sentences takes."""
 
     sentences: int
@@ -65,7 +65,7 @@ def vector_bytes(dim: int, number_format: Format) -> int:
 
 def cost(
     sentences: int, dim: int, layers: int, poolings: int, rate: Rate, machines: int = 1, prices: Prices | None = None
-) -> Cost:
+) -> IndexCost:
     """What an index of `layers` x `poolings` vectors of `dim` numbers for each sentence takes.
 
     Raises InputError for counts below 1, a rate of 0 or less, or prices below 0.
@@ -85,7 +85,7 @@ def cost(
     money = None
     if prices is not None and once is not None:
         money = {name: once + (size + texts) / 1e9 * prices.gigabyte_month for name, size in sizes.items()}
-    return Cost(sentences, hours, texts, sizes, money, once)
+    return IndexCost(sentences, hours, texts, sizes, money, once)
 
 
 def sentence_counts(numbers: Sequence[str]) -> list[int]:

@@ -80,7 +80,9 @@ class BlindVotes:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._comparisons: TTLCache[Hashable, dict[str, _Given]] = TTLCache(MOST_COMPARISONS, HOURS_KEPT * 3600, clock)
+        self._comparisons: TTLCache[Hashable, dict[str, _QueryVotes]] = TTLCache(
+            MOST_COMPARISONS, HOURS_KEPT * 3600, clock
+        )
         self._lock = threading.Lock()
 
     def give(self, comparison: Hashable, query: str, person: Hashable, value: float) -> None:
@@ -181,17 +183,17 @@ class BlindVotes:
             for query, (values, marks) in given.items()
         )
 
-    def _find(self, comparison: Hashable, query: str) -> _Given:
+    def _find(self, comparison: Hashable, query: str) -> _QueryVotes:
         """What was given on a query; empty if nothing was."""
-        return self._comparisons.get(comparison, {}).get(query) or _Given()
+        return self._comparisons.get(comparison, {}).get(query) or _QueryVotes()
 
-    def _of_query(self, comparison: Hashable, query: str) -> _Given | None:
+    def _of_query(self, comparison: Hashable, query: str) -> _QueryVotes | None:
         """The same to add to; None where there is no room for another query."""
         queries = self._comparisons.get(comparison, {})
         self._comparisons[comparison] = queries  # set again: its time begins anew
         if query not in queries and len(queries) >= MOST_QUERIES:
             return None
-        return queries.setdefault(query, _Given())
+        return queries.setdefault(query, _QueryVotes())
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ class _Marks:
 
 
 @dataclass
-class _Given:
+class _QueryVotes:
     """What people gave on one query, by person."""
 
     votes: dict[Hashable, float] = field(default_factory=dict)
@@ -222,7 +224,7 @@ class _Given:
             self.revealed.remove(person)
             self.revealed.add(to)
 
-    def add(self, other: _Given) -> None:
+    def add(self, other: _QueryVotes) -> None:
         """Take what was given elsewhere on the same query; a vote that was given before the lists were seen stays."""
         self.votes.update({person: vote for person, vote in other.votes.items() if person not in self.revealed})
         self.marks.update(other.marks)

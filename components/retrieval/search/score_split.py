@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from components.analysis.why.ledger import Part, Term
+from components.analysis.why.ledger import LedgerPart, Term
 from components.analysis.why.token_ledger import token_ledger
 
 if TYPE_CHECKING:
@@ -163,13 +163,13 @@ def split_by_shared_words(
     return ScoreSplit(score, sides[0], sides[1], tuple(terms), texts)
 
 
-def _part(part: Part, value: float, prompt: int) -> ScorePart:
+def _part(part: LedgerPart, value: float, prompt: int) -> ScorePart:
     """A part of a ledger with its value; its span counts from behind the prompt."""
     spans = () if part.kind == "special" else ((max(0, part.start - prompt), part.end - prompt),)
     return ScorePart(part.text, part.kind, spans, value)
 
 
-def _with_prompt(scored: Sequence[ScorePart], parts: Sequence[Part], prompt: int) -> tuple[ScorePart, ...]:
+def _with_prompt(scored: Sequence[ScorePart], parts: Sequence[LedgerPart], prompt: int) -> tuple[ScorePart, ...]:
     """The parts of a text with those of the prompt as one; a word that begins in the prompt belongs to it."""
     is_of_prompt = [part.kind != "special" and part.start < prompt for part in parts]
     own = tuple(part for part, of_prompt in zip(scored, is_of_prompt, strict=True) if not of_prompt)

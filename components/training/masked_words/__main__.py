@@ -24,23 +24,23 @@ from components.numbers import counted
 from components.training.masked_words.adapter import read_encoder, save_head
 from components.training.masked_words.batches import pieces_of
 from components.training.masked_words.measure import count, holes, measure_all, whole_words
-from components.training.masked_words.train import Run, Settings, look_at
+from components.training.masked_words.train import HeadTraining, Settings, look_at
 from components.training.masked_words.units import CLASSROOM, Material, gather, tokenise
 
 HEAD_FILE, CARD_FILE, CHECKPOINT_FILE = "head.safetensors", "card.json", "checkpoint.safetensors"
 log = logging.getLogger(__name__)
 
 
-class Parser(argparse.ArgumentParser):
+class TrainingParser(argparse.ArgumentParser):
     """argparse with errors in one line, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}.", "The help lists all arguments.", f"See {self.prog} --help")
 
 
-def parser() -> Parser:
+def parser() -> TrainingParser:
     """The command's arguments."""
-    found = Parser(
+    found = TrainingParser(
         prog="python -m components.training.masked_words",
         description="Train the included model's masked-LM head on free texts from unpacked Debian packages.",
     )
@@ -101,7 +101,7 @@ def train(options: argparse.Namespace) -> None:
     units = tokenise(material.parts, tokenizer)
     _say_texts(material)
     settings = Settings(options.rank, options.seed, options.minutes, options.tokens)
-    run = Run(read_encoder(folder), units, pieces_of(names, units.counts(len(names))), settings)
+    run = HeadTraining(read_encoder(folder), units, pieces_of(names, units.counts(len(names))), settings)
     if options.goes_on:
         run.go_on(checkpoint)
     may_be_guessed = whole_words(names)
@@ -121,7 +121,7 @@ def train(options: argparse.Namespace) -> None:
     log.info("Done: %s", options.out / CARD_FILE)
 
 
-def card(run: Run, material: Material, measured: dict[str, Any]) -> dict[str, Any]:
+def card(run: HeadTraining, material: Material, measured: dict[str, Any]) -> dict[str, Any]:
     """How the head was made, and what was measured; shares from 0 to 1."""
     state = run.state
     return {

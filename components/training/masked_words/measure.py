@@ -34,7 +34,7 @@ TRIGRAM_OWN, NEIGHBOURS_OWN = (
 Interval = tuple[float, float]
 
 
-class Measured(TypedDict):
+class SetMeasures(TypedDict):
     """What is measured on a set; shares from 0 to 1, intervals of 95 %."""
 
     n: int
@@ -64,7 +64,7 @@ def bootstrap(values: Int64, draws: int = DRAWS, sure: float = SURE, seed: int =
     return float(low), float(high)
 
 
-def summary(ranks: Int64) -> Measured:
+def summary(ranks: Int64) -> SetMeasures:
     """What the ranks of a set's sentences come to."""
     count = len(ranks)
     first, five = (int((ranks <= most).sum()) for most in TOP)
@@ -210,7 +210,7 @@ def counted_ranks(guess: Callable[[Hole], Float64], asked: Sequence[Hole], may_b
 
 def measure_all(
     model: MaskedWordModel, counted: Counted, sets: Mapping[str, Sequence[Hole]], may_be_guessed: Bools
-) -> dict[str, dict[str, Measured]]:
+) -> dict[str, dict[str, SetMeasures]]:
     """Of each set, what the model as its file has it, the unigram guess and the trigram reach, in float32."""
     rounded = model.rounded()
     return {

@@ -30,7 +30,7 @@ _POINT = "<DOT>"  # stands for the point of an abbreviation while a paragraph is
 
 
 @dataclass(frozen=True)
-class Source:
+class WeightedText:
     """A text: `weight` is how often a unit of it is drawn in one pass, on average."""
 
     name: str
@@ -40,7 +40,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class TextSource(Source):
+class TextSource(WeightedText):
     """A source with its reader, from the folder of the unpacked package to units, each of one to a few sentences."""
 
     read: Callable[[Path], Iterable[str]]
@@ -225,9 +225,9 @@ def read_own_texts(path: Path) -> Iterator[str]:
 
 WORDNET_LICENCE = "WordNet 3.0 licence (free for any use, with its notice)"
 WORDNET_SOURCES = (
-    Source(wordnet.GLOSSES, WORDNET_PACKAGE, WORDNET_LICENCE, 0.5),
-    Source(wordnet.EXAMPLES, WORDNET_PACKAGE, WORDNET_LICENCE, 1.0),
-    Source(wordnet.RELATIONS, WORDNET_PACKAGE, WORDNET_LICENCE, 0.2),
+    WeightedText(wordnet.GLOSSES, WORDNET_PACKAGE, WORDNET_LICENCE, 0.5),
+    WeightedText(wordnet.EXAMPLES, WORDNET_PACKAGE, WORDNET_LICENCE, 1.0),
+    WeightedText(wordnet.RELATIONS, WORDNET_PACKAGE, WORDNET_LICENCE, 0.2),
 )
 TEXT_SOURCES = (
     TextSource("Jane Austen, six novels", "r-cran-janeaustenr", PUBLIC_DOMAIN, 0.7, read_novels),
@@ -255,5 +255,5 @@ TEXT_SOURCES = (
     TextSource("GNOME user guide", "gnome-user-docs", "CC-BY-SA-3.0", 0.7, read_user_guide),
     TextSource("LibreOffice help, shared pages", "libreoffice-help-en-us", "MPL-2.0", 0.3, read_office_help),
 )
-OWN = Source("Plain English, written for this project", "", "this project's own", 9.0)
-SOURCES: tuple[Source, ...] = (*WORDNET_SOURCES, *TEXT_SOURCES, OWN)
+OWN = WeightedText("Plain English, written for this project", "", "this project's own", 9.0)
+SOURCES: tuple[WeightedText, ...] = (*WORDNET_SOURCES, *TEXT_SOURCES, OWN)

@@ -54,13 +54,13 @@ class Settings:
     minutes: float = 240.0  # of training, measuring not counted
     tokens: int | None = None  # to train on instead of so many minutes: the same run on every machine
 
-    def done(self, state: State) -> float:
+    def done(self, state: TrainingState) -> float:
         """Which share of the run is behind it."""
         return state.tokens / self.tokens if self.tokens else state.seconds / (60 * self.minutes)
 
 
 @dataclass
-class State:
+class TrainingState:
     """How far a run has come."""
 
     rank: int
@@ -86,7 +86,7 @@ def pace(steps: int, done: float) -> float:
     return rising * min(1.0, max(LEAST_PACE, (1 - done) / FALLING_SHARE))
 
 
-class Run:
+class HeadTraining:
     """A run that can be continued. `trained` has what it trains, by the names in the file of the head."""
 
     def __init__(self, encoder: FrozenEncoder, units: Units, pieces: Pieces, settings: Settings) -> None:
@@ -95,7 +95,7 @@ class Run:
         values = first_values(encoder, settings.rank, log_shares, settings.seed)
         self.trained: dict[str, Tensor] = {name: value.requires_grad_() for name, value in values.items()}
         self.model = MaskedWordModel(encoder, self.trained)
-        self.state = State(settings.rank, settings.seed, units.digest())
+        self.state = TrainingState(settings.rank, settings.seed, units.digest())
         self._settings, self._units, self._pieces = settings, units, pieces
         self._may_be_copied = torch.from_numpy(~pieces.is_special & ~pieces.is_common)
         self._optimizer = _optimizer(self.trained)
@@ -151,7 +151,7 @@ class Run:
         """Take up a checkpoint. Raises InputError for one that is damaged, or of another rank, seed or text."""
         try:
             with safe_open(path, framework="pt") as file:
-                state = State(**json.loads(file.metadata()["state"]))
+                state = TrainingState(**json.loads(file.metadata()["state"]))
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
             self._check(state, path)
             for name, value in self.trained.items():
@@ -166,7 +166,7 @@ class Run:
             ) from problem
         self.state = state
 
-    def _check(self, state: State, path: Path) -> None:
+    def _check(self, state: TrainingState, path: Path) -> None:
         for name in ("rank", "seed", "texts"):
             theirs, ours = getattr(state, name), getattr(self.state, name)
             if theirs != ours:
@@ -198,7 +198,7 @@ def _optimizer(trained: Mapping[str, Tensor]) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=LEARNING_RATE, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True)
 
 
-def look_at(run: Run, sets: Mapping[str, Sequence[Hole]], may_be_guessed: Bools) -> None:
+def look_at(run: HeadTraining, sets: Mapping[str, Sequence[Hole]], may_be_guessed: Bools) -> None:
     """Add a point to the run's curve, in the type that it computes in, and say it in one line of the log."""
     state = run.state
     point: dict[str, Any] = {"tokens": state.tokens, "loss": round(state.loss, 4)}

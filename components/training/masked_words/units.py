@@ -25,7 +25,7 @@ from components.arrays import Float32, Float64, Int64
 from components.errors import InputError
 from components.folders import ASSETS
 from components.training.masked_words import sources, wordnet
-from components.training.masked_words.sources import Source
+from components.training.masked_words.sources import WeightedText
 from components.training.masked_words.wordnet import MASK, MaskedSentence, WordNet
 
 IN_A_ROW, LEAST_IN_A_ROW = 8, 4  # words
@@ -81,10 +81,10 @@ def project_texts() -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Part:
+class SourceUnits:
     """What one source gives."""
 
-    source: Source
+    source: WeightedText
     units: tuple[str, ...]
     left_out: int  # units with forbidden rows of words
 
@@ -97,7 +97,7 @@ class Part:
 class Material:
     """All text to train on, and what is measured with: the name of each set and its sentences."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SourceUnits, ...]
     measured: Mapping[str, tuple[MaskedSentence, ...]]
 
     def card(self) -> list[dict[str, Any]]:
@@ -197,7 +197,7 @@ def _wordnet_texts(
     return dict(found)
 
 
-def _readers(packages: Path) -> Iterator[tuple[Source, Iterable[str]]]:
+def _readers(packages: Path) -> Iterator[tuple[WeightedText, Iterable[str]]]:
     """Every other source that is there, and its units."""
     for source in sources.TEXT_SOURCES:
         try:
@@ -228,7 +228,7 @@ def _running(path: Path, dictionary: WordNet, vocabulary: frozenset[str], rng: r
     return found
 
 
-def _parts(texts: Mapping[str, Iterable[str]], forbidden: Forbidden) -> Iterator[Part]:
+def _parts(texts: Mapping[str, Iterable[str]], forbidden: Forbidden) -> Iterator[SourceUnits]:
     """The units of each source, cleaned, each text once, without forbidden rows of words."""
     seen: set[str] = set()
     for source in sources.SOURCES:
@@ -241,7 +241,7 @@ def _parts(texts: Mapping[str, Iterable[str]], forbidden: Forbidden) -> Iterator
                 else:
                     kept.append(text)
         if source.name in texts:
-            yield Part(source, tuple(kept), counts["left out"])
+            yield SourceUnits(source, tuple(kept), counts["left out"])
 
 
 def is_plain(text: str) -> bool:
@@ -278,7 +278,7 @@ class Units:
         return found.hexdigest()[:16]
 
 
-def tokenise(parts: Sequence[Part], tokenizer: Any) -> Units:
+def tokenise(parts: Sequence[SourceUnits], tokenizer: Any) -> Units:
     """Units as pieces without [CLS] and [SEP], cut to 126. `tokenizer` (of the tokenizers library) cuts nothing itself."""
     pieces: list[int] = []
     lengths: list[int] = []

@@ -22,7 +22,7 @@ SHORT = 10_000_000  # scores of queries by texts that are put together in about 
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class FusionPart:
     """One of the rankings that are put together."""
 
     key: tuple[object, ...]  # what its scores depend on, beside the queries
@@ -30,7 +30,7 @@ class Part:
 
 
 def fused_ranks(
-    answers: Pairs | GradedSet, parts: Sequence[Part], fusions: Sequence[Fusion], name: str, where: str
+    answers: Pairs | GradedSet, parts: Sequence[FusionPart], fusions: Sequence[Fusion], name: str, where: str
 ) -> Sequence[Ranks]:
     """The ranks of the correct answers by each fusion of the parts; `name` is the run's. Raises NotReady."""
     return evaluation.result(

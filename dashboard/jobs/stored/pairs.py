@@ -49,7 +49,7 @@ def texts_of_experiments() -> tuple[tuple[str, str, str], ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class StoredPairs:
     """What the file holds."""
 
     revision: str  # of the model: a checksum of its weights
@@ -63,7 +63,7 @@ class Stored:
 
 
 @cache
-def stored() -> Stored:
+def stored() -> StoredPairs:
     """Read the file."""
     with np.load(PATH, allow_pickle=False) as file:
         facts = json.loads(str(file["facts"]))
@@ -72,7 +72,7 @@ def stored() -> Stored:
             kind: ProbeResult(read_only(file[f"right {kind}"]), read_only(file[f"control {kind}"]), repeated)
             for kind, repeated in facts["repeated"].items()
         }
-    return Stored(
+    return StoredPairs(
         revision=facts["revision"],
         pairs=facts["pairs"],
         experiments=facts["experiments"],

@@ -48,7 +48,7 @@ NOT_SHOWN = {
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class FlowEstimate:
     """How much each token's vector (query) takes from each token of the input (key)."""
 
     method: str  # one of FLOWS
@@ -134,33 +134,33 @@ def flow(model_input: AttentionInput, row: Any) -> None:
     st.caption("Click a token to see where its vector comes from.")
 
 
-def _through(model_input: AttentionInput, method: str, block: int) -> Estimate:
+def _through(model_input: AttentionInput, method: str, block: int) -> FlowEstimate:
     """Shares through all blocks up to one, by norms or by rollout."""
     attentions = model_input.attentions[: block + 1]
     if method == "rollout":
         shares = 100 * rollout(attentions)  # [block, query, key]
     else:
         shares = 100 * norm_flow(attentions, model_input.inside(), model_input.backend.block_norms())
-    return Estimate(method, shares[block], block, model_input.attentions.shape[0] - 1, np.diagonal(shares[0]))
+    return FlowEstimate(method, shares[block], block, model_input.attentions.shape[0] - 1, np.diagonal(shares[0]))
 
 
-def _norms(model_input: AttentionInput, block: int) -> Estimate:
+def _norms(model_input: AttentionInput, block: int) -> FlowEstimate:
     """Norm-based attention of a block, of all heads together or of one head."""
     inside, last = model_input.inside(), model_input.attentions.shape[0] - 1
     if controls.choice("flow_heads", "Heads", {"together": "All together", "one": "One head"}) == "together":
         values = summed_norms(model_input.attentions[block], inside.value_contributions(block))
-        return Estimate("norms", values, block, last, np.diagonal(values))
+        return FlowEstimate("norms", values, block, last, np.diagonal(values))
     head = choose_head(model_input)
     norms = weighted_norms(
         model_input.attentions[block : block + 1, head : head + 1],
         inside.value_norms[block : block + 1, head : head + 1],
     )[0, 0]
-    return Estimate("norms", norms, block, last, np.diagonal(norms), head)
+    return FlowEstimate("norms", norms, block, last, np.diagonal(norms), head)
 
 
 def _ribbons(
     model_input: AttentionInput,
-    estimate: Estimate,
+    estimate: FlowEstimate,
     token: int,
     queries: Sequence[int],
     keys: Sequence[int],
@@ -240,7 +240,7 @@ def shown_tokens(
 
 
 def _table(
-    model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]
+    model_input: AttentionInput, estimate: FlowEstimate, queries: Sequence[int], keys: Sequence[int]
 ) -> pd.DataFrame:
     """What each token takes from each: a row for a token that takes."""
     rows, columns = (matrices.axis_labels(model_input.pieces, positions) for positions in (queries, keys))
@@ -249,7 +249,9 @@ def _table(
     return frame
 
 
-def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int], with_special: bool) -> None:
+def _bars(
+    model_input: AttentionInput, estimate: FlowEstimate, token: int, keys: Sequence[int], with_special: bool
+) -> None:
     """What the vector of one token takes from each token at the positions `keys`."""
     values, piece = estimate.values[token, keys], model_input.pieces[token]
     labels = matrices.axis_labels(model_input.pieces, keys)
@@ -284,7 +286,7 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
     )
 
 
-def _code(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]) -> AnyCode:
+def _code(model_input: AttentionInput, estimate: FlowEstimate, queries: Sequence[int], keys: Sequence[int]) -> AnyCode:
     read = model_input.pair.input(model_input.backend)
     if estimate.method == "rollout":
         return rolled_out(read, estimate.block, queries, keys)
@@ -293,7 +295,7 @@ def _code(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int
     return Inside(read).norms(estimate.block, estimate.head, queries, keys)
 
 
-def _takeaway(model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int]) -> str:
+def _takeaway(model_input: AttentionInput, estimate: FlowEstimate, token: int, keys: Sequence[int]) -> str:
     """What the bars say, from their numbers."""
 
     def name(position: int) -> str:
@@ -326,7 +328,7 @@ def _takeaway(model_input: AttentionInput, estimate: Estimate, token: int, keys:
     return " ".join(filter(None, sentences))
 
 
-def _beside_others(estimate: Estimate, share: float, usual: float, origin: str) -> str:
+def _beside_others(estimate: FlowEstimate, share: float, usual: float, origin: str) -> str:
     """What other words take from the same origin: without it, a share reads as if it belonged to this token."""
     if np.isnan(usual):
         return ""
@@ -336,7 +338,7 @@ def _beside_others(estimate: Estimate, share: float, usual: float, origin: str) 
 
 def _matrix(
     model_input: AttentionInput,
-    estimate: Estimate,
+    estimate: FlowEstimate,
     part: PairAttention,
     queries: Sequence[int],
     keys: Sequence[int],
@@ -372,7 +374,7 @@ def _matrix(
     )
 
 
-def _of_all(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]) -> str:
+def _of_all(model_input: AttentionInput, estimate: FlowEstimate, queries: Sequence[int], keys: Sequence[int]) -> str:
     """What the matrix says: how much is a token's own, and from which other token most comes."""
     values = estimate.values
     said = []
@@ -394,7 +396,7 @@ def _of_all(model_input: AttentionInput, estimate: Estimate, queries: Sequence[i
 
 
 def _left_out(
-    model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], whose: str, with_special: bool
+    model_input: AttentionInput, estimate: FlowEstimate, queries: Sequence[int], whose: str, with_special: bool
 ) -> str:
     """What the special tokens, which the figure leaves out, contribute; empty if it leaves out none."""
     special = model_input.special
@@ -409,7 +411,7 @@ def _left_out(
     return f"**{numbers.percent(share)}** {what} {messages.escape(names)}, left out here."
 
 
-def _read(model_input: AttentionInput, estimate: Estimate, mark: str, left_out: str) -> str:
+def _read(model_input: AttentionInput, estimate: FlowEstimate, mark: str, left_out: str) -> str:
     """How to read the figure, whose `mark` stands for one token: a bar, or a row of the matrix; and what is left out."""
     if estimate.is_share:
         each = {
@@ -451,6 +453,6 @@ def _read(model_input: AttentionInput, estimate: Estimate, mark: str, left_out: 
     return f"{read} {left_out}".strip()
 
 
-def _not_shown(estimate: Estimate, with_special: bool) -> str:
+def _not_shown(estimate: FlowEstimate, with_special: bool) -> str:
     left_out = " Special tokens are left out (see Options)." if not with_special and not estimate.is_share else ""
     return NOT_SHOWN[estimate.method] + left_out

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.inside import InsideBlocks
     from components.model.trace import TokenizedSentence, Trace
-    from dashboard.ui.pair_choice import Pair
+    from dashboard.ui.pair_choice import InputPair
 
 FILTERS = {"all": "All", "aa": "A to A", "ab": "A to B", "ba": "B to A", "bb": "B to B"}
 SHOW_ME: dict[Pattern, str] = {
@@ -62,7 +62,7 @@ class AttentionInput:
     """The input of the page, and its attentions without padding, which are computed where a view needs them."""
 
     backend: Backend
-    pair: Pair
+    pair: InputPair
     sentence: TokenizedSentence
 
     @cached_property
@@ -236,7 +236,7 @@ def position_choice(model_input: AttentionInput, setting: str, label: str, defau
     return int(controls.bind(setting, st.selectbox, label, options=names, default=default))
 
 
-def forget_of_other_texts(setting: str, pair: Pair) -> None:
+def forget_of_other_texts(setting: str, pair: InputPair) -> None:
     """Set a choice of a token back once the texts are others: the same position holds another word there."""
     remembered = state.texts_key(setting)
     if st.session_state.setdefault(remembered, pair) != pair:

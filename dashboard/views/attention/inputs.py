@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from components.model.backend import Backend
-    from dashboard.ui.pair_choice import Pair
+    from dashboard.ui.pair_choice import InputPair
 
 
 def with_input(draw: Callable[[AttentionInput, Any], None], backend: Backend) -> None:
@@ -47,7 +47,7 @@ def with_words(draw: Callable[[AttentionInput, Any], None], backend: Backend) ->
     _with_pair(draw, backend, row, partial(_chosen_with_masks, backend))
 
 
-def _chosen_with_masks(backend: Backend) -> Pair:
+def _chosen_with_masks(backend: Backend) -> InputPair:
     pair = pair_choice.chosen()
     first, second = (
         text if text is None else with_masks(text, backend.tokenization) for text in (pair.first, pair.second)
@@ -56,7 +56,7 @@ def _chosen_with_masks(backend: Backend) -> Pair:
 
 
 def _with_pair(
-    draw: Callable[[AttentionInput, Any], None], backend: Backend, row: Any, chosen: Callable[[], Pair]
+    draw: Callable[[AttentionInput, Any], None], backend: Backend, row: Any, chosen: Callable[[], InputPair]
 ) -> None:
     """The rest of both, once the choice of the first text is drawn."""
     _refuse_missing_second()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.one_block.queries_and_keys import QueriesAndKeys
     from components.model.trace import TokenizedSentence
-    from dashboard.ui.pair_choice import Pair
+    from dashboard.ui.pair_choice import InputPair
 
 CELLS = 256  # rows and columns of the overview at most: 65,536 numbers, some 0.5 MB for the browser
 MOST_KEYS = 24  # drawn of one query's row
@@ -35,7 +35,7 @@ LEAST_REACH = 4  # cells of several tokens: the borders of a narrower window wou
 HOW = {"max": "Largest", "mean": "Mean"}
 
 
-def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any) -> None:
+def one_head(backend: Backend, pair: InputPair, sentence: TokenizedSentence, row: Any) -> None:
     """One head's attention as an overview, and the exact attention of one query; the limit is said before the work starts."""
     facts, tokens = backend.facts, len(sentence)
     factor = -(-tokens // CELLS)
@@ -103,7 +103,7 @@ def _overview(
 
 
 def _draw(
-    pair: Pair,
+    pair: InputPair,
     backend: Backend,
     vectors: QueriesAndKeys,
     found: Float64,
@@ -143,7 +143,7 @@ def _draw(
     )
 
 
-def _row(pair: Pair, backend: Backend, vectors: QueriesAndKeys, head: int) -> None:
+def _row(pair: InputPair, backend: Backend, vectors: QueriesAndKeys, head: int) -> None:
     """The exact attention of one query to the keys that get most of it."""
     tokens = vectors.sentence.tokens
     forget_of_other_texts("score_query", pair)

@@ -12,10 +12,10 @@ import streamlit as st
 from components.analysis.attention import weights as analysis
 from components.charts import matrices
 from components.charts.bertviz import views
-from components.charts.stand_alone.page import Frame, Part
+from components.charts.stand_alone.page import Frame, PagePart
 from components.charts.theme import number
 from components.numbers import apart
-from components.shown_code.attention import Matrix
+from components.shown_code.attention import AttentionMatrix
 from components.sizes import in_words
 from dashboard import state
 from dashboard.sharing import report
@@ -34,7 +34,7 @@ from dashboard.views.attention.head_choice import (
 if TYPE_CHECKING:
     from components.charts.bertviz.page import View
     from components.shown_code.code import AnyCode
-    from dashboard.ui.pair_choice import Pair
+    from dashboard.ui.pair_choice import InputPair
 
 NUMBERED = 16  # tokens of a matrix whose cells have room for numbers
 NUMBERED_ON_A_PHONE = 9  # with more, only the numbers from STRONG on
@@ -151,7 +151,7 @@ def _above_head_view(model_input: AttentionInput, how_to: str) -> None:
         key="head_view",
         place="iframe",
         table=table,
-        code=Matrix(
+        code=AttentionMatrix(
             model_input.pair.input(model_input.backend), [block], [head], "one", part.queries, part.keys
         ).code(),
         title=f"Block {block}, head {head}",
@@ -225,10 +225,10 @@ def _opened_pair(model_input: AttentionInput) -> str:
     return f"The view opens with the query of {names[0]} times the key of {names[1]}, {reason} ({share})."
 
 
-def _part_of_report(model_input: AttentionInput, frame: Frame, view: View) -> Part:
+def _part_of_report(model_input: AttentionInput, frame: Frame, view: View) -> PagePart:
     """The drawing for a report, or the chosen head as a matrix where the drawing is too large for one."""
     if len(frame.document) <= MOST_IN_REPORT:
-        return Part(frame=frame, message=f"**bertviz, {view} view**")
+        return PagePart(frame=frame, message=f"**bertviz, {view} view**")
     block, head = model_input.block, model_input.head
     second = analysis.second_text(model_input.sentence)
     part = analysis.select_pair(model_input.attentions[block, head], second, model_input.direction)
@@ -242,7 +242,7 @@ def _part_of_report(model_input: AttentionInput, frame: Frame, view: View) -> Pa
         columns="key",
         value="attention",
     )
-    return Part(
+    return PagePart(
         chart,
         alt=f"Attention of block {block}, head {head} as a matrix",
         message=f"The {view} view takes {in_words(len(frame.document))}, and is left out of the report. In its place stands "
@@ -322,7 +322,7 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         if np.allclose(sums, 1, atol=1e-3)
         else "Rows sum to {} at least and {} at most.".format(*apart(sums.min(), sums.max()))
     )
-    code = Matrix(
+    code = AttentionMatrix(
         model_input.pair.input(model_input.backend),
         *chosen,
         [int(place) for place in positions[list(part.queries)]],
@@ -403,7 +403,7 @@ def _received(
     rows: Sequence[str],
     columns: Sequence[str],
     positions: Sequence[int],
-    pair: Pair,
+    pair: InputPair,
     code: Callable[..., AnyCode],
 ) -> None:
     """The sum of chosen rows; `code` makes the code of the matrix.

@@ -14,12 +14,12 @@ from dashboard import caching, navigation, state
 from dashboard.corpora import current, own_queries
 from dashboard.jobs import embedding, failures
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.jobs.failures import Searched
+from dashboard.jobs.failures import CorpusQueries
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.diagnosis import debugger_table, failed_case
-from dashboard.views.diagnosis.debugger_table import Chosen
+from dashboard.views.diagnosis.debugger_table import QueryChoice
 from dashboard.views.diagnosis.failed_case import Case
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.failures.causes import Causes
-    from components.retrieval.failures.failed_queries import Failures, Placing
+    from components.retrieval.failures.failed_queries import FailedQueries, Placing
 
 ORDERS = {"worst": "Worst first", "nearest": "Nearest misses first"}
 MOST_LISTED = 500  # failed queries offered in the list
@@ -84,8 +84,8 @@ def draw(backend: Backend) -> None:
 
 
 def _failed(
-    searched: Searched,
-    found: Failures,
+    searched: CorpusQueries,
+    found: FailedQueries,
     order: str,
     only: str,
     typed: str,
@@ -115,7 +115,7 @@ def _failed(
         trait = str(state.get("failed_trait"))
         if trait not in TRAITS or traits is None:
             trait = ""
-        chosen = Chosen(searched, found, order, only, traits, trait, causes, "all" if causes is None else cause)
+        chosen = QueryChoice(searched, found, order, only, traits, trait, causes, "all" if causes is None else cause)
         shares, placings = chosen.shares(), chosen.placings()
         with places[0 if typed else 1]:
             case = _typed(searched, typed) if typed else _listed(searched, found, placings or found.in_order(order))
@@ -133,7 +133,7 @@ def _failed(
             _of_rivals(searched, found)
 
 
-def _of_rivals(searched: Searched, found: Failures) -> tuple[Causes, Causes]:
+def _of_rivals(searched: CorpusQueries, found: FailedQueries) -> tuple[Causes, Causes]:
     """Draw the traits of the rivals of the failed queries and of the others, which are returned. Raises NotReady."""
     both = failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
     debugger_table.of_rivals(searched, found, both)
@@ -169,7 +169,7 @@ def _typed_query(label: str) -> str:
     ).strip()
 
 
-def _searched(backend: Backend, corpus: Corpus, panel: DeltaGenerator) -> Searched:
+def _searched(backend: Backend, corpus: Corpus, panel: DeltaGenerator) -> CorpusQueries:
     """The corpus and its queries at the chosen layer and pooling. Raises NotReady until both are embedded."""
     with panel:
         if len(corpus.columns) > 1:
@@ -197,10 +197,10 @@ def _searched(backend: Backend, corpus: Corpus, panel: DeltaGenerator) -> Search
             help_text = caching.glossary()["layer"]
             layer = controls.bind("layer", st.select_slider, "Layer", options=layers, default=layer, help=help_text)
         pooling = controls.pooling("pooling", "Sentence vector", POOLING_NAMES, poolings, backend.own_pooling)
-    return Searched(request, collection, index, queries, int(layer), pooling)
+    return CorpusQueries(request, collection, index, queries, int(layer), pooling)
 
 
-def _listed(searched: Searched, found: Failures | None, listed: Sequence[Placing]) -> Case | None:
+def _listed(searched: CorpusQueries, found: FailedQueries | None, listed: Sequence[Placing]) -> Case | None:
     """The failed query that was chosen, by default the first of those that are `listed`; None if there is none."""
     chosen, corpus = state.get("failed_query"), searched.corpus
     rows = {item.row: item.rank for item in listed[:MOST_LISTED]}
@@ -223,7 +223,7 @@ def _listed(searched: Searched, found: Failures | None, listed: Sequence[Placing
     return _placed(searched, corpus.queries.texts[corpus.number_of[row]], row)
 
 
-def _typed(searched: Searched, query: str) -> Case | None:
+def _typed(searched: CorpusQueries, query: str) -> Case | None:
     """A typed query with the right text that a person picks from its first hits.
 
     Before a person picks, it is the query's own text if the corpus has this query, else the second hit.
@@ -256,7 +256,7 @@ def _typed(searched: Searched, query: str) -> Case | None:
 
 
 def _placed(
-    searched: Searched, query: str, row: int, right_rows: tuple[int, ...] | None = None, name: str = Case.name
+    searched: CorpusQueries, query: str, row: int, right_rows: tuple[int, ...] | None = None, name: str = Case.name
 ) -> Case:
     """A query with the text of a row as its right one; by default all texts with this query are right too."""
     corpus = searched.corpus
@@ -267,7 +267,7 @@ def _placed(
     return Case(searched, query, rows, failed_queries.placing(searched.vector(query), row, rows, searched.engine), name)
 
 
-def _nothing(corpus: Corpus, searched: Searched, found: Failures | None) -> None:
+def _nothing(corpus: Corpus, searched: CorpusQueries, found: FailedQueries | None) -> None:
     """Say why there is no failed query."""
     name, where = messages.escape(corpus.name), f"layer {searched.layer} with {POOLING_NAMES[searched.pooling]} pooling"
     if len(searched.corpus.firsts) < 2:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.failures.causes import Causes
-    from components.retrieval.failures.failed_queries import Failures, Placing, SearchedCorpus
+    from components.retrieval.failures.failed_queries import FailedQueries, Placing, SearchedCorpus
     from components.retrieval.failures.traits import TraitShare
-    from dashboard.jobs.failures import Searched
+    from dashboard.jobs.failures import CorpusQueries
 
 ON_PAGE = 100  # queries of the list
 RECORD = "ranks.json"  # what a command writes the ranks into
@@ -41,11 +41,11 @@ MOST_VALUES, MOST_PARTS = 20, 60  # different values of a column by which querie
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class QueryChoice:
     """The queries that a person looks at: all, or those of one value of a column; the failed ones of one trait among them."""
 
-    searched: Searched
-    found: Failures
+    searched: CorpusQueries
+    found: FailedQueries
     order: str
     only: str = ""  # a column, = and its value; "" for all queries
     traits: Traits | None = None  # of all queries, once they are known
@@ -135,7 +135,7 @@ def _parts_of(corpus: Corpus, column: str | None) -> dict[str, str]:
     return found if len(found) <= MOST_PARTS else {}
 
 
-def count_in_words(found: Failures) -> str:
+def count_in_words(found: FailedQueries) -> str:
     """How many queries fail, in a sentence."""
     return (
         f"{counted(len(found), 'query', 'queries')} of {found.queries:,} ({100 * len(found) / found.queries:.1f} %) "
@@ -143,7 +143,7 @@ def count_in_words(found: Failures) -> str:
     )
 
 
-def finding(chosen: Chosen, shares: Sequence[TraitShare]) -> None:
+def finding(chosen: QueryChoice, shares: Sequence[TraitShare]) -> None:
     """Draw the line above both columns: how many queries fail, and what they share once that is known."""
     searched = chosen.searched
     of_pairs(searched.corpus.pairs)
@@ -166,7 +166,7 @@ def of_pairs(pairs: Pairs) -> None:
         st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs)}.")
 
 
-def listed(chosen: Chosen, shares: Sequence[TraitShare], placings: Sequence[Placing], opened: int | None) -> None:
+def listed(chosen: QueryChoice, shares: Sequence[TraitShare], placings: Sequence[Placing], opened: int | None) -> None:
     """Draw what failed queries share, and below it the queries; `opened` is the row of the one beside them."""
     corpus, ids = chosen.searched.corpus, current.own_ids(current.in_use())
     pages = -(-len(placings) // ON_PAGE)
@@ -268,7 +268,7 @@ def _percent(share: float) -> str:
     return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
-def all_of_them(chosen: Chosen, placings: Sequence[Placing]) -> None:
+def all_of_them(chosen: QueryChoice, placings: Sequence[Placing]) -> None:
     """Draw the line with the list as a table."""
     corpus = chosen.searched.corpus
 
@@ -292,7 +292,7 @@ def all_of_them(chosen: Chosen, placings: Sequence[Placing]) -> None:
     current.say_regression_test(file)
 
 
-def of_rivals(searched: Searched, found: Failures, both: tuple[Causes, Causes]) -> None:
+def of_rivals(searched: CorpusQueries, found: FailedQueries, both: tuple[Causes, Causes]) -> None:
     """Draw the share of each trait of the rivals among the failed queries and among the others; `both` are their traits."""
     causes, of_others = both
     counts = {name: int(causes.of(name).sum()) for name in causes.names}

@@ -34,7 +34,7 @@ from dashboard.views.diagnosis import rivals
 if TYPE_CHECKING:
     from components.analysis.why.ledger import Ledger
     from components.retrieval.failures.failed_queries import Placing
-    from dashboard.jobs.failures import Searched
+    from dashboard.jobs.failures import CorpusQueries
 
 CLOSE = 1e-6  # cosines that differ by no more are shown as equal; they need not be tied
 MOST_ROWS = 20  # rows of the figure; the last one sums up all other words
@@ -45,7 +45,7 @@ MOST_SHOWN = 20_000  # characters of a text: a row of a file may be a whole book
 class Case:
     """The query that is looked into, and where its right text ranks."""
 
-    searched: Searched
+    searched: CorpusQueries
     query: str
     no_rivals: tuple[int, ...]  # rows that are not counted before its right text
     placed: Placing

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
-    from components.retrieval.failures.remedies.costs import Cost
-    from components.retrieval.failures.remedies.diagnosis import Diagnosis, Row
+    from components.retrieval.failures.remedies.costs import SearchCost
+    from components.retrieval.failures.remedies.diagnosis import Diagnosis, RemedyRow
     from components.retrieval.failures.traits import TraitShare
 
 MRR = "MRR is the mean over the queries of 1 ÷ the rank of the right text, in per cent: 100 is always first, 50 second."
@@ -65,8 +65,8 @@ def draw(backend: Backend) -> None:
     """Draw the view."""
     found = _chosen(backend)
     above = st.container()  # the rows that are there do not wait for the others
-    cost: Cost | None = None
-    rows: list[Row] = []
+    cost: SearchCost | None = None
+    rows: list[RemedyRow] = []
     with frame.figure("cost_now"):
         cost = found.cost()
     for name in found.names:
@@ -136,10 +136,10 @@ def _chosen(backend: Backend) -> Diagnosed:
 def _remedies(
     backend: Backend,
     found: Diagnosed,
-    rows: Sequence[Row],
+    rows: Sequence[RemedyRow],
     shares: Sequence[TraitShare],
     is_whole: bool,
-    cost: Cost | None,
+    cost: SearchCost | None,
 ) -> None:
     """The rows that are measured, and above them the advice once all are; `cost` is that of a search as it is now."""
     if not rows:
@@ -224,14 +224,14 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
         navigation.go_to("training-data", training_data="corpus", held_out=50)
 
 
-def _has_search(found: Diagnosed, row: Row) -> bool:
+def _has_search(found: Diagnosed, row: RemedyRow) -> bool:
     """Whether Search can show a remedy: no other prompt than that of the model, which Search puts before every query."""
     if row.name == "prompt" and found.request.query_options(found.indexes.documents.info.options).prompt:
         return False
     return bool(row.options)
 
 
-def _in_search(found: Diagnosed, row: Row, failed: NDArray[np.intp]) -> dict[str, Any]:
+def _in_search(found: Diagnosed, row: RemedyRow, failed: NDArray[np.intp]) -> dict[str, Any]:
     """The settings of Search that show a remedy, by the first of the `failed` queries that it repairs, if it repairs one."""
     by_ranks = row.result.ranks[failed]
     query = found.pairs.queries.texts[int(failed[int(np.argmax(by_ranks == 1))])]
@@ -306,7 +306,7 @@ def _in_words(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _costs(cost: Cost | None) -> dict[str, float]:
+def _costs(cost: SearchCost | None) -> dict[str, float]:
     milliseconds, size = (np.nan, np.nan) if cost is None else (cost.milliseconds, cost.bytes_per_text)
     return {"ms per query": milliseconds, "bytes per text": size}
 

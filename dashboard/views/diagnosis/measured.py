@@ -13,8 +13,8 @@ from components.arrays import Int64
 from components.model.trace import Pooling
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.failures.remedies import USUAL, diagnosis, folds, kinds
-from components.retrieval.failures.remedies.costs import Cost, cost_now
-from components.retrieval.failures.remedies.kinds import Setting
+from components.retrieval.failures.remedies.costs import SearchCost, cost_now
+from components.retrieval.failures.remedies.kinds import RemedyInput
 from components.retrieval.failures.remedies.present import Present
 from components.retrieval.failures.traits import TraitShare, compared, traits_of
 from components.retrieval.failures.vocabulary import CorpusWords
@@ -25,7 +25,7 @@ from dashboard.views.diagnosis.other_models import OtherModels
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.retrieval.evaluation.pair_runs import Pairs
-    from components.retrieval.failures.remedies.diagnosis import Row
+    from components.retrieval.failures.remedies.diagnosis import RemedyRow
     from dashboard.jobs.embedding import EmbedRequest
     from dashboard.jobs.evaluation import PairIndexes
 
@@ -68,7 +68,7 @@ class Diagnosed:
         left_out = {name for name, out in (("maxsim", is_large or not has_tokens), ("layer", not has_others)) if out}
         return tuple(name for name in kinds.in_order((*USUAL, *self.others.loaded)) if name not in left_out)
 
-    def _setting(self) -> Setting:
+    def _setting(self) -> RemedyInput:
         documents, queries = self.indexes.documents, self.indexes.queries
         cells = list(self.indexes.ranks.cells)
         vectors = {cell: (queries.engine(*cell).vectors, documents.engine(*cell).vectors) for cell in cells}
@@ -81,21 +81,21 @@ class Diagnosed:
         ranking = Ranking("as it is now", ranks=self.indexes.ranks_of(*cell))
         present = Present(backend, self.pairs, options[0], options[1], cell, vectors, ranking, "cosine")
         known = CorpusWords(self.pairs.documents.texts, backend.tokenization.vocabulary)
-        return Setting(present, self.first, known, **self.others.setting)
+        return RemedyInput(present, self.first, known, **self.others.setting)
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> RemedyRow:
         """A remedy, measured. Raises NotReady."""
 
-        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Row:
+        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RemedyRow:
             return next(diagnosis.rows_of([name], self._setting(), self.seed, lambda _: report_progress, is_cancelled))
 
         title, key = kinds.TITLES[name], ("remedy", name, self.seed, *self.key, *self.others.key_of(name))
         return evaluation.result(key, f"Measuring {title}", work, f"remedy_{name}")
 
-    def cost(self) -> Cost:
+    def cost(self) -> SearchCost:
         """What a search costs as it is now. Raises NotReady."""
 
-        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Cost:
+        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> SearchCost:
             return cost_now(self._setting().present, is_cancelled)
 
         return evaluation.result(("cost", *self.key), "Measuring the time per query", work, "cost_now")

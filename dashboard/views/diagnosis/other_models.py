@@ -74,7 +74,7 @@ class OtherModels:
 
     @property
     def setting(self) -> dict[str, Any]:
-        """The arguments of a `kinds.Setting`."""
+        """The arguments of a `kinds.RemedyInput`."""
         scorer, model = self.loaded.get("cross-encoder"), self.loaded.get("model")
         return {
             "cross_encoder": scorer and partial(scorer.score_pairs, label=self.label, precision="float32"),
@@ -95,7 +95,7 @@ class OtherModels:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ModelChoice:
     """The keys of the second models that a person chose, by the remedies' names; and the remedies that have none here."""
 
     keys: dict[str, str]
@@ -103,7 +103,7 @@ class Chosen:
     not_chosen: tuple[str, ...] = ()  # the remedies that have some here, of which none is chosen, in words
 
 
-def choose(own: Backend) -> Chosen:
+def choose(own: Backend) -> ModelChoice:
     """Draw the choice of a second model for each remedy that has one on this machine; `own` is the session's model."""
     offered, keys = offered_beside(own.spec.key), {}
     for name, (setting, label, _) in SETTINGS.items():
@@ -112,10 +112,10 @@ def choose(own: Backend) -> Chosen:
             keys[name] = controls.pick(setting, label, options, HELP)
     nowhere = [named for name, (_, _, named) in SETTINGS.items() if not offered[name]]
     not_chosen = [f"{SETTINGS[name][-1]} (“{SETTINGS[name][1]}” above)" for name, key in keys.items() if not key]
-    return Chosen({name: key for name, key in keys.items() if key}, tuple(nowhere), tuple(not_chosen))
+    return ModelChoice({name: key for name, key in keys.items() if key}, tuple(nowhere), tuple(not_chosen))
 
 
-def loaded(chosen: Chosen) -> OtherModels:
+def loaded(chosen: ModelChoice) -> OtherModels:
     """The chosen models; what one waits for, or why it is not available, is drawn."""
     backends, fitting = model_gate.further_models(list(chosen.keys.values()), _leave_out), {}
     for name, key in chosen.keys.items():

@@ -14,7 +14,7 @@ from components.charts import theme
 from components.charts.retrieval import failures as charts
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.retrieval.evaluation.ranks import TIED
-from components.retrieval.failures.edits import Change, Edit, EditSearch
+from components.retrieval.failures.edits import Edit, EditSearch, WordEdit
 from components.retrieval.failures.hubness import k_occurrence
 from components.retrieval.rankings.ranking import Ranking
 from components.shown_code.code import Command, NoCode
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from components.arrays import Float32, Int64
     from components.retrieval.failures.failed_queries import Placing
     from components.retrieval.failures.hubness import Hubness
-    from dashboard.jobs.failures import Searched
+    from dashboard.jobs.failures import CorpusQueries
 
 Row = tuple[str, str]  # what a line of the table says of the right text and of the rival
 MOST_CHARACTERS = 600  # of an edited text
@@ -85,7 +85,7 @@ class Opinion:
         return {self.ranking.name: (right, rival)}
 
 
-def rows_of_words(searched: Searched, query: str, placed: Placing) -> dict[str, Row]:
+def rows_of_words(searched: CorpusQueries, query: str, placed: Placing) -> dict[str, Row]:
     """Lengths and shared words of both."""
     texts = searched.corpus.documents.texts
     both = (texts[placed.row], texts[placed.rival])
@@ -135,7 +135,7 @@ def side_by_side(slot: DeltaGenerator, rows: Mapping[str, Row], right_name: str)
         figures.plain_table(frame, key="failed_search_facts")
 
 
-def edits(searched: Searched, query: str, placed: Placing, no_rivals: Sequence[int], right_name: str) -> None:
+def edits(searched: CorpusQueries, query: str, placed: Placing, no_rivals: Sequence[int], right_name: str) -> None:
     """The smallest edit that brings the right text to rank 1, and a panel with all that were found."""
     if not placed.is_failed:
         return
@@ -201,7 +201,7 @@ def _edit_list(found: EditSearch, right_name: str, key: str) -> None:
     figures.data(key, lambda: frame, NO_CODE)
 
 
-def _plain(changes: Sequence[Change]) -> str:
+def _plain(changes: Sequence[WordEdit]) -> str:
     """What an edit does, as text that is not escaped."""
     said = []
     for change in changes:
@@ -231,7 +231,7 @@ def _sentence(edit: Edit) -> str:
     return messages.escape(" and ".join(said))
 
 
-def hubs(searched: Searched, placed: Placing, right_name: str) -> Hubness:
+def hubs(searched: CorpusQueries, placed: Placing, right_name: str) -> Hubness:
     """How often both texts are found, beside all others. Raises NotReady until it is counted."""
     hubness = failures.occurrences(searched)
     right, rival = int(hubness.counts[placed.row]), int(hubness.counts[placed.rival])
@@ -267,7 +267,7 @@ def hubs(searched: Searched, placed: Placing, right_name: str) -> Hubness:
     return hubness
 
 
-def by_words(searched: Searched, query: str, placed: Placing) -> Opinion:
+def by_words(searched: CorpusQueries, query: str, placed: Placing) -> Opinion:
     """BM25's scores and ranks of both texts. Raises NotReady while words are counted."""
     ranker = word_rankings.ranker(searched.backend, searched.corpus.documents, "bm25")
     return of_words(ranker.scores(query), searched.corpus.first_of, placed)
@@ -284,7 +284,7 @@ def of_words(scores: Float32, first_of: Int64, placed: Placing) -> Opinion:
     return Opinion(ranking, right, rival, f"of {np.count_nonzero(is_first):,}")
 
 
-def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion | None:
+def by_cross_encoder(searched: CorpusQueries, query: str, placed: Placing) -> Opinion | None:
     """The cross-encoder's scores of both texts, with their ranks among the first hits; None without one. Raises NotReady."""
     stage = model_gate.cross_encoder_stage()
     if stage is None:

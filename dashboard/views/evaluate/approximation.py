@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
-    from components.retrieval.engines.approximation import Approximated, Losses
+    from components.retrieval.engines.approximation import Approximated, HitLosses
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
 
@@ -51,7 +51,7 @@ EXPLAINED = """
 
 
 @dataclass(frozen=True, eq=False)
-class Searched:
+class SearchVectors:
     """The vectors of a corpus and of the queries, at one layer and pooling."""
 
     documents: VectorIndex
@@ -76,7 +76,7 @@ class Searched:
         of = self.documents if self.queries is None else self.queries
         return np.asarray(of.engine(self.layer, self.pooling).vectors[: engines.MOST_QUERIES], np.float32)
 
-    def losses(self, report_progress: ReportProgress, is_cancelled: IsCancelled) -> Losses:
+    def losses(self, report_progress: ReportProgress, is_cancelled: IsCancelled) -> HitLosses:
         return engines.losses(
             self.stored(), self.vectors(), self.similarity, None, report_progress, is_cancelled, self.queries is None
         )
@@ -102,8 +102,8 @@ def approximation(backend: Backend) -> None:
             icon=":material/science:",
         )
         return
-    searched = Searched(documents, queries, texts, documents.info.corpus, layer, pooling, similarity)
-    found: Losses = evaluation.result(
+    searched = SearchVectors(documents, queries, texts, documents.info.corpus, layer, pooling, similarity)
+    found: HitLosses = evaluation.result(
         searched.key,
         f"Comparing approximate searches of {len(documents.texts):,} sentences",
         searched.losses,
@@ -141,7 +141,7 @@ def _indexes(
     return documents, queries, pairs.queries.texts[: engines.MOST_QUERIES]
 
 
-def _figure(searched: Searched, found: Losses, times: Mapping[str, float]) -> None:
+def _figure(searched: SearchVectors, found: HitLosses, times: Mapping[str, float]) -> None:
     exact = Point("exact", "exact", found.exact_bytes, 100.0, times.get("exact"))
     points = [exact] + [
         Point(
@@ -176,7 +176,7 @@ def _figure(searched: Searched, found: Losses, times: Mapping[str, float]) -> No
     )
 
 
-def _message(found: Losses, count: int) -> str:
+def _message(found: HitLosses, count: int) -> str:
     """What a quarter of the bytes and one bit per number keep of the nearest of so many sentences."""
     by_code = {way.approximation.code: way for way in found.ways}
     parts = [f"**int8** finds {_share(by_code['int8'])} of the {found.k} nearest sentences with a quarter of the bytes"]
@@ -204,7 +204,7 @@ def too_few_to_pay(count: int) -> str:
     )
 
 
-def _left_out(found: Losses, count: int) -> str:
+def _left_out(found: HitLosses, count: int) -> str:
     """Which ways are not shown, and why; empty if all are."""
     if not found.left_out:
         return ""
@@ -221,7 +221,7 @@ def _share(way: Approximated) -> str:
     return f"{100 * way.mean:.1f} %"
 
 
-def _frame(found: Losses, times: Mapping[str, float]) -> pd.DataFrame:
+def _frame(found: HitLosses, times: Mapping[str, float]) -> pd.DataFrame:
     """One line per way."""
     lines = [("exact", "exact (float32)", found.exact_bytes, np.ones(len(found.exact.indices)))]
     lines += [(way.approximation.code, way.approximation.name, way.bytes_per_vector, way.recall) for way in found.ways]
@@ -238,22 +238,22 @@ def _frame(found: Losses, times: Mapping[str, float]) -> pd.DataFrame:
     return frame
 
 
-def _table(found: Losses, times: Mapping[str, float]) -> None:
+def _table(found: HitLosses, times: Mapping[str, float]) -> None:
     figures.plain_table(_frame(found, times), key="approximation_table")
 
 
-def _times_key(searched: Searched) -> tuple[object, ...]:
+def _times_key(searched: SearchVectors) -> tuple[object, ...]:
     return "times", *searched.key
 
 
-def _known_times(searched: Searched) -> Mapping[str, float]:
+def _known_times(searched: SearchVectors) -> Mapping[str, float]:
     """Milliseconds by way; nothing before they were measured."""
     job = caching.evaluations().find(_times_key(searched))
     known: Mapping[str, float] | None = None if job is None or not job.finished.is_set() else job.result
     return known or {}
 
 
-def _measure(searched: Searched, times: Mapping[str, float]) -> None:
+def _measure(searched: SearchVectors, times: Mapping[str, float]) -> None:
     """The button that measures the times, its progress, or what they mean."""
     if times:
         st.caption(
@@ -279,7 +279,7 @@ def _measure(searched: Searched, times: Mapping[str, float]) -> None:
         st.rerun()  # the figure above has no times yet
 
 
-def _lost(searched: Searched, found: Losses) -> None:
+def _lost(searched: SearchVectors, found: HitLosses) -> None:
     """The queries that lose hits by a chosen way, and which."""
     figures.subheader("Which hits are lost?")
     names = {way.approximation.code: way.approximation.name for way in found.ways}

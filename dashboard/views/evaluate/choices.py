@@ -28,8 +28,8 @@ from dashboard.corpora import current, word_rankings
 from dashboard.jobs import evaluation, rankers, second_stage, splade
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.reranking import SecondStage
-from dashboard.jobs.runs.fusion import Part
-from dashboard.jobs.second_stage import Searched, TwoStages
+from dashboard.jobs.runs.fusion import FusionPart
+from dashboard.jobs.second_stage import SearchTexts, TwoStages
 from dashboard.ui import controls, messages, model_gate
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import POOLING_NAMES, counted, searched_texts
@@ -141,20 +141,20 @@ class RunRequest:
             second = SecondStage("maxsim", by.backend, by.max_length, layer=layer)
         return TwoStages(first.backend, *code.cell, code.k, second)
 
-    def parts(self, code: RunCode, sides: Mapping[str, Both], searched: Searched, where: str) -> list[Part]:
+    def parts(self, code: RunCode, sides: Mapping[str, Both], searched: SearchTexts, where: str) -> list[FusionPart]:
         """What each run of a fused one says of all documents. Raises NotReady."""
         return [self._part(part, sides, searched, where) for part in code.parts]
 
-    def _part(self, code: RunCode, sides: Mapping[str, Both], searched: Searched, where: str) -> Part:
+    def _part(self, code: RunCode, sides: Mapping[str, Both], searched: SearchTexts, where: str) -> FusionPart:
         queries = searched.queries
         if code.words:
             ranking = word_rankings.word_ranking(self.backend, code.words)
             ranker = rankers.word_ranker(ranking, searched.documents)
-            return Part((code.words, ranking.source), lambda: ranker_scores(ranker, queries))
+            return FusionPart((code.words, ranking.source), lambda: ranker_scores(ranker, queries))
         if code.is_splade:
             request = self.models[code.model]
             of_corpus = splade.ranker(request, searched.documents, where)
-            return Part(
+            return FusionPart(
                 ("splade", *splade.model_of(request)),
                 lambda: lambda block: ranker_scores(of_corpus.for_queries(queries[block]), queries)(block),
             )
@@ -163,9 +163,9 @@ class RunRequest:
         key = (*(index.folder.name for index in indexes), *code.cell)
         stages = self.stages(code)
         if stages is None:
-            return Part(key, lambda: vector_scores(of_queries, of_documents))
+            return FusionPart(key, lambda: vector_scores(of_queries, of_documents))
         found = second_stage.candidates(stages, indexes, searched, where)
-        return Part(
+        return FusionPart(
             (*key, *stages.key),
             lambda: reranked_scores(vector_scores(of_queries, of_documents), found.rows, found.scores, searched.own),
         )
@@ -253,9 +253,9 @@ def _work_of(code: RunCode) -> int:
     return 2 if any(part.is_splade for part in code.each) else 1 if code.parts else 0
 
 
-def searched(pairs: Pairs) -> Searched:
+def searched(pairs: Pairs) -> SearchTexts:
     """The documents and queries of pairs."""
-    return Searched(pairs.documents, pairs.queries.texts, pairs.content_hash)
+    return SearchTexts(pairs.documents, pairs.queries.texts, pairs.content_hash)
 
 
 def that_find(

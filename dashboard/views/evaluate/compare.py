@@ -25,10 +25,10 @@ from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, queries, run_table, similarities
 from dashboard.views.evaluate.choices import RunRequest
 from dashboard.views.evaluate.fused import weights
-from dashboard.views.evaluate.queries import Entry
+from dashboard.views.evaluate.queries import RunEntry
 from dashboard.views.evaluate.rows import runs as run_rows
 from dashboard.views.evaluate.rows.runs import RunRow
-from dashboard.views.evaluate.run_table import Compared
+from dashboard.views.evaluate.run_table import RunComparison
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -67,7 +67,7 @@ def compare(backend: Backend) -> None:
     entries, indexes = _entries(request, pairs)
     with st.container(key="load_place"):
         run_table.loading()
-    entries += [Entry(run, f"{run.name} (loaded)") for run in run_table.loaded()]
+    entries += [RunEntry(run, f"{run.name} (loaded)") for run in run_table.loaded()]
     if not entries:
         if not request.codes:
             st.info(choices.NO_RUN, icon=":material/add:")
@@ -117,7 +117,7 @@ def compare(backend: Backend) -> None:
         _measure_times(request, entries, pairs, indexes)
 
 
-def in_colours(entries: Sequence[Entry], opened: Sequence[int]) -> list[Entry]:
+def in_colours(entries: Sequence[RunEntry], opened: Sequence[int]) -> list[RunEntry]:
     """The runs with those `opened` for whom they find more first: curves take their colours in turn, as the squares do."""
     return [
         *(entries[number] for number in opened),
@@ -125,7 +125,7 @@ def in_colours(entries: Sequence[Entry], opened: Sequence[int]) -> list[Entry]:
     ]
 
 
-def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, PairIndexes]]:
+def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[RunEntry], dict[str, PairIndexes]]:
     """The finished runs, in the chosen order, and each model's indexes."""
 
     searched = choices.searched(pairs)
@@ -158,17 +158,17 @@ def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, 
 
     ready, indexes = request.gather(outcome_of, indexes_of)
     ready = choices.that_find(ready, lambda outcome: outcome[0].ranks)
-    return [Entry(run, name, code, candidates) for code, name, (run, candidates) in ready], indexes
+    return [RunEntry(run, name, code, candidates) for code, name, (run, candidates) in ready], indexes
 
 
 def _compared(
     runs: list[Run], names: list[str], measure: str, reference: int, is_best: bool
-) -> tuple[pd.DataFrame, Compared, list[tuple[metrics.Interval, metrics.Interval | None]]]:
+) -> tuple[pd.DataFrame, RunComparison, list[tuple[metrics.Interval, metrics.Interval | None]]]:
     """The table, the tests, and each run's mean and difference with their intervals. Raises NotReady."""
 
     def compare_all(
         report_progress: ReportProgress, is_cancelled: IsCancelled
-    ) -> tuple[pd.DataFrame, Compared, list[tuple[metrics.Interval, metrics.Interval | None]]]:
+    ) -> tuple[pd.DataFrame, RunComparison, list[tuple[metrics.Interval, metrics.Interval | None]]]:
         judged = [metrics.MEASURES[measure](run.ranks) for run in runs]
         are_paired = [run_table.paired(run, runs[reference]) for run in runs]
         return *run_table.results(runs, measure, reference, is_best, names), run_rows.measured(
@@ -193,9 +193,9 @@ def _compared(
 
 
 def _rows(
-    entries: Sequence[Entry],
+    entries: Sequence[RunEntry],
     differences: Sequence[tuple[metrics.Interval, metrics.Interval | None]],
-    compared: Compared,
+    compared: RunComparison,
     measure: str,
 ) -> list[RunRow]:
     """The runs as rows, in per cent."""
@@ -219,7 +219,11 @@ def _rows(
 
 
 def _other(
-    entries: Sequence[Entry], rows: Sequence[RunRow], compared: Compared, reference: int, codes: Sequence[RunCode]
+    entries: Sequence[RunEntry],
+    rows: Sequence[RunRow],
+    compared: RunComparison,
+    reference: int,
+    codes: Sequence[RunCode],
 ) -> int | None:
     """The run whose queries are shown beside those of the reference: chosen by a person, just added to the chosen `codes`, or
     the most telling one."""
@@ -250,13 +254,13 @@ def _other(
 
 
 def _show_rows(
-    entries: Sequence[Entry],
+    entries: Sequence[RunEntry],
     rows: Sequence[RunRow],
     measure: str,
     reference: int,
     other: int | None,
     pairs: Pairs,
-    compared: Compared,
+    compared: RunComparison,
     measured: Sequence[tuple[str, ...]],
     without: Sequence[str],
 ) -> None:
@@ -316,7 +320,7 @@ def _rows_table(rows: Sequence[RunRow], measure: str) -> pd.DataFrame:
 
 
 def _measure_times(
-    request: RunRequest, entries: Sequence[Entry], pairs: Pairs, indexes: Mapping[str, PairIndexes]
+    request: RunRequest, entries: Sequence[RunEntry], pairs: Pairs, indexes: Mapping[str, PairIndexes]
 ) -> None:
     """Have the times per query measured that are not known, and say why they are missing until then."""
     found = [
@@ -352,7 +356,7 @@ def _timing(
     return [second_stage.timing(stages, pairs, of_model, found)]
 
 
-def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str) -> tuple[int, bool]:
+def _reference(entries: Sequence[RunEntry], comparable: Sequence[int], measure: str) -> tuple[int, bool]:
     """The number of the run that the others are compared with, and whether it was picked as the best.
 
     The best one is sought among the runs on the current data, if there are any.
@@ -376,7 +380,7 @@ def _but(prints: str, without: Sequence[str]) -> str:
 
 def _figure(
     kind: str,
-    entries: Sequence[Entry],
+    entries: Sequence[RunEntry],
     measure: str,
     measured: Sequence[tuple[str, ...]],
     without: Sequence[str],
@@ -435,7 +439,7 @@ def _figure(
 def _cost(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
     judge = metrics.MEASURES[measure]
     costs = [
-        charts.Cost(name, 100 * float(judge(run.ranks).mean()), run.milliseconds, run.index_bytes / 1e6)
+        charts.RunCost(name, 100 * float(judge(run.ranks).mean()), run.milliseconds, run.index_bytes / 1e6)
         for name, run in zip(names, runs, strict=True)
         if run.milliseconds is not None and run.index_bytes is not None
     ]

@@ -21,7 +21,7 @@ from dashboard import navigation
 from dashboard.corpora import graded_sets, own_queries, word_rankings
 from dashboard.jobs import evaluation, second_stage, splade
 from dashboard.jobs.runs import fusion
-from dashboard.jobs.second_stage import Searched
+from dashboard.jobs.second_stage import SearchTexts
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import counted
@@ -180,7 +180,7 @@ def finding(table: pd.DataFrame, measure: str, unsure: Sequence[str], is_complet
 def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[RunCode, str, RelevantRanks]]:
     """Codes, names and ranks of the finished runs."""
 
-    searched = Searched(graded.document_texts, graded.queries, graded.content_hash, graded.own)
+    searched = SearchTexts(graded.document_texts, graded.queries, graded.content_hash, graded.own)
 
     def ranks_of(code: RunCode, sides: Mapping[str, tuple[VectorIndex, VectorIndex]]) -> RelevantRanks | None:
         where = f"graded_{code}"

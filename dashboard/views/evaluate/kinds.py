@@ -38,7 +38,7 @@ WORDS = "bm25"
 
 
 @dataclass(frozen=True)
-class Kind:
+class SearchKind:
     """One kind of search, with the names of its collection's columns."""
 
     title: str  # of its panel
@@ -47,8 +47,8 @@ class Kind:
 
 
 KINDS = {
-    "questions": Kind("Questions → passages (asymmetric)", "question", "passage"),
-    "paraphrases": Kind("Sentences → paraphrases (symmetric)", "sentence", "paraphrase"),
+    "questions": SearchKind("Questions → passages (asymmetric)", "question", "passage"),
+    "paraphrases": SearchKind("Sentences → paraphrases (symmetric)", "sentence", "paraphrase"),
 }
 
 

@@ -44,7 +44,7 @@ MOST_ROWS, SHOWN_HITS = 2_000, 5
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class RunEntry:
     """A run of the comparison."""
 
     run: Run
@@ -63,7 +63,7 @@ class Entry:
 
 
 def queries(
-    entries: Sequence[Entry],
+    entries: Sequence[RunEntry],
     pairs: Pairs,
     request: RunRequest,
     indexes: dict[str, PairIndexes],
@@ -101,7 +101,7 @@ def queries(
 
 
 def _query_table(
-    rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64, measured: Sequence[tuple[str, ...]]
+    rows: Int64, entries: Sequence[RunEntry], pairs: Pairs, ranks: Int64, measured: Sequence[tuple[str, ...]]
 ) -> None:
     # The hardest first: those with the highest geometric mean of the runs' ranks. What is not found comes after the last.
     mean_ranks = np.exp(np.log(np.minimum(ranks, len(pairs.documents))).mean(axis=0))  # [query]
@@ -164,7 +164,7 @@ def _open(queries: Sequence[int]) -> None:
 
 
 def _opened(
-    row: int, entries: Sequence[Entry], pairs: Pairs, request: RunRequest, indexes: dict[str, PairIndexes]
+    row: int, entries: Sequence[RunEntry], pairs: Pairs, request: RunRequest, indexes: dict[str, PairIndexes]
 ) -> None:
     with st.container(border=True, key="opened_query"):
         left, right = st.columns([8, 1])
@@ -189,7 +189,7 @@ def _opened(
             st.caption(f"Loaded runs contain only ranks: {names}.")
 
 
-def _explained(entry: Entry, code: RunCode, row: int) -> None:
+def _explained(entry: RunEntry, code: RunCode, row: int) -> None:
     """A button that opens “Failed queries” for a query that fails here, if the run is one of the first model's vectors."""
     if code.model != "m" or not code.is_vectors or first_ranks(entry.run.ranks)[row] <= 1:
         return
@@ -205,7 +205,7 @@ def _explained(entry: Entry, code: RunCode, row: int) -> None:
 
 
 def _ranking(
-    entry: Entry,
+    entry: RunEntry,
     code: RunCode,
     alone: Sequence[RunScores],
     pairs: Pairs,
@@ -273,7 +273,7 @@ def _ranks_alone(
     st.caption(f"Each alone: {enumerated(said)}; {verdict}.")
 
 
-def _first_hits(entry: Entry, pairs: Pairs, ranking: Ranking, row: int) -> None:
+def _first_hits(entry: RunEntry, pairs: Pairs, ranking: Ranking, row: int) -> None:
     rank, answers = int(first_ranks(entry.run.ranks)[row]), pairs.answers_of(row)
     is_found, hits = rank != NOT_FOUND, ranking.best
     st.markdown(f"**{messages.escape(ranking.name)}**: " + (f"rank {rank:,}" if is_found else "not found"))

@@ -43,7 +43,7 @@ SHORT_NAME = 22  # characters: fits a narrow column
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class RunComparison:
     """Runs compared with one of them by a measure. Runs are named by their numbers, from 0."""
 
     reference: int
@@ -63,7 +63,7 @@ class Compared:
         return [run for run, p in self.p_values.items() if p >= metrics.ALPHA]
 
 
-def against(values: Sequence[Float64], reference: int, are_paired: Sequence[bool], is_best: bool) -> Compared:
+def against(values: Sequence[Float64], reference: int, are_paired: Sequence[bool], is_best: bool) -> RunComparison:
     """Paired randomisation tests of runs' values [query] against those of the reference, adjusted for their number (Holm).
 
     `are_paired` says which runs had the same queries. `is_best` says that the reference was picked as the best run on
@@ -78,12 +78,12 @@ def against(values: Sequence[Float64], reference: int, are_paired: Sequence[bool
     cells[reference] = "reference"
     for run, p, raw_p in zip(others, adjusted, raw, strict=True):
         cells[run] = metrics.shown_p(p, raw_p)
-    return Compared(reference, dict(zip(others, adjusted, strict=True)), tuple(cells), comparisons)
+    return RunComparison(reference, dict(zip(others, adjusted, strict=True)), tuple(cells), comparisons)
 
 
 def results(
     runs: Sequence[Run], measure: str, reference: int, is_best: bool, names: Sequence[str] | None = None
-) -> tuple[pd.DataFrame, Compared]:
+) -> tuple[pd.DataFrame, RunComparison]:
     """One row per run: all measures in per cent, the chosen one's interval and its difference to the reference run.
 
     `names` replace the runs' own; `is_best` as in `against`.

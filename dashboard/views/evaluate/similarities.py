@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.similarities import Retrieval
     from components.retrieval.search.exact import Similarity
     from dashboard.views.evaluate.choices import RunRequest
-    from dashboard.views.evaluate.queries import Entry
+    from dashboard.views.evaluate.queries import RunEntry
 
 SAME_LENGTH = 1e-4  # relative difference of norms up to which vectors count as equally long
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class SimilarityRow:
     """One run: what each similarity retrieves, and the lengths of all documents, which are the correct answers."""
 
     name: str
@@ -56,7 +56,7 @@ class Row:
 
 
 def similarities(
-    request: RunRequest, entries: Sequence[Entry], pairs: Pairs, indexes: Mapping[str, PairIndexes]
+    request: RunRequest, entries: Sequence[RunEntry], pairs: Pairs, indexes: Mapping[str, PairIndexes]
 ) -> None:
     """Recall@1 of each run with vectors by both similarities, and how long the first hits are. Raises NotReady."""
     rows = [
@@ -91,7 +91,9 @@ def similarities(
     )
 
 
-def _row(request: RunRequest, entry: Entry, pairs: Pairs, indexes: Mapping[str, PairIndexes]) -> Row | None:
+def _row(
+    request: RunRequest, entry: RunEntry, pairs: Pairs, indexes: Mapping[str, PairIndexes]
+) -> SimilarityRow | None:
     """A run by both similarities; None for one without vectors, and for a re-ranked or fused one, which has another order.
 
     Raises NotReady.
@@ -104,10 +106,10 @@ def _row(request: RunRequest, entry: Entry, pairs: Pairs, indexes: Mapping[str, 
     tokens = embedding.token_counts(request.models[code.model].backend, pairs.documents, where)
     by_similarity = evaluation.retrieved(pairs, *of_model.both, *code.cell, entry.short, f"similarities_{code}")
     norms = of_model.documents.engine(*code.cell).norms
-    return Row(entry.short, by_similarity, norms, tokens)
+    return SimilarityRow(entry.short, by_similarity, norms, tokens)
 
 
-def _first_hits(row: Row, similarity: Similarity) -> run_bars.FirstHits:
+def _first_hits(row: SimilarityRow, similarity: Similarity) -> run_bars.FirstHits:
     recall = row.recall(similarity)
     return run_bars.FirstHits(
         run_bars.Bar(100 * recall.value, 100 * recall.low, 100 * recall.high),
@@ -116,7 +118,7 @@ def _first_hits(row: Row, similarity: Similarity) -> run_bars.FirstHits:
     )
 
 
-def _message(row: Row) -> str:
+def _message(row: SimilarityRow) -> str:
     """What the figure shows of the first run, in words."""
     name = f"**{messages.escape(row.name)}**"
     if row.is_scaled:
@@ -131,7 +133,7 @@ def _message(row: Row) -> str:
     )
 
 
-def _largest(rows: Sequence[Row]) -> str:
+def _largest(rows: Sequence[SimilarityRow]) -> str:
     """The run whose first hits by dot product have the longest vectors, where there are several runs."""
     longest = max(rows, key=lambda row: np.nan_to_num(row.excess("dot", row.norms), nan=-np.inf))
     if len(rows) == 1 or longest is rows[0] or longest.is_scaled:
@@ -148,7 +150,7 @@ def _against(per_cent: float, more: str, less: str) -> str:
     return f"{abs(per_cent):.1f} % {more if per_cent >= 0 else less}"
 
 
-def _table(rows: Sequence[Row]) -> pd.DataFrame:
+def _table(rows: Sequence[SimilarityRow]) -> pd.DataFrame:
     """One line per run and similarity; means over the queries with a single first hit."""
     return pd.DataFrame(
         [

@@ -24,7 +24,7 @@ from components.shown_code.code import Command
 from components.shown_code.commands import measured
 from dashboard import caching
 from dashboard.corpora import current, dialect_menu, row_readings, uploads, word_rankings
-from dashboard.corpora.row_readings import Choice
+from dashboard.corpora.row_readings import ReadingChoice
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.rankers import WordRanking
@@ -118,7 +118,7 @@ def _upload() -> ScoredPairs | None:
         "sts",
         caching.scored_pairs(),
         file,
-        lambda file, stop: _read(file, Choice(), written, stop),
+        lambda file, stop: _read(file, ReadingChoice(), written, stop),
         variant=written.as_text,
     )
     if found is None:
@@ -127,7 +127,7 @@ def _upload() -> ScoredPairs | None:
     upload = str(st.session_state["_sts"])
     key = uploads.varied(upload, written.as_text)
 
-    def read(choice: Choice) -> ScoredPairs | None:
+    def read(choice: ReadingChoice) -> ScoredPairs | None:
         stored = uploads.stored(upload)[0]
         name = f"{key} {sorted((choice.columns or {}).items())} {choice.part}"
         pairs = None
@@ -141,7 +141,10 @@ def _upload() -> ScoredPairs | None:
 
 
 def _read(
-    file: UploadedFile | uploads.StoredFile, choice: Choice, written: dialect_menu.Written, is_cancelled: IsCancelled
+    file: UploadedFile | uploads.StoredFile,
+    choice: ReadingChoice,
+    written: dialect_menu.FormChoice,
+    is_cancelled: IsCancelled,
 ) -> ScoredPairs:
     return sts.read_scored_pairs(
         file.getvalue(),

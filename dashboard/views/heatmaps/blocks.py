@@ -79,7 +79,7 @@ def input_and_output(backend: Backend) -> None:
     pieces = [sentence.tokens[position].piece for position in positions]
     tell_cells(factor, len(positions))
     pictures = [
-        before_after.Picture(
+        before_after.BlockPicture(
             item.block, cells[item.block], _heads(item, last, baseline), framed[item.block] if factor == 1 else ()
         )
         for item in (means[index] for index in drawn)
@@ -135,7 +135,7 @@ def _heads(item: block_change.BlockMeans, last: int, baseline: Baseline) -> list
 
 
 def _scales(
-    trace: Trace, special: bool, diagonal: np.ndarray, pictures: Sequence[before_after.Picture], own_scale: bool
+    trace: Trace, special: bool, diagonal: np.ndarray, pictures: Sequence[before_after.BlockPicture], own_scale: bool
 ) -> list[before_after.Scales]:
     """The colours of each picture: one scale for all blocks of the model, or each its own.
 
@@ -195,7 +195,7 @@ def _take_block(last: int) -> None:
         state.put("second_block", cell[1])
 
 
-def _name_strongest(pictures: Sequence[before_after.Picture], pieces: Sequence[str]) -> None:
+def _name_strongest(pictures: Sequence[before_after.BlockPicture], pieces: Sequence[str]) -> None:
     """The pairs of tokens in the framed cells, by name."""
     parts = []
     for picture in pictures:

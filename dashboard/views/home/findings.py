@@ -13,7 +13,7 @@ from components.numbers import apart, number, ordinal, percent
 from components.words.forms import are_forms
 
 if TYPE_CHECKING:
-    from components.analysis.first_look.course import Course
+    from components.analysis.first_look.course import WordCourse
     from components.analysis.first_look.decisive import Look
     from components.analysis.first_look.nearest import Neighbour
     from components.analysis.first_look.words import Word
@@ -73,7 +73,7 @@ def of_look(look: Look | None, target: str, place: str = "") -> str:
     return f"{head} gives “{target}”{place} {given} of its attention; {usual} is usual at this distance."
 
 
-def of_course(course: Course, word: Word, words: Sequence[Word]) -> str:
+def of_course(course: WordCourse, word: Word, words: Sequence[Word]) -> str:
     """How a word changes: against its other occurrences, or else against its start and its sentence."""
     if course.to_twins:
         return _of_twins(course, word, words)
@@ -96,7 +96,7 @@ def of_course(course: Course, word: Word, words: Sequence[Word]) -> str:
     return f"{when} nearer to the other words ({rest} at the end) than to its start ({own})."
 
 
-def _of_twins(course: Course, word: Word, words: Sequence[Word]) -> str:
+def _of_twins(course: WordCourse, word: Word, words: Sequence[Word]) -> str:
     """How a word changes against the one of its other occurrences that is least similar to it at the end."""
     twin, cosines = min(course.to_twins, key=lambda item: float(item[1][-1]))
     other = words[twin]

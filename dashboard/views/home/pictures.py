@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from components.charts import scatter
-from components.charts.stand_alone.page import Part
+from components.charts.stand_alone.page import PagePart
 from components.numbers import apart, counted, percent
 from dashboard import navigation
 from dashboard.declared import table
@@ -17,7 +17,7 @@ from dashboard.views.home import findings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dashboard.views.home.stored import Blindness, Pair, Senses, Stored
+    from dashboard.views.home.stored import Blindness, ScoredPair, Senses, StoredNumbers
 
 _KEY = "start_stored"
 SENSES_VIEW, FAILURES_VIEW = "word-senses", "known-failures"
@@ -29,10 +29,10 @@ _HTML = (
 )
 
 
-def draw(of: Stored, take: Callable[[str], bool]) -> None:
+def draw(of: StoredNumbers, take: Callable[[str], bool]) -> None:
     """Draw both pictures; a click on one opens its view, and `take` gets the text that was typed meanwhile."""
     for key, said in (("senses", findings.of_senses(of.senses)), ("blindness", findings.of_blindness(of.blindness))):
-        report.add(f"start_{key}", Part(message=said))
+        report.add(f"start_{key}", PagePart(message=said))
     browser.web_component("start_stored", _HTML, "drawing")(
         key=_KEY,
         data={"senses": _senses(of.senses), "blindness": _blindness(of.blindness)},
@@ -109,7 +109,7 @@ def _blindness(blindness: Blindness) -> dict[str, Any]:
     }
 
 
-def _pair(name: str, pair: Pair, shown: str, is_marked: bool) -> dict[str, Any]:
+def _pair(name: str, pair: ScoredPair, shown: str, is_marked: bool) -> dict[str, Any]:
     """A pair of sentences with its similarity as text; what the second has more than the first is marked, if `is_marked`."""
     words = pair.second.split(" ")
     steps = SequenceMatcher(None, pair.first.split(" "), words, autojunk=False).get_opcodes()

@@ -19,7 +19,7 @@ from dashboard.views.home import cards, examples, findings, pictures, whole
 from dashboard.views.home.stored import stored
 
 if TYPE_CHECKING:
-    from dashboard.views.home.stored import Stored
+    from dashboard.views.home.stored import StoredNumbers
 
 TITLE = "See what BERT makes of your words"
 OUTDATED = (
@@ -105,7 +105,7 @@ def _typed() -> None:
     typed.draw()
 
 
-def _more(of: Stored) -> None:
+def _more(of: StoredNumbers) -> None:
     """The pictures that stood here before, for the examples that ask what they answer."""
     sentences = state.peek("sentences")
     if sentences == examples.BANK:
@@ -195,7 +195,7 @@ def look_at(sentences: tuple[str, ...]) -> None:
     state.put("looked", True)
 
 
-def _line(of: Stored) -> str:
+def _line(of: StoredNumbers) -> str:
     """What the numbers of the page come from."""
     if is_typed():
         title = messages.escape(spec_of(state.get("model")).title)

@@ -45,7 +45,7 @@ class Senses:
 
 
 @dataclass(frozen=True)
-class Pair:
+class ScoredPair:
     """Two sentences and their similarity."""
 
     first: str
@@ -57,14 +57,14 @@ class Pair:
 class Blindness:
     """What negation does to similarity, beside other words for the same."""
 
-    opposite: Pair
-    paraphrase: Pair
+    opposite: ScoredPair
+    paraphrase: ScoredPair
     negations: tuple[float, ...]  # the cosines of all pairs with a negation, in ascending order
     paraphrases: tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredNumbers:
     """All numbers of the file, and the model that gave them."""
 
     revision: str  # of the model: a checksum of its weights
@@ -77,11 +77,11 @@ class Stored:
 
 
 @cache
-def stored() -> Stored:
+def stored() -> StoredNumbers:
     """What the file holds."""
     read: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8"))
     senses, blindness = read["senses"], read["blindness"]
-    return Stored(
+    return StoredNumbers(
         **{name: read[name] for name in ("revision", "model", "blocks", "heads", "parameters")},
         senses=Senses(
             senses["word"],
@@ -91,18 +91,18 @@ def stored() -> Stored:
             tuple(senses["accuracy"]),
         ),
         blindness=Blindness(
-            Pair(**blindness["opposite"]),
-            Pair(**blindness["paraphrase"]),
+            ScoredPair(**blindness["opposite"]),
+            ScoredPair(**blindness["paraphrase"]),
             tuple(blindness["negations"]),
             tuple(blindness["paraphrases"]),
         ),
     )
 
 
-def measured(backend: Backend) -> Stored:
+def measured(backend: Backend) -> StoredNumbers:
     """The same numbers, measured with a model."""
     facts = backend.facts
-    return Stored(
+    return StoredNumbers(
         backend.revision,
         backend.spec.title,
         facts.layers,
@@ -156,8 +156,8 @@ def _blindness(backend: Backend) -> Blindness:
     }
     opposite, paraphrase = _cosines(backend, list(shown.values()))
     return Blindness(
-        Pair(*shown[OPPOSITE], opposite),
-        Pair(*shown[PARAPHRASE], paraphrase),
+        ScoredPair(*shown[OPPOSITE], opposite),
+        ScoredPair(*shown[PARAPHRASE], paraphrase),
         *(tuple(strips[kind]) for kind in KINDS),
     )
 

@@ -16,7 +16,7 @@ from components.analysis.first_look.nearest import NEAREST
 from components.analysis.first_look.words import interest, twins_of, words_of
 from components.analysis.matched_words import word_vectors
 from components.analysis.tokens import position_at
-from components.charts.stand_alone.page import Part
+from components.charts.stand_alone.page import PagePart
 from components.model.guesses.masks import carried, holes, mask_of, with_masks
 from components.numbers import apart, counted, number, percent
 from components.words.quotes import with_isolated_quotes
@@ -32,7 +32,7 @@ from dashboard.views.home import findings
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.analysis.first_look.course import Course
+    from components.analysis.first_look.course import WordCourse
     from components.analysis.first_look.decisive import Look
     from components.analysis.first_look.nearest import Neighbour
     from components.analysis.first_look.words import Word
@@ -146,7 +146,7 @@ class Seen:
         backend: Backend,
         trace: Trace,
         words: Sequence[Word],
-        all_courses: Sequence[Course] | None,
+        all_courses: Sequence[WordCourse] | None,
         offered: tuple[int, ...],
         typed: Sequence[TokenizedSentence],
     ) -> None:
@@ -307,7 +307,7 @@ def _component(seen: Seen, chosen: int, drawn: Sequence[dict[str, Any]]) -> None
 
     for name in ("looks", "changes", "nearest"):
         if (figure := drawn[chosen][name]) is not None:
-            report.add(f"start_{name}", Part(message=messages.escape(f"{words[chosen].text}: {figure['says']}")))
+            report.add(f"start_{name}", PagePart(message=messages.escape(f"{words[chosen].text}: {figure['says']}")))
     browser.web_component("start_sentence", _HTML, "drawing")(
         key=_KEY,
         data={

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from components.charts.stand_alone.page import Part
+from components.charts.stand_alone.page import PagePart
 from components.folders import ASSETS
 from dashboard import navigation, state
 from dashboard.declared.stops import STOPS, VIEW
@@ -52,7 +52,7 @@ def draw(take: Callable[[str], bool]) -> None:
         on_place_change=lambda: None,
         on_open_change=lambda: None,
     )
-    report.add(_KEY, Part(message=f"The whole path of “{SENTENCES[0]}”."))
+    report.add(_KEY, PagePart(message=f"The whole path of “{SENTENCES[0]}”."))
     sent = browser.sent_by(_KEY, "open")  # not by a callback, which cannot go to another page
     if not isinstance(sent, list | tuple) or len(sent) not in (4, 5) or not browser.is_one_of(sent[0], STOPS):
         return

@@ -32,7 +32,7 @@ STEPPED_FROM = 13  # layers that stand side by side
 
 
 def draw(
-    backend: Backend, trace: Trace, choice: word_choice.Choice, sentences: Sequence[TokenizedSentence], layer: int
+    backend: Backend, trace: Trace, choice: word_choice.WordChoice, sentences: Sequence[TokenizedSentence], layer: int
 ) -> None:
     """Draw the nearest words of each chosen place at a layer. They are read without a forward pass for another layer."""
     with frame.figure("in_words"):
@@ -54,7 +54,7 @@ def choose_layer(last: int) -> int:
 
 
 def markup(
-    store: WordStore, trace: Trace, choice: word_choice.Choice, sentences: Sequence[TokenizedSentence], layer: int
+    store: WordStore, trace: Trace, choice: word_choice.WordChoice, sentences: Sequence[TokenizedSentence], layer: int
 ) -> str:
     """The nearest words as HTML, in which all texts are escaped."""
     picks = choice.picks[:FULL_PLACES] if choice.mode == "beside" else choice.picks

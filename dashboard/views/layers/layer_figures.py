@@ -76,7 +76,7 @@ WHY_SIMILAR = "Why two vectors are similar, or what the model “understands”.
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class LayerVectors:
     """One model's vectors [layer, thing, dim], a function that returns its baseline, and the code of both."""
 
     backend: Backend
@@ -158,12 +158,12 @@ class Words:
 
     models: Sequence[Backend]
     traces: Sequence[Trace]
-    choice: word_choice.Choice
+    choice: word_choice.WordChoice
     sentences: Sequence[TokenizedSentence]
 
-    def compared(self) -> list[Compared]:
+    def compared(self) -> list[LayerVectors]:
         return [
-            Compared(
+            LayerVectors(
                 model,
                 word_vectors(trace, words),
                 partial(caching.token_baseline, model),
@@ -371,7 +371,7 @@ def compare_sentences(
 
     _compare(
         [
-            Compared(
+            LayerVectors(
                 model,
                 pool(trace, pooling, include_special),
                 partial(caching.sentence_baseline, model, pooling, include_special),
@@ -413,7 +413,7 @@ def _begin(text: str, limit: int) -> str:
 
 
 def _compare(
-    models: Sequence[Compared],
+    models: Sequence[LayerVectors],
     *,
     key: str,
     title: str,
@@ -552,23 +552,23 @@ def _quantity(scale: controls.CosineScale) -> str:
     return "% of unrelated pairs that are less similar" if scale.percentiles else cosine
 
 
-def _percentiles(item: Compared, values: Float64, scale: controls.CosineScale) -> Float64:
+def _percentiles(item: LayerVectors, values: Float64, scale: controls.CosineScale) -> Float64:
     """The per cent of unrelated pairs that are less similar; cosines [pair, layer] to [pair, layer], NaN if not known."""
     baseline = item.baseline()
     by_layer = [baseline.calibration(layer, scale.centred).shares(column) for layer, column in enumerate(values.T)]
     return 100 * np.array(by_layer).T.reshape(values.shape)
 
 
-def _full_title(title: str, item: Compared, models: Sequence[Compared]) -> str:
+def _full_title(title: str, item: LayerVectors, models: Sequence[LayerVectors]) -> str:
     return f"{title} · {item.backend.spec.title}" if len(models) > 1 else title
 
 
-def _bands(models: Sequence[Compared], centred: bool) -> list[Band]:
+def _bands(models: Sequence[LayerVectors], centred: bool) -> list[Band]:
     """Each model's baseline, of centred or of raw vectors."""
     return [item.baseline().centred if centred else item.baseline().raw for item in models]
 
 
-def _wait_for_baselines(models: Sequence[Compared]) -> None:
+def _wait_for_baselines(models: Sequence[LayerVectors]) -> None:
     """Wait while they are measured in the background; a click elsewhere ends the wait, not the measurement."""
     note = st.empty()
     while not all(caching.baseline_ready(item.backend) for item in models):
@@ -631,7 +631,7 @@ def curve_table(curves: LayerCurves, details: Sequence[str], band: BandData | No
 
 
 def _matrices(
-    models: Sequence[Compared], key: str, title: str, names: Sequence[str], scale: controls.CosineScale, place: Any
+    models: Sequence[LayerVectors], key: str, title: str, names: Sequence[str], scale: controls.CosineScale, place: Any
 ) -> None:
     """All with all at one layer, on one colour scale for every layer and model."""
     centred = scale.centred

@@ -32,7 +32,7 @@ _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight"
 
 
 @dataclass(frozen=True)
-class Choice:
+class WordChoice:
     """The tokens to compare, in the main model's tokenization."""
 
     mode: str  # "across", "beside" (a word with some of its sentence), "within" or "against"
@@ -203,7 +203,7 @@ def _short(text: str, limit: int = 28) -> str:
 
 def across(
     trace: Trace, sentences: Sequence[TokenizedSentence], backend: Backend
-) -> tuple[Choice, controls.CosineScale]:
+) -> tuple[WordChoice, controls.CosineScale]:
     """Draw the choice of a word, and return what is compared and its scale: its occurrences, or it and the nearest words
     of its sentence.
 
@@ -234,9 +234,9 @@ def across(
     return choice, scale
 
 
-def _across(trace: Trace, sentences: Sequence[TokenizedSentence], interest: Interest, whole: bool) -> Choice:
+def _across(trace: Trace, sentences: Sequence[TokenizedSentence], interest: Interest, whole: bool) -> WordChoice:
     positions = interest.positions
-    by_hand = Choice("across", tuple(enumerate(positions)), None, whole)
+    by_hand = WordChoice("across", tuple(enumerate(positions)), None, whole)
     names_words = bool(state.get("tokens") or ready_made.focus_of(tuple(item.text for item in sentences)))
     if names_words and state.get("sentence") is None and len(sentences) > 1 and not by_hand.are_forms(sentences):
         return by_hand
@@ -249,11 +249,11 @@ def _across(trace: Trace, sentences: Sequence[TokenizedSentence], interest: Inte
         some = sorted([own, *[place for place in places if place != own][: MANY_THINGS - 1]])
         places = one_each if len(one_each) > 1 else tuple(some)
     if total > 1:
-        return Choice("across", places, None, whole, total)
+        return WordChoice("across", places, None, whole, total)
     return _beside(trace, sentences[row], row, positions[row], whole)
 
 
-def _beside(trace: Trace, sentence: TokenizedSentence, row: int, position: int, whole: bool) -> Choice:
+def _beside(trace: Trace, sentence: TokenizedSentence, row: int, position: int, whole: bool) -> WordChoice:
     """A word with the content words of its sentence that are nearest after the last block; else with other words or tokens."""
     own = set(_same_word(sentence, position, whole))
     others = [place for place in _others(sentence, position, whole) if place not in own]
@@ -269,8 +269,8 @@ def _beside(trace: Trace, sentence: TokenizedSentence, row: int, position: int, 
             near = cosine(vectors[:1], vectors[1:])
             best = [candidates[number] for number in np.argsort(-near, kind="stable")[:NEAREST]]
             picks = tuple((row, place) for place in [position, *best])
-            return Choice("beside", picks, tuple((0, number) for number in range(1, len(picks))), whole, kind=kind)
-    return Choice("beside", ((row, position),), (), whole)
+            return WordChoice("beside", picks, tuple((0, number) for number in range(1, len(picks))), whole, kind=kind)
+    return WordChoice("beside", ((row, position),), (), whole)
 
 
 def _scale() -> controls.CosineScale:
@@ -279,7 +279,7 @@ def _scale() -> controls.CosineScale:
     return controls.cosine_scale()
 
 
-def against(sentences: Sequence[TokenizedSentence], backend: Backend) -> tuple[Choice, controls.CosineScale]:
+def against(sentences: Sequence[TokenizedSentence], backend: Backend) -> tuple[WordChoice, controls.CosineScale]:
     """Draw the choice of a token, and return it with all others of its sentence, and the scale."""
     whole = bool(state.get("whole_word"))
     interest = controls.interest(sentences, backend)
@@ -300,10 +300,10 @@ def against(sentences: Sequence[TokenizedSentence], backend: Backend) -> tuple[C
         scale = _scale()
     first = interest.positions[row]
     picks = ((row, first), *((row, other) for other in _others(sentences[row], first, whole)))
-    return Choice("against", picks, tuple((0, index) for index in range(1, len(picks))), whole), scale
+    return WordChoice("against", picks, tuple((0, index) for index in range(1, len(picks))), whole), scale
 
 
-def within(sentences: Sequence[TokenizedSentence], backend: Backend) -> tuple[Choice, controls.CosineScale]:
+def within(sentences: Sequence[TokenizedSentence], backend: Backend) -> tuple[WordChoice, controls.CosineScale]:
     """Draw the choice of two tokens of a sentence, and return it with the scale."""
     whole = bool(state.get("whole_word"))
     interest = controls.interest(sentences, backend)
@@ -335,7 +335,7 @@ def within(sentences: Sequence[TokenizedSentence], backend: Backend) -> tuple[Ch
         controls.sentence(sentences, "layers_sentence", row)
         controls.chip_legend()
         scale = _scale()
-    return Choice("within", ((row, first), (row, second)), None, whole), scale
+    return WordChoice("within", ((row, first), (row, second)), None, whole), scale
 
 
 def _same_word(sentence: TokenizedSentence, position: int, whole: bool) -> tuple[int, ...]:
@@ -375,14 +375,14 @@ def _default_other(sentence: TokenizedSentence, first: int, whole: bool) -> int:
     return max(words, key=lambda position: len(sentence.word_text(position)), default=first)
 
 
-def missing(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace) -> list[str]:
+def missing(choice: WordChoice, sentences: Sequence[TokenizedSentence], trace: Trace) -> list[str]:
     """Descriptions of the chosen words that have no token in a model's trace."""
     located = positions_in(choice, sentences, trace)
     return [name for name, (_, positions) in zip(choice.descriptions(sentences), located, strict=True) if not positions]
 
 
 def positions_in(
-    choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace
+    choice: WordChoice, sentences: Sequence[TokenizedSentence], trace: Trace
 ) -> list[tuple[int, tuple[int, ...]]]:
     """The sentence of each pick and the positions of its tokens in a trace; no positions if it has no token there."""
     located = []

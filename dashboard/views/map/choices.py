@@ -26,7 +26,7 @@ from dashboard.ui.waiting import frame, progress
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.analysis.maps.drawing import Drawing, MapLayers
+    from components.analysis.maps.drawing import MapDrawing, MapLayers
     from components.analysis.maps.token_set import TokenSet
     from components.jobs import IsCancelled, Job, ReportProgress
     from components.model.backend import Backend
@@ -44,21 +44,21 @@ TABLE_NAMES = {  # columns of the page's own tables
 }
 
 
-class Row(NamedTuple):
+class ControlRow(NamedTuple):
     """Where a view's controls are drawn: in the row above the figure, or under its "Options"."""
 
     main: DeltaGenerator
     panel: DeltaGenerator
 
 
-def row() -> Row:
+def row() -> ControlRow:
     """The row above a figure, which the functions below fill: what is used most; the rest stands under "Options"."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_map"):
         main = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_map_main")
-        return Row(main, controls.options())
+        return ControlRow(main, controls.options())
 
 
-def tokens(backend: Backend, place: Row) -> TokenSet | None:
+def tokens(backend: Backend, place: ControlRow) -> TokenSet | None:
     """The chosen tokens; None without sentences, which is said. Raises NotReady while those of a corpus are being read."""
     with place.panel:
         source = _source()
@@ -194,7 +194,7 @@ def _sample_size() -> int:
     )
 
 
-def options(count: int, place: Row) -> MapOptions:
+def options(count: int, place: ControlRow) -> MapOptions:
     """The method and its options. Unless a method was chosen, few tokens are mapped by PCA."""
     chosen = state.get("map_method")
     is_few = count <= FEW_BEFORE if chosen == "older" else count < FEW
@@ -235,7 +235,7 @@ def options(count: int, place: Row) -> MapOptions:
 
 def drawing(
     token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayers]
-) -> tuple[DeltaGenerator, Drawing, MapOptions]:
+) -> tuple[DeltaGenerator, MapDrawing, MapOptions]:
     """Where to draw the figure, and the maps with their options. Raises NotReady while there is nothing to draw.
 
     PCA replaces a slower method until that is finished. A notice below the figure says so; it shows the progress or
@@ -246,7 +246,7 @@ def drawing(
         return figure_slot, *_drawing(token_set, options, spaces)
 
 
-def _drawing(token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayers]) -> tuple[Drawing, MapOptions]:
+def _drawing(token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayers]) -> tuple[MapDrawing, MapOptions]:
     maps, person = caching.maps(), caching.person()
     if options.method == "umap":
         numba_work.warm_up()
@@ -266,7 +266,7 @@ def _drawing(token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayer
     return pca, pca_options
 
 
-def _tell(chosen: Drawing, pca: Drawing, method: Method, has_pca: bool) -> None:
+def _tell(chosen: MapDrawing, pca: MapDrawing, method: Method, has_pca: bool) -> None:
     """Say how far the chosen method is, or why it has no map, with the button that draws it again."""
     maps, person = caching.maps(), caching.person()
     is_stopped = chosen.is_stopped_for(person)
@@ -280,7 +280,7 @@ def _tell(chosen: Drawing, pca: Drawing, method: Method, has_pca: bool) -> None:
     progress.again("Draw it again", "map_again", maps.forget, (chosen, person))
 
 
-def _progress(chosen: Drawing, pca: Drawing, method: Method, has_pca: bool) -> None:
+def _progress(chosen: MapDrawing, pca: MapDrawing, method: Method, has_pca: bool) -> None:
     """The progress of the chosen method, until it is finished, or until PCA can replace it."""
     maps, person = caching.maps(), caching.person()
 
@@ -299,7 +299,7 @@ def _progress(chosen: Drawing, pca: Drawing, method: Method, has_pca: bool) -> N
     )
 
 
-def colours(token_set: TokenSet, place: Row, layer_allowed: bool = False, is_joint: bool = False) -> str:
+def colours(token_set: TokenSet, place: ControlRow, layer_allowed: bool = False, is_joint: bool = False) -> str:
     """What colours show: "layer", "sentence", "token", "word", "position", "special", "frequency", or a label.
 
     By default the layer in a joint map; else the first label, or the sentence, or for a single sentence the word.

@@ -29,14 +29,14 @@ MOST_WORD = 24  # characters of a word in a sentence
 
 
 @dataclass(frozen=True)
-class Marked:
+class MarkedWord:
     """The word that is marked in the maps: its name, and the rows of its tokens."""
 
     word: str
     rows: tuple[int, ...]
 
 
-def word_of(token_set: TokenSet, places: Sequence[tuple[int, int]] = ()) -> Marked | None:
+def word_of(token_set: TokenSet, places: Sequence[tuple[int, int]] = ()) -> MarkedWord | None:
     """The word to mark before a person marks one. `places` are those of the word that all pages look at, in each sentence.
 
     Without them, as for two sentences that are read together, the content word that occurs most often, if it occurs twice.
@@ -45,7 +45,7 @@ def word_of(token_set: TokenSet, places: Sequence[tuple[int, int]] = ()) -> Mark
     at = {(token.sentence, token.position): row for row, token in enumerate(token_set.tokens)}
     if rows := tuple(at[place] for place in places if place in at):
         token = token_set.tokens[rows[0]]
-        return Marked(token.text if token.special else token.word, rows)
+        return MarkedWord(token.text if token.special else token.word, rows)
     times: dict[str, int] = {}
     for token in token_set.tokens:
         word = folded(token.word)
@@ -58,7 +58,7 @@ def word_of(token_set: TokenSet, places: Sequence[tuple[int, int]] = ()) -> Mark
         token_set,
         [row for row, token in enumerate(token_set.tokens) if not token.special and are_forms(repeated, token.word)],
     )
-    return Marked(token_set.tokens[rows[0]].word, rows)
+    return MarkedWord(token_set.tokens[rows[0]].word, rows)
 
 
 def first_pieces(token_set: TokenSet, rows: Sequence[int]) -> tuple[int, ...]:
@@ -75,7 +75,7 @@ def first_pieces(token_set: TokenSet, rows: Sequence[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def around_of(token_set: TokenSet, marked: Marked | None, layers: Sequence[int]) -> dict[int, Surroundings]:
+def around_of(token_set: TokenSet, marked: MarkedWord | None, layers: Sequence[int]) -> dict[int, Surroundings]:
     """The tokens nearest to the marked word at each of some layers; none where no lines lead to them."""
     if marked is None or not marked.rows or not _is_drawn(token_set, marked):
         return {}
@@ -83,7 +83,7 @@ def around_of(token_set: TokenSet, marked: Marked | None, layers: Sequence[int])
 
 
 def of_layers(
-    token_set: TokenSet, marked: Marked | None, layers: Sequence[int], around_by_layer: Mapping[int, Surroundings]
+    token_set: TokenSet, marked: MarkedWord | None, layers: Sequence[int], around_by_layer: Mapping[int, Surroundings]
 ) -> str:
     """What the maps of some layers show of the marked word; without one, of all tokens' nearest.
 
@@ -120,14 +120,14 @@ def _occurrences(word: str, count: int, are_pieces: bool) -> str:
     return f"the {'first pieces of the ' if are_pieces else ''}{count} {quoted(word, MOST_WORD)}"
 
 
-def _is_drawn(token_set: TokenSet, marked: Marked) -> bool:
+def _is_drawn(token_set: TokenSet, marked: MarkedWord) -> bool:
     """Whether lines lead from the marked word to the tokens nearest to it: of a few sentences, whose tokens are all there."""
     sentences = {token.sentence for token in token_set.tokens}
     is_sample = len(sentences) > 1 and len(sentences) > len(token_set) / 2
     return len(marked.rows) <= MOST_JOINED and not is_sample
 
 
-def surroundings_of(token_set: TokenSet, marked: Marked, layer: int) -> Surroundings:
+def surroundings_of(token_set: TokenSet, marked: MarkedWord, layer: int) -> Surroundings:
     """The tokens nearest to the marked word at a layer that are not that word."""
     words = {folded(token_set.tokens[row].word) for row in marked.rows}
     same = [row for row, token in enumerate(token_set.tokens) if not token.special and folded(token.word) in words]
@@ -136,7 +136,7 @@ def surroundings_of(token_set: TokenSet, marked: Marked, layer: int) -> Surround
 
 
 def nearest_pairs(
-    token_set: TokenSet, marked: Marked | None, around: Surroundings | None
+    token_set: TokenSet, marked: MarkedWord | None, around: Surroundings | None
 ) -> list[tuple[int, int, bool]]:
     """The lines from the marked word to the tokens `around` it: both rows, and whether the second is of another sentence.
 

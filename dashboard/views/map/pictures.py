@@ -176,7 +176,7 @@ def through(backend: Backend) -> None:
         renderer=renderer,
         height=_tall(),
         scale=controls.scale(),
-        marked=None if marked is None else scatter.Marked(marked.word, _positions(drawn_rows, marked.rows)),
+        marked=None if marked is None else scatter.MarkedPoints(marked.word, _positions(drawn_rows, marked.rows)),
         nearest={
             layer: [(place_of[row], place_of[other]) for row, other, _ in pairs] for layer, pairs in nearest.items()
         }
@@ -270,7 +270,7 @@ def _one(
     options: MapOptions,
     renderer: scatter.Renderer,
     code: AnyCode,
-    marked: findings.Marked | None,
+    marked: findings.MarkedWord | None,
     pairs: Sequence[tuple[int, int, bool]],
 ) -> None:
     key = f"map_{number}"
@@ -288,7 +288,7 @@ def _one(
         renderer=renderer,
         height=PAIR_HEIGHT if controls.scale() == 1 else PROJECTED_PAIR,
         scale=controls.scale(),
-        marked=None if marked is None else scatter.Marked(marked.word, _positions(drawn, marked.rows)),
+        marked=None if marked is None else scatter.MarkedPoints(marked.word, _positions(drawn, marked.rows)),
     )
     scatter.join_pairs(figure, layer_map.points, pairs, (theme.BLUE, theme.GREY))
     figures.figure(
@@ -301,10 +301,10 @@ def _one(
     )
 
 
-def _marked(backend: Backend, token_set: TokenSet, rows: tuple[int, ...]) -> findings.Marked | None:
+def _marked(backend: Backend, token_set: TokenSet, rows: tuple[int, ...]) -> findings.MarkedWord | None:
     """The word that stands out in the maps: the one that a person marks, else the one that the pages follow."""
     if state.get("map_find") and rows:
-        return findings.Marked(state.get("map_find").strip(), findings.first_pieces(token_set, rows))
+        return findings.MarkedWord(state.get("map_find").strip(), findings.first_pieces(token_set, rows))
     if state.get("map_source") == "corpus":
         return None
     if choices.reads_pair():
@@ -314,7 +314,7 @@ def _marked(backend: Backend, token_set: TokenSet, rows: tuple[int, ...]) -> fin
     return findings.word_of(token_set, places_of(sentences, chosen.row, chosen.positions[chosen.row]))
 
 
-def _words(backend: Backend, token_set: TokenSet, place: choices.Row) -> tuple[int, ...]:
+def _words(backend: Backend, token_set: TokenSet, place: choices.ControlRow) -> tuple[int, ...]:
     """Draw the choice of the word to follow, and return the selected rows.
 
     The words of the sentences stand in the row above the figure; of a corpus or a pair a word is typed there.
@@ -344,7 +344,7 @@ def _trust_of_layers(trusts: Sequence[MapTrust]) -> str:
     return f"The trustworthiness of the maps is between {least} and {most} (1 is best)."
 
 
-def _marks(marked: findings.Marked | None, *, are_joined: bool, told_apart: bool | None) -> str:
+def _marks(marked: findings.MarkedWord | None, *, are_joined: bool, told_apart: bool | None) -> str:
     """What the marks in the maps are; `are_joined` where lines between two maps are drawn.
 
     `told_apart`: whether lines to the nearest tokens differ by their sentence; None where there are no such lines.
@@ -405,7 +405,7 @@ def _key(token_set: TokenSet, by: str, lines: Sequence[str]) -> None:
 
 
 def _lines(
-    marked: findings.Marked | None,
+    marked: findings.MarkedWord | None,
     pairs: Sequence[tuple[int, int, bool]],
     *,
     are_joined: bool,

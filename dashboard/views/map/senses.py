@@ -35,7 +35,7 @@ from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
 from dashboard.views.map import choices, findings, pictures, selection
 from dashboard.views.map import labels as map_labels
-from dashboard.views.map.choices import METHOD_NAMES, Row
+from dashboard.views.map.choices import METHOD_NAMES, ControlRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,7 +163,7 @@ def finding(curve: SenseCurve, word: str, count: int, chance: float, shown: int)
     return f"The senses of {name} **{how}**: {first}{here}{before}, by chance {_percent(chance)}{frequent}."
 
 
-def _layer_of(backend: Backend, place: Row, best: int) -> int:
+def _layer_of(backend: Backend, place: ControlRow, best: int) -> int:
     """Draw the choice of the map's layer."""
     with place.main, st.container(width=round(160 * controls.scale())):
         return controls.number("sense_layer", "Layer of the map", 0, backend.facts.layers, best)
@@ -377,7 +377,7 @@ def _key_of_lines(pairs: Sequence[tuple[int, int, bool]]) -> str:
 def _map(
     backend: Backend,
     occurrences: TokenSet,
-    place: Row,
+    place: ControlRow,
     by: str,
     word: str,
     layer: int,
@@ -385,7 +385,7 @@ def _map(
     is_wide: bool = True,
 ) -> None:
     """A map of the occurrences at a layer, coloured by sense or group, with a message above it."""
-    options = choices.options(len(occurrences), Row(place.panel, place.panel))
+    options = choices.options(len(occurrences), ControlRow(place.panel, place.panel))
     figure_slot, drawing, options = choices.drawing(occurrences, options, [layer])
     layer_map = drawing.maps[layer]
     rows = np.arange(len(occurrences))
@@ -460,7 +460,7 @@ def _beside(occurrences: TokenSet, row: int) -> str:
     return f"{' '.join(before).lstrip()}{context.text}{after.group() if after else ''}"
 
 
-def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None:
+def _unlabelled(backend: Backend, place: ControlRow, word_slot: DeltaGenerator) -> None:
     """A word of the corpus, without labels: groups of its occurrences with their most typical sentences."""
     corpus = current.corpus()
     page_header.measures_corpus(corpus)

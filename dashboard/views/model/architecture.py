@@ -12,7 +12,7 @@ import streamlit as st
 
 from components.analysis.pooling import pool
 from components.charts.inside_blocks import architecture as drawing
-from components.charts.stand_alone.page import Part
+from components.charts.stand_alone.page import PagePart
 from components.errors import InputError
 from components.numbers import counted, millions, percent
 from components.shown_code.parameters import parameters_of
@@ -101,7 +101,7 @@ def draw(backend: Backend) -> None:
         not_shown="Norms, biases and segments: together they would be a few hairs. Nor how much a part matters: one with few "
         "parameters can have a large effect.",
     )
-    report.add(f"{_KEY}_drawn", Part(title="The model to one scale", markup=drawing.svg(wide)))
+    report.add(f"{_KEY}_drawn", PagePart(title="The model to one scale", markup=drawing.svg(wide)))
     browser.web_component("architecture", _HTML)(
         key=_KEY,
         data=_packed(
@@ -197,7 +197,7 @@ def _packed(facts: dict[str, Any], strips: bytes) -> bytes:
     return struct.pack("<I", len(text)) + text + strips
 
 
-def _sent(of: drawing.Drawing) -> dict[str, Any]:
+def _sent(of: drawing.ShapeDrawing) -> dict[str, Any]:
     return {"width": of.width, "height": round(of.height, 1), "items": of.items, "card": of.card}
 
 

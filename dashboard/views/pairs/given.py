@@ -12,7 +12,7 @@ import streamlit as st
 
 from components.analysis import pair_scales
 from components.charts import theme
-from components.charts.stand_alone.page import Part
+from components.charts.stand_alone.page import PagePart
 from components.errors import InputError, ModelError
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.numbers import apart
@@ -236,7 +236,7 @@ def _pair(scorer: Backend, number: int, reading: _Reading, query: str, logits: F
             fold=True,
         )
         said = f"**{number + 1} · {reading.role} document** — {_scores(scorer.pair_labels(), logits)}"
-        report.add(f"score_{reading.role}", Part(message=said))
+        report.add(f"score_{reading.role}", PagePart(message=said))
         st.markdown(said)
         pair_links.draw(query, reading.document, key=f"_{reading.role}", model=str(state.get("cross_encoder")))
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from components.charts.retrieval.reranking import Kind
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
-    from dashboard.jobs.reranking import CandidateScores, FirstStage, PassCosts, SecondStage
+    from dashboard.jobs.reranking import FirstStage, PassCosts, SecondStage, TimedScores
     from dashboard.views.pairs.rerank_quality import CollectionLook
 
 # Headlines of the demo corpus, and what the second stage does to them with the included models and 10 to 20 candidates: it
@@ -75,7 +75,7 @@ class _TwoStages:
     corpus: Corpus
     query: str
     first: FirstStage
-    scores: CandidateScores
+    scores: TimedScores
     reranked: Ranking
     stage: SecondStage
     correct: frozenset[int]  # rows of the corpus that are known to be correct answers
@@ -121,7 +121,7 @@ def rerank(backend: Backend) -> None:
     line = st.container()
     left, right = st.columns([5, 2], gap="medium")
     lists = left.container()
-    scores: CandidateScores | None = None
+    scores: TimedScores | None = None
     with left, frame.figure("second_stage"):  # the first order does not wait for the second
         scores = reranking.first_scored(stage, corpus, query, first.ranking.best, state.get("k"), "pairs")
     sets: list[CollectionLook] = []

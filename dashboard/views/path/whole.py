@@ -13,7 +13,7 @@ import streamlit as st
 from components.analysis.first_look.decisive import REACH, Habits, most_decisive
 from components.analysis.first_look.words import chosen_everywhere, words_of
 from components.arrays import cosine
-from components.charts.stand_alone.page import Part
+from components.charts.stand_alone.page import PagePart
 from components.errors import InputError
 from components.numbers import number
 from dashboard import caching, navigation, state
@@ -259,7 +259,7 @@ def _tell(path: Path, position: int, stop: str) -> None:
         )
 
     said = f"The path of “{token}”: after {len(cosines) - 1} blocks its cosine to its own layer 0 is {number(cosines[-1], 2)}."
-    part = Part(message=messages.escape(said), not_shown=CAVEAT)
+    part = PagePart(message=messages.escape(said), not_shown=CAVEAT)
     report.add("whole_path", part, numbers)
     name = f"The whole path: {STOPS[cast('Stop', stop)][0]}"
     lecture.star(table.place_of(VIEW), _KEY, replace(part, title=name), numbers, f".st-key-{_KEY}")

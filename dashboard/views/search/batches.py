@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
-    from components.shown_code.search import Searched
+    from components.shown_code.search import SearchCode
     from dashboard.views.search.ranked import Scale
 
 MOST_COMMANDS = 10  # of the code of the figure
@@ -112,7 +112,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
         not_shown="Whether a hit answers its query: “closer than chance” says that random words find nothing as close.",
     )
     found = [
-        Found(
+        QueryHit(
             str(line),
             str(text),
             float(score),
@@ -129,7 +129,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
 
 
 @dataclass(frozen=True)
-class Found:
+class QueryHit:
     """A query with its best hit."""
 
     query: str
@@ -171,7 +171,7 @@ def what_is_drawn(similarity: Similarity, bars: Scale | None, level: float | Non
     return " ".join(said)
 
 
-def _drawn(found: Sequence[Found], bars: Scale | None, unit: str, level: float | None) -> str:
+def _drawn(found: Sequence[QueryHit], bars: Scale | None, unit: str, level: float | None) -> str:
     """Each query with its best hit, whose shared words are marked, and a bar; the line through all bars is chance."""
     line, chance_named, place = "", "", _place_of_line(bars, level)
     if level is not None and place is not None:
@@ -194,7 +194,7 @@ def _drawn(found: Sequence[Found], bars: Scale | None, unit: str, level: float |
     )
 
 
-def _code(searched: Searched, lines: Sequence[str], k: int, similarity: Similarity) -> Command:
+def _code(searched: SearchCode, lines: Sequence[str], k: int, similarity: Similarity) -> Command:
     """A command for each query, if they are few."""
     few = lines if len(lines) <= MOST_COMMANDS else ()
     return searched.command(ExactSearch.search, *(searched.search(line, k, similarity) for line in few))

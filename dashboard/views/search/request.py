@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from components.shown_code.search import Searched
+from components.shown_code.search import SearchCode
 from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import embedding
@@ -95,9 +95,9 @@ class SearchRequest:
         before_work.other_layers(self.embed, self.corpus, where)
         return index
 
-    def code(self, index: VectorIndex, layer: int, pooling: Pooling) -> Searched:
+    def code(self, index: VectorIndex, layer: int, pooling: Pooling) -> SearchCode:
         """The code of the corpus as the index has it."""
-        return Searched(self.backend, current.file_of(self.corpus), index.info.options, layer, pooling)
+        return SearchCode(self.backend, current.file_of(self.corpus), index.info.options, layer, pooling)
 
     def cell(self, index: VectorIndex) -> tuple[int, Pooling]:
         """The layer and pooling; for an index without them, its last layer and the model's own or its first pooling."""

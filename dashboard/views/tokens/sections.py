@@ -319,7 +319,7 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence], names: Se
     unknown = backend.tokenization.unknown_id
     rows: list[str] = []
     every: list[LostCharacters] = []
-    losses: list[token_analysis.Losses] = []
+    losses: list[token_analysis.DecodingLosses] = []
     for number, sentence in zip(names or range(1, len(sentences) + 1), sentences, strict=True):
         losses.append(token_analysis.losses(sentence, _decoded(backend, sentence), unknown))
         texts = [lost_characters(sentence, _decoded(backend, sentence, False), unknown)]
@@ -357,7 +357,7 @@ def _typed(sentence: TokenizedSentence, lost: LostCharacters, of_pair: bool) -> 
     return before + _marked(text[begin:end], frozenset(place - begin for place in lost.all)) + after
 
 
-def _lost_words(lost: token_analysis.Losses) -> list[str]:
+def _lost_words(lost: token_analysis.DecodingLosses) -> list[str]:
     unknown = f"unknown: {' '.join(lost.unknown)}" if lost.unknown else ""
     truncated = f"{lost.truncated:,} token{'s' * (lost.truncated != 1)} truncated" if lost.truncated else ""
     flags = {"capital letters": lost.case, "accents or marks": lost.accents, "spacing": lost.spacing}

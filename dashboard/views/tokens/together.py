@@ -17,7 +17,7 @@ from dashboard.views.tokens import sections
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence
-    from dashboard.ui.pair_choice import Pair
+    from dashboard.ui.pair_choice import InputPair
 
 READINGS = {"alone": "Each alone", "together": "A and B together"}
 
@@ -80,7 +80,7 @@ def _chosen(sentence: TokenizedSentence, start: int) -> int:
     return start if sentence.tokens[start].in_pair else interest([sentence]).positions[0]
 
 
-def _truncation(pair: Pair, sentence: TokenizedSentence) -> None:
+def _truncation(pair: InputPair, sentence: TokenizedSentence) -> None:
     pair.tell_truncation(sentence)
     if sentence.dropped:
         side = "beginning" if sentence.dropped[0].is_beginning else "end"
@@ -104,6 +104,6 @@ def decoding(backend: Backend) -> None:
     sections.special_tokens(backend)
 
 
-def _both(pair: Pair) -> str:
+def _both(pair: InputPair) -> str:
     """The numbers of both sentences, before a row of the pair."""
     return " + ".join(str(row + 1) for row in pair.rows)

@@ -319,7 +319,7 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
             )
             + " "
             + _finding(
-                findings.Measure(changes[0].name, "share"),
+                findings.MeasureName(changes[0].name, "share"),
                 findings.of_retrieval(changes[0]),
                 None if beside is None else findings.of_retrieval(beside[0]),
                 settings,
@@ -377,7 +377,7 @@ def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs
         settings,
         Command(before_after.spearman_change, *_measured(models, settings, source)),
         _finding(
-            findings.Measure("Spearman", "correlation"),
+            findings.MeasureName("Spearman", "correlation"),
             findings.of_correlation(change),
             None if beside is None else findings.of_correlation(beside),
             settings,
@@ -432,7 +432,10 @@ def _where(source: str) -> str:
 
 
 def _finding(
-    measure: findings.Measure, change: findings.Change, beside: findings.Change | None, settings: TrainingSettings
+    measure: findings.MeasureName,
+    change: findings.ModelDifference,
+    beside: findings.ModelDifference | None,
+    settings: TrainingSettings,
 ) -> str:
     """What training changed, and where the trained model stands beside the untouched one."""
     said = [findings.trained(measure, change, _before(settings))]
@@ -447,7 +450,7 @@ def _row(
     change: before_after.MeasureChange, beside: before_after.MeasureChange | None, settings: TrainingSettings
 ) -> dict[str, str]:
     """A measure in the table; after minus untouched too, where that is a third model."""
-    measure, name = findings.Measure(change.name, "share"), _untouched_name(settings)
+    measure, name = findings.MeasureName(change.name, "share"), _untouched_name(settings)
     row = {
         "measure": change.name,
         "before": measure.shown(change.base.value),

@@ -36,7 +36,7 @@ PAIRS = "These are the pairs of What it cannot see, not the run's held-out rows,
 
 
 @dataclass(frozen=True, eq=False)
-class Failures:
+class PairFailures:
     """How often each model finds the pair that means the same, by kind of difference, each 0..1 with its interval."""
 
     kinds: tuple[str, ...]
@@ -45,7 +45,7 @@ class Failures:
     untouched: tuple[Separation, ...] | None = None
 
 
-def measured(cosines: Sequence[Float64], pairs: MinimalPairs) -> Failures:
+def measured(cosines: Sequence[Float64], pairs: MinimalPairs) -> PairFailures:
     """The shares of two or three models, from each one's cosines [pair]."""
     kinds = pairs.changed_kinds
     same = pairs.rows_of(PARAPHRASE)
@@ -53,7 +53,7 @@ def measured(cosines: Sequence[Float64], pairs: MinimalPairs) -> Failures:
         tuple(separations(values[None, same], values[None, pairs.rows_of(kind)])[0] for kind in kinds)
         for values in cosines
     ]
-    return Failures(kinds, *of_models)
+    return PairFailures(kinds, *of_models)
 
 
 def cosines_of(
@@ -76,7 +76,7 @@ def cosines_of(
     return found
 
 
-def finding(found: Failures, kind: str) -> str:
+def finding(found: PairFailures, kind: str) -> str:
     """What training changed about one kind of difference, and how many others it made better and worse beyond chance."""
     place = found.kinds.index(kind)
     before, after = found.base[place], found.tuned[place]
@@ -120,7 +120,7 @@ def _percent(share: float) -> str:
     return f"{number(100 * share, 0)} %"
 
 
-def most_changed(found: Failures) -> str:
+def most_changed(found: PairFailures) -> str:
     """The kind whose share changed most."""
     changes = [abs(after.value - before.value) for before, after in zip(found.base, found.tuned, strict=True)]
     return found.kinds[int(np.argmax(changes))]
@@ -135,7 +135,7 @@ def draw(
     """Bars for each kind of difference. `names` are those of the models before training and untouched."""
     pairs = stored.demo_pairs()
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Failures:
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> PairFailures:
         return measured(cosines_of(models, vectors, (pairs.first, pairs.second), report_progress, is_cancelled), pairs)
 
     found = evaluation.result(

@@ -24,7 +24,7 @@ SAME_AS_BEFORE = "Before training, it is the model as published."
 
 
 @dataclass(frozen=True)
-class Change:
+class ModelDifference:
     """One measure of two models, from the first to the second, and whether the difference is more than chance."""
 
     first: float
@@ -38,7 +38,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Measure:
+class MeasureName:
     """How a measure is written."""
 
     name: str
@@ -55,17 +55,17 @@ class Measure:
         return text + word * unit
 
 
-def of_retrieval(change: MeasureChange) -> Change:
+def of_retrieval(change: MeasureChange) -> ModelDifference:
     p_value = change.p_text if change.p_text.startswith("<") else f"= {change.p_text}"
-    return Change(change.base.value, change.tuned.value, change.is_significant, f"p {p_value}")
+    return ModelDifference(change.base.value, change.tuned.value, change.is_significant, f"p {p_value}")
 
 
-def of_correlation(change: CorrelationChange) -> Change:
+def of_correlation(change: CorrelationChange) -> ModelDifference:
     low, high = signed(change.difference.low), signed(change.difference.high)
-    return Change(change.base.value, change.tuned.value, change.is_clear, f"95 % interval {low} to {high}")
+    return ModelDifference(change.base.value, change.tuned.value, change.is_clear, f"95 % interval {low} to {high}")
 
 
-def trained(measure: Measure, change: Change, before: str) -> str:
+def trained(measure: MeasureName, change: ModelDifference, before: str) -> str:
     """What training changed; `before` is what the model is called that it began with."""
     moved = change.second - change.first
     verb = "gained" if moved > 0 else "lost"
@@ -73,7 +73,7 @@ def trained(measure: Measure, change: Change, before: str) -> str:
     return f"{measure.name}: {measure.shown(change.first)} {before}, **{measure.shown(change.second)}** after: {said}."
 
 
-def beside_untouched(measure: Measure, before: float, change: Change, untouched: str) -> str:
+def beside_untouched(measure: MeasureName, before: float, change: ModelDifference, untouched: str) -> str:
     """Where the trained model stands: `change` goes from the untouched model to it, `before` is what training began with."""
     whole, after = change.first, change.second
     model = "the undamaged model" if untouched == UNDAMAGED else "the model as published"
@@ -89,7 +89,7 @@ def beside_untouched(measure: Measure, before: float, change: Change, untouched:
     return f"{opening}: {_won_back(measure, whole - before, after - before)}, and {stands}."
 
 
-def _won_back(measure: Measure, taken: float, gained: float) -> str:
+def _won_back(measure: MeasureName, taken: float, gained: float) -> str:
     """How much of what the damage took came back."""
     if taken <= 0:
         return "the damage took nothing of it"

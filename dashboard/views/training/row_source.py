@@ -17,7 +17,7 @@ from components.training import data as training_data
 from dashboard import caching, navigation
 from dashboard.corpora import current as current_corpus
 from dashboard.corpora import dialect_menu, row_readings, uploads
-from dashboard.corpora.row_readings import NO_COLUMN, Choice
+from dashboard.corpora.row_readings import NO_COLUMN, ReadingChoice
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.waiting import frame
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from components.training.run_folder import RunFolder
 
     Chosen = Mapping[str, str] | None  # our columns to the table's; None where their names are to tell
-    Load = Callable[[Choice, IsCancelled], TrainingData]
+    Load = Callable[[ReadingChoice, IsCancelled], TrainingData]
     Found = TrainingData | tuple[ColumnPreview, ...]  # rows, or the columns of a table that are not recognised
 
 NAMES = {
@@ -88,7 +88,9 @@ def _of_file() -> TrainingData | None:
 
     written = dialect_menu.of_upload("training", file)
 
-    def load_from(file: UploadedFile | uploads.StoredFile, choice: Choice, is_cancelled: IsCancelled) -> TrainingData:
+    def load_from(
+        file: UploadedFile | uploads.StoredFile, choice: ReadingChoice, is_cancelled: IsCancelled
+    ) -> TrainingData:
         return training_data.load(
             file.getvalue(),
             file.name,
@@ -131,7 +133,7 @@ def _of_corpus() -> TrainingData | None:
     columns = {corpus.report.text_column: corpus.texts, **corpus.columns}
     key = f"corpus {current_corpus.key_of(corpus)}"
 
-    def load(choice: Choice, _: IsCancelled) -> TrainingData:
+    def load(choice: ReadingChoice, _: IsCancelled) -> TrainingData:
         return training_data.from_columns(columns, corpus.name, choice.columns, part=choice.part)
 
     return _recognised(caching.training_files().get(key, lambda: _loaded(load, never)), key, load)
@@ -139,7 +141,7 @@ def _of_corpus() -> TrainingData | None:
 
 def _loaded(load: Load, is_cancelled: IsCancelled) -> Found:
     try:
-        return load(Choice(), is_cancelled)
+        return load(ReadingChoice(), is_cancelled)
     except UnclearColumns as problem:
         return problem.columns  # and not the problem itself, which holds the whole table
 
@@ -147,7 +149,7 @@ def _loaded(load: Load, is_cancelled: IsCancelled) -> Found:
 def _recognised(found: Found, key: str, load: Load) -> TrainingData | None:
     """The rows, as they were recognised or as a person chose; of columns that tell nothing once a person has chosen."""
 
-    def read(choice: Choice) -> TrainingData | None:
+    def read(choice: ReadingChoice) -> TrainingData | None:
         name = f"{key} {sorted((choice.columns or {}).items())} {choice.part}"
         rows = None
         with frame.figure("read_rows"):
@@ -157,7 +159,7 @@ def _recognised(found: Found, key: str, load: Load) -> TrainingData | None:
 
     if isinstance(found, tuple):
         chosen = _chosen(found)
-        return None if chosen is None else read(Choice(chosen))
+        return None if chosen is None else read(ReadingChoice(chosen))
     return row_readings.shown(found, lambda rows: rows.reading, key, ROLES, _kind_of, read)
 
 

@@ -57,7 +57,7 @@ SUBJECTS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class ClinicCosines:
     """The cosines of pairs at every layer and pooling."""
 
     pairs: MinimalPairs
@@ -197,13 +197,13 @@ def _upload() -> MinimalPairs | None:
     return pairs
 
 
-def _measured(backend: Backend, pairs: MinimalPairs) -> Measured:
+def _measured(backend: Backend, pairs: MinimalPairs) -> ClinicCosines:
     """The cosines of the pairs; those of the ready-made ones in the included model are kept in a file. Raises NotReady."""
     options = EmbedRequest.of_session(backend).pair_options()
     key = (backend.spec.key, backend.revision, options, pairs.content_hash)
     kept = stored.cosines(backend, pairs, options)
     if kept is not None:
-        return Measured(pairs, kept, options.poolings, key)
+        return ClinicCosines(pairs, kept, options.poolings, key)
 
     def embed(texts: Sequence[str], report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
         return backend.embed(texts, options=options, progress=report_progress, is_cancelled=is_cancelled)
@@ -220,7 +220,7 @@ def _measured(backend: Backend, pairs: MinimalPairs) -> Measured:
         "sentences",
         view="clinic",
     )
-    return Measured(pairs, cosines, options.poolings, key)
+    return ClinicCosines(pairs, cosines, options.poolings, key)
 
 
 def _subject(kind: str) -> str:
@@ -266,7 +266,7 @@ def finding(medians: Mapping[str, float], paraphrase: float) -> str:
     return f"In **{count} kinds** the typical changed pair ({span}) is nearer than {same}."
 
 
-def _nearest_in_words(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
+def _nearest_in_words(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -> None:
     """The nearest pairs of a kind with their changed words underlined, and below them the paraphrase that is farthest."""
     pairs, values = measured.pairs, measured.at(layer, pooling)
     rows = pairs.rows_of(kind)
@@ -298,7 +298,7 @@ def _underlined(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return "".join([*parts, html.escape(text[end:])])
 
 
-def _tell(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
+def _tell(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -> None:
     """The finding above strips and sentences, and how they are read, with the chosen kind in numbers."""
     pairs = measured.pairs
     paraphrases, own = measured.of(PARAPHRASE, layer, pooling), measured.of(kind, layer, pooling)
@@ -325,7 +325,7 @@ def _tell(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
     )
 
 
-def _cosines(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
+def _cosines(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -> None:
     """The first figure: a strip of points for each kind."""
     pairs = measured.pairs
     median = float(np.median(measured.of(PARAPHRASE, layer, pooling)))
@@ -363,7 +363,7 @@ def words_in_words(pairs: MinimalPairs, kind: str) -> str:
     return f"{text}, which makes the test hard. It shows what to expect where a search must tell such sentences apart."
 
 
-def _strips(measured: Measured, kind: str, layer: int, pooling: Pooling) -> list[charts.Strip]:
+def _strips(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -> list[charts.Strip]:
     pairs, values = measured.pairs, measured.at(layer, pooling)
 
     def strip(name: str, of_kind: str, colour: str) -> charts.Strip:
@@ -420,7 +420,7 @@ def _opened(pairs: MinimalPairs, kind: str) -> int | None:
     return int(rows[place]) if place is not None and place < len(rows) else None
 
 
-def _one_pair(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
+def _one_pair(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -> None:
     """One pair, with its changed words marked and links to the views that explain its cosine."""
     pairs, values = measured.pairs, measured.at(layer, pooling)
     rows = pairs.rows_of(kind)
@@ -462,7 +462,7 @@ def _marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return "".join([*parts, messages.escape(text[end:])])
 
 
-def _table(measured: Measured, layer: int, pooling: Pooling) -> pd.DataFrame:
+def _table(measured: ClinicCosines, layer: int, pooling: Pooling) -> pd.DataFrame:
     pairs = measured.pairs
     return pd.DataFrame(
         {
@@ -475,7 +475,7 @@ def _table(measured: Measured, layer: int, pooling: Pooling) -> pd.DataFrame:
     )
 
 
-def _by_layer(measured: Measured, found: Sequence[Separation], kind: str, layer: int, pooling: Pooling) -> None:
+def _by_layer(measured: ClinicCosines, found: Sequence[Separation], kind: str, layer: int, pooling: Pooling) -> None:
     """How often the paraphrase is the more similar one, by kind over the layers; `found` [layer] is of the chosen kind."""
     kinds = measured.pairs.changed_kinds
     layers = range(measured.cosines.of_pairs.shape[0])

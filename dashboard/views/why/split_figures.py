@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from components.analysis.why.integrated_jacobians import IntegratedLedger
-    from components.analysis.why.ledger import Ledger, Part, Term, TopPair
+    from components.analysis.why.ledger import Ledger, LedgerPart, Term, TopPair
     from components.analysis.why.residual_split import ResidualSplit
     from components.model.architecture.structure import Structure
     from components.model.trace import TokenizedSentence
@@ -322,7 +322,7 @@ def _drawn(
         )
 
 
-def _labels(parts: Sequence[Part]) -> list[str]:
+def _labels(parts: Sequence[LedgerPart]) -> list[str]:
     """Labels that differ, for equal words too."""
     return [part.text if part.kind == "rest" else f"{part.positions[0]} {part.text[:24]}" for part in parts]
 

@@ -14,7 +14,7 @@ from components.analysis.first_look.decisive import REACH, Habits, decisive_head
 from components.analysis.first_look.first_looks import FirstLooks, first_looks
 from components.analysis.first_look.looked_at import decisive_looks_at, looked_at, received
 from components.analysis.first_look.words import CANDIDATES, Word, words_of
-from components.charts.stand_alone.page import Part
+from components.charts.stand_alone.page import PagePart
 from components.errors import InputError
 from components.numbers import percent
 from components.shown_code import attention as shown_attention
@@ -335,7 +335,7 @@ def _other_answer(backend: Backend, looked: Looked) -> None:
     if not all(before for _, before, _ in candidates):
         return  # no head looks at a second one first: there is no choice between two
     said = findings.of_other_answer(old, new, candidates, looked.weights.shape[0] * looked.weights.shape[1])
-    report.add("looks_other_answer", Part(message=said))
+    report.add("looks_other_answer", PagePart(message=said))
     st.markdown(f":material/compare_arrows: {said}")
 
 

@@ -4,7 +4,7 @@ import pytest
 from tokenizers import decoders
 
 from components.analysis.tokens import (
-    Losses,
+    DecodingLosses,
     TokenStatistics,
     losses,
     neighbour_words,
@@ -118,7 +118,7 @@ WORDPIECE_LOSSES = [
 ]
 
 
-def names_of(lost: Losses) -> set[str]:
+def names_of(lost: DecodingLosses) -> set[str]:
     return {name for name in ("case", "accents", "spacing", "other", "unknown", "truncated") if getattr(lost, name)}
 
 
@@ -202,10 +202,10 @@ def test_a_byte_level_tokenizer_loses_nothing():
 def test_losses_made_by_hand():
     cut = Dropped("Rest", 8, 1, of_pair=False)
     kept = sentence("Über ☃  Rest", [("uber", 0, 0, 4), ("[UNK]", 1, 5, 6)], dropped=(cut,))
-    assert losses(kept, "uber [UNK]", UNKNOWN_ID) == Losses(True, True, False, ("☃",), 1, False)
-    assert losses(kept, "ober", UNKNOWN_ID) == Losses(True, True, False, ("☃",), 1, True)
+    assert losses(kept, "uber [UNK]", UNKNOWN_ID) == DecodingLosses(True, True, False, ("☃",), 1, False)
+    assert losses(kept, "ober", UNKNOWN_ID) == DecodingLosses(True, True, False, ("☃",), 1, True)
     # Told that there is no unknown token, the snowman is a character that went missing.
-    assert losses(kept, "uber", None) == Losses(True, True, True, (), 1, True)
+    assert losses(kept, "uber", None) == DecodingLosses(True, True, True, (), 1, True)
 
 
 # Words near a token

@@ -165,7 +165,7 @@ def test_remedies_are_the_runs_of_evaluate(pairs: Path, model: str) -> None:
     of_pairs = planted.pairs_of(TEXTS, QUERIES)
     options = [backend.embed_options(precision="float32", role=role) for role in ("query", "document")]
     now = present(backend, of_pairs, options[0], options[1], every_cell=True)
-    setting = kinds.Setting(now, folds.halves(QUERIES), CorpusWords(TEXTS))
+    setting = kinds.RemedyInput(now, folds.halves(QUERIES), CorpusWords(TEXTS))
     layer, max_sim = kinds.measure("layer", setting), kinds.measure("maxsim", setting)
     mine = {
         now.cell: now.now,

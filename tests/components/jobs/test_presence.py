@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 
-from components.jobs import MOST_DRAWING, Drawing, Job, Lane, Presence, Queue
+from components.jobs import MOST_DRAWING, Job, Lane, PageDrawing, Presence, Queue
 
 
 def test_a_connection_that_breaks_for_a_moment_is_no_leaving(clock: types.SimpleNamespace) -> None:
@@ -28,7 +28,7 @@ def test_a_connection_that_breaks_for_a_moment_is_no_leaving(clock: types.Simple
 
 
 def test_work_that_gives_way_pauses_while_a_page_is_drawn():
-    drawing = Drawing()
+    drawing = PageDrawing()
     queue = Queue({"background": Lane(gives_way=True)}, is_busy=drawing.is_under_way)
     job = Job("quiet work")
     with drawing.under_way():
@@ -41,7 +41,7 @@ def test_work_that_gives_way_pauses_while_a_page_is_drawn():
 
 
 def test_a_drawing_that_waits_for_such_work_itself_counts_for_some_seconds(clock):
-    drawing = Drawing()
+    drawing = PageDrawing()
     with drawing.under_way():
         clock.now += MOST_DRAWING - 0.1
         assert drawing.is_under_way()

@@ -139,7 +139,7 @@ def test_in_a_long_run_losses_are_means_of_one_objective_each_also_after_a_kill(
     assert train_here(single).status == "done"
     monkeypatch.setattr(worker, "MOST_LOSSES", 6)
     long = new_run(concept_pairs(120), **changes)
-    saved = worker.Reporter.saved
+    saved = worker.RunReporter.saved
 
     def save_and_die(reporter, step):
         saved(reporter, step)
@@ -147,7 +147,7 @@ def test_in_a_long_run_losses_are_means_of_one_objective_each_also_after_a_kill(
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(worker.Reporter, "saved", save_and_die)
+        patch.setattr(worker.RunReporter, "saved", save_and_die)
         train_here(long, checkpoint_seconds=0)
     long.write_state(replace(long.state(), status="waiting"))
     assert train_here(long).status == "done"
@@ -201,7 +201,7 @@ def test_a_run_that_is_stopped_between_two_evaluations_and_continued_ends_like_o
     monkeypatch.setattr("components.training.held_out.is_better", lambda event, best: event["step"] == 7)
     assert train_here(whole).status == "done"
     assert whole.record()["best_step"] == 4
-    stepped = worker.Reporter.stepped
+    stepped = worker.RunReporter.stepped
 
     def stop_at_seven(reporter, step, control):
         if step == 7:
@@ -209,7 +209,7 @@ def test_a_run_that_is_stopped_between_two_evaluations_and_continued_ends_like_o
         stepped(reporter, step, control)
 
     with monkeypatch.context() as patch:
-        patch.setattr(worker.Reporter, "stepped", stop_at_seven)
+        patch.setattr(worker.RunReporter, "stepped", stop_at_seven)
         assert train_here(stopped).status == "stopped"
     assert stopped.record()["best_step"] == stopped.watch_steps()[-1] == stopped.events("evaluation")[-1]["step"] == 7
     runs.resume(stopped)
@@ -271,7 +271,7 @@ def test_a_run_that_is_interrupted_keeps_a_checkpoint_and_ends_like_one_that_is_
     changes = {"evaluate_every": 4, "watch_every": 5, "epochs": 3, "negatives": "model", "objectives": ("triplet",)}
     whole, interrupted = new_run(concept_pairs(120), **changes), new_run(concept_pairs(120), **changes)
     assert train_here(whole).status == "done"
-    interruption, stepped = threading.Event(), worker.Reporter.stepped
+    interruption, stepped = threading.Event(), worker.RunReporter.stepped
 
     def interrupt(reporter, done, control):
         if done == step:
@@ -281,7 +281,7 @@ def test_a_run_that_is_interrupted_keeps_a_checkpoint_and_ends_like_one_that_is_
     if step == 0:
         interruption.set()
     with monkeypatch.context() as patch:
-        patch.setattr(worker.Reporter, "stepped", interrupt)
+        patch.setattr(worker.RunReporter, "stepped", interrupt)
         patch.setattr(worker, "_give_way", lambda: None)
         assert worker.main([str(interrupted.path)], interruption) == 0
     state = interrupted.state()

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from components import packing
 from components.charts import theme
-from components.charts.stand_alone.page import Part
+from components.charts.stand_alone.page import PagePart
 from components.shown_code.code import NoCode
 from dashboard import caching, state
 from dashboard.declared import table
@@ -155,10 +155,10 @@ def test_what_pictures_showed_is_kept_within_bounds(session: dict[str, Any], mon
     session.update({"lecture": ("inside?#1", "inside?#2"), "inside_view": "block"})
     figure = go.Figure(go.Bar(y=np.random.default_rng(0).normal(size=500)))
     table_of = lambda: pd.DataFrame({"value": [1]})  # noqa: E731
-    lecture._keep("inside", "inside?#1", Part(figure=figure, message="One."), table_of)
+    lecture._keep("inside", "inside?#1", PagePart(figure=figure, message="One."), table_of)
     size = len(lecture.shown("inside?#1").figure)  # type: ignore[union-attr]
     monkeypatch.setattr(lecture, "_MOST_BYTES", size + 10)
-    lecture._keep("inside", "inside?#2", Part(figure=figure, message="Two."), table_of)
+    lecture._keep("inside", "inside?#2", PagePart(figure=figure, message="Two."), table_of)
     assert (lecture.is_drawn("inside?#1"), lecture.is_drawn("inside?#2")) == (True, False)  # numbers are no picture
     session[lecture._SENT] = frozenset({"inside?#2"})  # a picture was sent, and had no room either
     assert lecture.is_drawn("inside?#2")
@@ -166,7 +166,7 @@ def test_what_pictures_showed_is_kept_within_bounds(session: dict[str, Any], mon
     assert second is not None
     assert (second.figure, second.part.table is None) == (b"", False)  # its numbers in its place
     session["lecture"] = ("inside?#2",)
-    lecture._keep("inside", "inside?#2", Part(figure=figure, message="Two, drawn again."), table_of)
+    lecture._keep("inside", "inside?#2", PagePart(figure=figure, message="Two, drawn again."), table_of)
     assert lecture.shown("inside?#1") is None
     second = lecture.shown("inside?#2")
     assert second is not None
@@ -176,11 +176,13 @@ def test_what_pictures_showed_is_kept_within_bounds(session: dict[str, Any], mon
 
 def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(session: dict[str, Any]) -> None:
     figure = go.Figure(go.Bar(x=["one", "two"], y=[1.25, 2.5]), {"title": {"text": "Bars"}})
-    part = Part(figure=figure, alt="two bars", message="It **rises**.")
+    part = PagePart(figure=figure, alt="two bars", message="It **rises**.")
     stars = ("inside?v=block#bars", "text?v=pieces#pieces", "inside?v=mask-token#gone")
     session.update({"lecture": stars, "inside_view": "block", "text_view": "pieces", "sentences": ("Is 3 < 4 & 5?",)})
     lecture._keep("inside", stars[0], part, lambda: pd.DataFrame({"of sentence": ["It <fell>."] * 300}))
-    lecture._keep("text", stars[1], Part(title="Pieces", message="Two."), lambda: pd.DataFrame({"piece": ["##ing"]}))
+    lecture._keep(
+        "text", stars[1], PagePart(title="Pieces", message="Two."), lambda: pd.DataFrame({"piece": ["##ing"]})
+    )
     assert zlib.decompress(lecture.shown(stars[0]).figure)  # type: ignore[union-attr]
     written = lecture.saver(stars)().decode()
     headings = [
@@ -371,7 +373,7 @@ def test_what_is_said_of_a_picture_later_is_kept_only_of_one_in_the_list(session
     session["lecture"] = (star,)
     lecture.add_texts("inside", "bars", read="From left to right.")
     assert lecture.shown(star) is None
-    lecture._keep("inside", star, Part(title="Bars"), lambda: pd.DataFrame({"value": [1]}))
+    lecture._keep("inside", star, PagePart(title="Bars"), lambda: pd.DataFrame({"value": [1]}))
     lecture.add_texts("inside", "bars", read="From left to right.", markup="<p>pair</p>")
     found = lecture.shown(star)
     assert found is not None
@@ -413,7 +415,7 @@ def test_what_a_picture_showed_outlives_a_reload_of_its_tab_and_of_no_other(sess
         "2" * 8 + "-2222-4222-8222-" + "2" * 12,
     )
     session.update({"lecture": (star,), "inside_view": "block"})
-    lecture._keep("inside", star, Part(message="One."), lambda: pd.DataFrame({"value": [1]}))
+    lecture._keep("inside", star, PagePart(message="One."), lambda: pd.DataFrame({"value": [1]}))
     lecture.keep_for_tab()  # of a tab that is not known nothing is kept
     assert caching.know_visitor(tab)
     lecture.keep_for_tab()

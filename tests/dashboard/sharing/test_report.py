@@ -193,7 +193,7 @@ def test_a_table_that_cannot_be_made_costs_only_itself() -> None:
     def fails() -> Any:
         raise KeyError("gone")
 
-    found = report.Report("Title", parts={"one": (report.Part(message="It **falls**."), fails)})
+    found = report.Report("Title", parts={"one": (report.PagePart(message="It **falls**."), fails)})
     assert "It <strong>falls</strong>." in report.to_bytes(found).decode()
 
 
@@ -209,7 +209,7 @@ def test_what_is_drawn_again_in_its_place_stands_in_it_once() -> None:
             figures.plain_table(pd.DataFrame({"row": range(rows)}), key="facts")
         figures.plain_table(pd.DataFrame({"row": [9]}))
         for _ in range(3):  # as a part of a page that is drawn every few seconds
-            report.add("votes", report.Part(), lambda: pd.DataFrame({"vote": [1]}))
+            report.add("votes", report.PagePart(), lambda: pd.DataFrame({"vote": [1]}))
 
     app = AppTest.from_function(drawing).run()
     assert not app.exception
@@ -271,8 +271,8 @@ def test_a_table_that_stands_on_the_page_and_in_its_data_is_in_it_once() -> None
         report.collect("laboratory")
         frame = pd.DataFrame({"row": [5, 6]})
         figures.whole_texts(frame, key="disagreement_list")
-        report.add("disagreement", report.Part(), lambda: frame)
-        report.add("other", report.Part(message="Equal numbers of something else."), lambda: frame)
+        report.add("disagreement", report.PagePart(), lambda: frame)
+        report.add("other", report.PagePart(message="Equal numbers of something else."), lambda: frame)
 
     app = AppTest.from_function(drawing).run()
     assert not app.exception
@@ -293,7 +293,7 @@ def test_tables_stand_below_the_titles_of_the_page_and_no_title_stands_alone() -
         figures.note("**Of the first row**")
         figures.plain_table(pd.DataFrame({"row": [5]}))
         figures.subheader("All rows")
-        report.add("of data", report.Part(title="In a panel"), lambda: pd.DataFrame({"row": [6]}))
+        report.add("of data", report.PagePart(title="In a panel"), lambda: pd.DataFrame({"row": [6]}))
         for key in ("first", "second"):
             figures.note("**Again**", key=key)
         figures.subheader("Nothing follows this either")

@@ -387,7 +387,7 @@ def test_it_does_not_read_like_a_resolved_pronoun_where_others_take_as_much(open
     [(15, 14, "about as much"), (15, 5, "less"), (5, 15, "more"), (0.6, 0.1, "about as much")],
 )
 def test_what_other_words_take_is_said_as_it_is(share: float, usual: float, said: str) -> None:
-    estimate = flow.Estimate("through", np.eye(2), 0, 0, np.ones(2))
+    estimate = flow.FlowEstimate("through", np.eye(2), 0, 0, np.ones(2))
     assert f"take {said} from “a”" in flow._beside_others(estimate, share, usual, "“a”")
     assert flow._beside_others(estimate, share, float("nan"), "“a”") == ""
 

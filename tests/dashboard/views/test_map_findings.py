@@ -202,14 +202,14 @@ def test_a_sample_of_the_occurrences_is_said_to_be_one() -> None:
 
 def test_only_lines_that_are_drawn_are_explained() -> None:
     tokens, _ = tokens_of([" ".join(f"bank{number}" for number in range(40)), "A bank."])
-    marked = findings.Marked("bank", (1, 2))
+    marked = findings.MarkedWord("bank", (1, 2))
     assert "blue lines join each of them" in pictures._marks(marked, are_joined=True, told_apart=True)
     moving = pictures._marks(marked, are_joined=False, told_apart=False)
     assert "lines join" not in moving
     assert "Lines within a map lead to the tokens nearest in the model." in moving
     assert "else dashed" in pictures._marks(marked, are_joined=False, told_apart=True)
     assert "Lines within" not in pictures._marks(marked, are_joined=False, told_apart=None)  # in three dimensions
-    of_many = findings.Marked("bank", tuple(range(100)))
+    of_many = findings.MarkedWord("bank", tuple(range(100)))
     assert findings.around_of(tokens, of_many, tokens.layers) == {}  # of so many the nearest are not drawn
     many = pictures._marks(of_many, are_joined=True, told_apart=None)
     assert "Lines within a map" not in many

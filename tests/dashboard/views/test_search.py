@@ -517,7 +517,7 @@ def test_the_line_of_chance_is_told_only_where_it_is_drawn() -> None:
     below = batches.what_is_drawn("dot", None, -1.0)
     assert below.startswith("There are no bars, because no score is above 0.")
     assert "dashed" not in below
-    found = [batches.Found("q", "text", 0.5, 0.5, "")]
+    found = [batches.QueryHit("q", "text", 0.5, 0.5, "")]
     assert "<u " in batches._drawn(found, batches.COSINES, "cosine", 0.4)
     for level in (None, -0.1):
         drawn = batches._drawn(found, batches.COSINES, "cosine", level)

@@ -8,7 +8,7 @@ import pytest
 from components.analysis.why.contrasts import Separation
 from components.retrieval.corpora.minimal_pairs import MinimalPairs
 from dashboard.views.training import failures
-from dashboard.views.training.failures import Failures
+from dashboard.views.training.failures import PairFailures
 
 
 def share(value: float) -> Separation:
@@ -67,10 +67,10 @@ def test_the_finding_says_whether_it_rose_and_what_became_of_the_others(
     base: tuple[float, ...], tuned: tuple[float, ...], said: str
 ) -> None:
     kinds = ("negation", "numbers", "time")[: len(base)]
-    found = Failures(kinds, tuple(map(share, base)), tuple(map(share, tuned)))
+    found = PairFailures(kinds, tuple(map(share, base)), tuple(map(share, tuned)))
     assert failures.finding(found, "negation") == said
 
 
 def test_the_name_of_a_kind_keeps_its_capital_letters() -> None:
-    found = Failures(("NP and VP of Rome",), (share(0.5),), (share(0.9),))
+    found = PairFailures(("NP and VP of Rome",), (share(0.5),), (share(0.9),))
     assert failures.finding(found, "NP and VP of Rome").startswith("**NP and VP of Rome:** ")

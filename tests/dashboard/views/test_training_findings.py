@@ -8,13 +8,13 @@ import pytest
 from components.training.before_after import retrieval_changes, spearman_change
 from components.training.history import History, history
 from dashboard.views.training import findings
-from dashboard.views.training.findings import PUBLISHED, UNDAMAGED, Change, Measure
+from dashboard.views.training.findings import PUBLISHED, UNDAMAGED, MeasureName, ModelDifference
 
-RECALL, SPEARMAN = Measure("Recall@1", "share"), Measure("Spearman", "correlation")
+RECALL, SPEARMAN = MeasureName("Recall@1", "share"), MeasureName("Spearman", "correlation")
 
 
-def change(first: float, second: float, is_clear: bool = True) -> Change:
-    return Change(first, second, is_clear, "p = 0.02")
+def change(first: float, second: float, is_clear: bool = True) -> ModelDifference:
+    return ModelDifference(first, second, is_clear, "p = 0.02")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from components.model.backend import Backend
     from components.model.embedding.options import EmbedOptions
-    from components.retrieval.index.cost import Cost
+    from components.retrieval.index.cost import IndexCost
 
 NAME = "plan"
 HELP = "what an index of millions of sentences would take: hours, bytes and money"
@@ -112,7 +112,7 @@ def _measured(backend: Backend, texts: Sequence[str], options: EmbedOptions) -> 
         return len(sentences) / (time.perf_counter() - start)
 
 
-def _say(costs: Sequence[Cost], speed: float, machines: int) -> None:
+def _say(costs: Sequence[IndexCost], speed: float, machines: int) -> None:
     shared.say(f"{speed:,.0f} sentences a second on a machine, {machines:,} of them")
     formats = list(costs[0].vector_bytes)
     shared.say(

@@ -7,7 +7,7 @@ from typing import Any
 
 from components import operator_settings
 from components.command_line import options as shared
-from components.operator_settings import Found
+from components.operator_settings import SettingValue
 
 NAME = "settings"
 HELP = "list the operator's settings, their values, and where each value comes from"
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _write(rows: tuple[Found[Any], ...]) -> None:
+def _write(rows: tuple[SettingValue[Any], ...]) -> None:
     """The table: one block for each section of the file, one line for each setting."""
     section = ""
     names = max(len(row.setting.name) for row in rows)
@@ -58,7 +58,7 @@ def _write(rows: tuple[Found[Any], ...]) -> None:
         shared.say(f"  {value}  {row.setting.variable}: {row.setting.meaning}")
 
 
-def _shown(row: Found[Any]) -> str:
+def _shown(row: SettingValue[Any]) -> str:
     """A value as the environment would write it; the rule where the default has no fixed value."""
     if row.source == "default":
         return row.setting.rule

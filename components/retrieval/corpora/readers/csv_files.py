@@ -96,7 +96,7 @@ def _table_of(
     width = len(header.fields)
     if width > MOST_FIELDS:
         raise _no_table(name, f"its first row has {width:,} fields, which is more than {MOST_FIELDS:,}")
-    columns = _Columns(min(width, MOST_COLUMNS), count)
+    columns = _CsvColumns(min(width, MOST_COLUMNS), count)
     bad, joined, samples = BadRows(), 0, Samples()
     for line, _ in titles:
         bad.add(line, TITLE_ROW)
@@ -145,7 +145,7 @@ def _table_of(
     )
 
 
-class _Columns:
+class _CsvColumns:
     """The values of each kept column, and the row numbers. Rows are added in blocks: their lists are not kept."""
 
     def __init__(self, width: int, count: Count) -> None:

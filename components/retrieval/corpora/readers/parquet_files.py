@@ -47,7 +47,7 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
             else _rows_of_child(source, name, limits, count, is_part=max_rows is not None)
         ) as parts:
             every_column: list[str] = next(parts)
-            columns = _Columns(count)
+            columns = _ParquetColumns(count)
             for batch in parts:
                 count.add_rows(batch.num_rows)
                 values = {column: _values(batch.column(column), pa) for column in batch.schema.names}
@@ -105,7 +105,7 @@ class _Column:
         return not self.is_judged or 2 * self.files <= self.present
 
 
-class _Columns:
+class _ParquetColumns:
     """The columns of a table. Those of bytes that are not text are left out: pictures, sounds, hashes."""
 
     def __init__(self, count: Count) -> None:
@@ -173,7 +173,7 @@ def _rows_of_child(source: Path | bytes, name: str, limits: Limits, count: Count
     assert process.stdout is not None
     assert process.stderr is not None
     # A thread of its own, since this one waits for the process.
-    watch = _Watch(process, count)
+    watch = _ProcessWatch(process, count)
     watch.start()
     pool = pa.system_memory_pool()  # gives memory back, while the others keep hundreds of MB
     try:
@@ -205,7 +205,7 @@ def _rows_of_child(source: Path | bytes, name: str, limits: Limits, count: Count
                 stream.close()
 
 
-class _Watch(threading.Thread):
+class _ProcessWatch(threading.Thread):
     """Ends a process whose work is cancelled."""
 
     def __init__(self, process: subprocess.Popen[bytes], count: Count) -> None:

@@ -27,7 +27,7 @@ from components.retrieval.corpora.rows.reading import (
     PREVIEWED,
     VALUES_SHOWN,
     PreviewedRow,
-    Reading,
+    RowUse,
     given_rows,
 )
 from components.retrieval.corpora.rows.roles import LABEL, MOST_NEGATIVES, Recognised, Wanted
@@ -47,7 +47,7 @@ RIGHT_ELSEWHERE = "its wrong answers are right ones in other rows of its query"
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class TextRow:
     """Texts that belong together, and the row of the table from which they come."""
 
     texts: tuple[str, ...]
@@ -62,7 +62,7 @@ class Rows:
 
     recognised: Recognised
     names: tuple[str, ...]  # of the texts of a row: our columns, with one for each wrong answer
-    rows: tuple[Row, ...]
+    rows: tuple[TextRow, ...]
     table: Table
     bad: BadRows  # rows that are not used, those that could not be read among them
     values: tuple[str, ...]  # that should be scores
@@ -76,10 +76,10 @@ class Rows:
     # query, which can be searched.
     unused: tuple[tuple[int, str, str], ...]
 
-    def reading(self, used: Sequence[Row], bad: BadRows, repeated: int = 0, with_unused: bool = False) -> Reading:
+    def reading(self, used: Sequence[TextRow], bad: BadRows, repeated: int = 0, with_unused: bool = False) -> RowUse:
         """The account of all rows, when `used` are left and `bad` are refused since. `with_unused`: these are searched."""
         sources = {row.source for row in used}
-        first: dict[int, Row] = {}
+        first: dict[int, TextRow] = {}
         for row in used:
             first.setdefault(row.source, row)
         both = self.bad.joined(bad)
@@ -95,7 +95,7 @@ class Rows:
             preview.append(
                 PreviewedRow(number, given, read, "" if read else reasons.get(number, "equal to an earlier one"))
             )
-        return Reading(
+        return RowUse(
             rows=len(self.table.numbers) + len(self.table.bad),
             used=len(sources),
             reasons=dict(both.reasons - Counter(alone.values())),
@@ -351,7 +351,7 @@ class _Made:
             own = (rights[0][0],) if answer is None else (rights[0][0], answer)
             self._rows.append((row, own, tuple(wrong[:MOST_NEGATIVES]), label))
 
-    def finished(self) -> tuple[list[Row], tuple[str, ...]]:
+    def finished(self) -> tuple[list[TextRow], tuple[str, ...]]:
         """All rows, and the names of their texts: as many wrong answers in each row, or else a row for each."""
         if self._several:
             self.notes.append(
@@ -380,15 +380,15 @@ class _Made:
                 f"{'is' if self._no_texts == 1 else 'are'} skipped."
             )
         if not self._wrongs:
-            return [Row(own, told, row) for row, own, _, told in self._rows], tuple(self._recognised.texts)
+            return [TextRow(own, told, row) for row, own, _, told in self._rows], tuple(self._recognised.texts)
         widths = {len(wrongs) for _, _, wrongs, _ in self._rows}
         wrong = [column for ours, column in self._recognised.texts.items() if _is_wrong(ours)]
         if len(widths) <= 1:
             width = max(widths, default=1)
-            rows = [Row((*own, *wrongs), None, row) for row, own, wrongs, _ in self._rows]
+            rows = [TextRow((*own, *wrongs), None, row) for row, own, wrongs, _ in self._rows]
         else:
             width = 1
-            rows = [Row((*own, one), None, row) for row, own, wrongs, _ in self._rows for one in wrongs]
+            rows = [TextRow((*own, one), None, row) for row, own, wrongs, _ in self._rows for one in wrongs]
             self.notes.append(
                 f"Rows have {min(widths)} to {max(widths)} wrong answers, each of which makes a row: {len(rows):,} in all."
             )

@@ -35,7 +35,7 @@ class PreviewedRow:
 
 
 @dataclass(frozen=True)
-class Reading:
+class RowUse:
     """How the rows of a file were used."""
 
     rows: int  # of the file: those that are used, and those that are not

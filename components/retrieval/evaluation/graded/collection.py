@@ -52,7 +52,7 @@ from components.retrieval.evaluation.graded.files import (
     DOCUMENT_FIELDS,
     QUERY_FIELDS,
     Entries,
-    Judgements,
+    GradedJudgements,
     Part,
     Source,
     find_parts,
@@ -447,7 +447,7 @@ def _matched(
     name: str,
     corpus: Entries,
     queries: Entries,
-    judgements: Judgements,
+    judgements: GradedJudgements,
     parts: Mapping[Part, str],
 ) -> FieldedSet:
     """The judgements, matched with the texts that they are about."""
@@ -520,7 +520,7 @@ def _is_one_text(queries: Entries, corpus: Entries, key: str) -> bool:
     return not asked.isdisjoint({*told, _joined(*told)})
 
 
-def _with_ids_of(queries: Entries, judgements: Judgements) -> tuple[Mapping[tuple[str, str], int], int]:
+def _with_ids_of(queries: Entries, judgements: GradedJudgements) -> tuple[Mapping[tuple[str, str], int], int]:
     """The grades with the queries' own ids, and how many of them another judgement of the same pair replaced.
 
     TREC's topics have numbers like 007, and judgements say 7, or the other way round: where no query has the id of a

@@ -56,7 +56,7 @@ class Entries:
 
 
 @dataclass(frozen=True)
-class Judgements:
+class GradedJudgements:
     """Grades by (query id, document id); of two judgements of the same pair the later counts."""
 
     grades: Mapping[tuple[str, str], int]
@@ -137,7 +137,7 @@ def _values_of(table: Table, field: str) -> Callable[[int], Any]:
 
 def read_judgements(
     source: Source, name: str, limits: Limits | None = None, is_cancelled: IsCancelled = never
-) -> Judgements:
+) -> GradedJudgements:
     """The judgements of a file, with or without a header. Raises InputError where no line is one, and Cancelled."""
     decoded = read_text(source, name, None, limits, is_cancelled)
     grades: dict[tuple[str, str], int] = {}
@@ -173,7 +173,7 @@ def read_judgements(
             "fields: query 0 document grade.",
             "Check the file, or export it in one of these formats.",
         )
-    return Judgements(grades, lines, duplicates, bad)
+    return GradedJudgements(grades, lines, duplicates, bad)
 
 
 def _read_table(source: Source, name: str, limits: Limits | None, is_cancelled: IsCancelled) -> Table:

@@ -35,7 +35,7 @@ Embed = Callable[[str], Any]  # a query's text -> its vector [dim]
 
 
 @dataclass(frozen=True)
-class Cost:
+class SearchCost:
     """What a search costs."""
 
     milliseconds: float  # per query, measured
@@ -58,7 +58,7 @@ def cost(
     bytes_per_text: float,
     is_cancelled: IsCancelled = lambda: False,
     timed: int = TIMED,
-) -> Cost:
+) -> SearchCost:
     """The cost of searches, for at most `timed` of the queries: the mean of the fastest search of each.
 
     Raises Cancelled, also where `search` does.
@@ -72,10 +72,10 @@ def cost(
             started = time.perf_counter()
             search(queries[number])
             seconds[repeat, place] = time.perf_counter() - started
-    return Cost(1000 * float(seconds.min(axis=0).mean()), bytes_per_text)
+    return SearchCost(1000 * float(seconds.min(axis=0).mean()), bytes_per_text)
 
 
-def cost_now(now: Present, is_cancelled: IsCancelled = lambda: False) -> Cost:
+def cost_now(now: Present, is_cancelled: IsCancelled = lambda: False) -> SearchCost:
     """What a search by the present vectors costs. Raises Cancelled."""
     search = first_hits(now.asked_alone, now.document_vectors)
     return cost(search, now.queries, now.bytes_per_text, is_cancelled)

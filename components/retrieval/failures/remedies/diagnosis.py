@@ -16,14 +16,14 @@ from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.evaluation.ranks import inverse
 from components.retrieval.failures.remedies import kinds
 from components.retrieval.failures.remedies.advice import Advice, advice
-from components.retrieval.failures.remedies.costs import COSTS, Cost
+from components.retrieval.failures.remedies.costs import COSTS, SearchCost
 from components.retrieval.failures.remedies.folds import LEAVE, Options, RemedyRanking, measured
-from components.retrieval.failures.remedies.kinds import Remedy, Setting
+from components.retrieval.failures.remedies.kinds import Remedy, RemedyInput
 from components.retrieval.failures.traits import TRAITS, TraitShare, remark
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class RemedyRow:
     """A remedy in the table."""
 
     name: str
@@ -34,7 +34,9 @@ class Row:
     control: tuple[int, int]  # the medians of what its controls repaired and harmed
     draws: int  # of controls
     seconds: float
-    cost: Cost | None  # of a search by the option that was chosen, else the first; None where there is nothing to try
+    cost: (
+        SearchCost | None
+    )  # of a search by the option that was chosen, else the first; None where there is nothing to try
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +45,10 @@ class Diagnosis:
 
     now: Int64 = field(repr=False)  # [query]: the rank of the first right text
     shares: tuple[TraitShare, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[RemedyRow, ...]
     advice: Advice
     followed: RemedyRanking | None = field(repr=False, default=None)  # each half's advice, measured on the other half
-    cost: Cost | None = None  # of a search as it is now
+    cost: SearchCost | None = None  # of a search as it is now
 
     @property
     def failed(self) -> int:
@@ -95,7 +97,7 @@ def _trait(share: TraitShare) -> dict[str, Any]:
     }
 
 
-def _costs(cost: Cost | None) -> dict[str, float | int | None]:
+def _costs(cost: SearchCost | None) -> dict[str, float | int | None]:
     milliseconds, size = (None, None) if cost is None else (round(cost.milliseconds, 2), round(cost.bytes_per_text))
     return {"milliseconds": milliseconds, "bytes_per_text": size}
 
@@ -104,7 +106,7 @@ def _per_cent(share: float) -> float:
     return round(100 * share, 2)
 
 
-def row_of(remedy: Remedy, now: Int64, first: NDArray[np.bool_], seed: int = 0) -> Row:
+def row_of(remedy: Remedy, now: Int64, first: NDArray[np.bool_], seed: int = 0) -> RemedyRow:
     """A remedy measured on both halves, with its controls."""
     result = measured(now, remedy.options, first, seed, remedy.title)
     shams = [control(remedy, now, first, seed + 1 + draw) for draw in range(remedy.draws if remedy.options else 0)]
@@ -112,7 +114,7 @@ def row_of(remedy: Remedy, now: Int64, first: NDArray[np.bool_], seed: int = 0) 
         int(np.median([getattr(sham, name) for sham in shams])) if shams else 0 for name in ("repaired", "harmed")
     )
     option = next((name for name in result.chosen if name != LEAVE), next(iter(remedy.options), None))
-    return Row(
+    return RemedyRow(
         remedy.name,
         remedy.title,
         remedy.needs,
@@ -132,11 +134,11 @@ def control(remedy: Remedy, now: Int64, first: NDArray[np.bool_], seed: int) -> 
 
 def rows_of(
     names: Sequence[str],
-    setting: Setting,
+    setting: RemedyInput,
     seed: int = 0,
     progress: Callable[[str], ReportProgress] = lambda name: lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
-) -> Iterator[Row]:
+) -> Iterator[RemedyRow]:
     """The rows of some remedies, from the cheapest to the dearest, as they are measured. Raises Cancelled."""
     for name in kinds.in_order(names):
         remedy = kinds.measure(name, setting, progress(name), is_cancelled)
@@ -146,11 +148,11 @@ def rows_of(
 def diagnosed(
     now: Int64,
     shares: Sequence[TraitShare],
-    rows: Sequence[Row],
+    rows: Sequence[RemedyRow],
     queries: Sequence[str],
     first: NDArray[np.bool_],
     seed: int = 0,
-    cost: Cost | None = None,
+    cost: SearchCost | None = None,
 ) -> Diagnosis:
     """The diagnosis with its advice, from the measured rows in the order of their costs; `cost` is that of a search now."""
     results = {row.name: row.result for row in rows}
@@ -232,7 +234,7 @@ def _trait_line(share: TraitShare) -> str:
     )
 
 
-def _remedy_line(row: Row) -> str:
+def _remedy_line(row: RemedyRow) -> str:
     result = row.result
     chosen = " / ".join(_cell(name) if name != LEAVE else "leave it" for name in result.chosen)
     mrr = result.mrr_change
@@ -243,7 +245,7 @@ def _remedy_line(row: Row) -> str:
     )
 
 
-def _cost_cells(cost: Cost | None) -> str:
+def _cost_cells(cost: SearchCost | None) -> str:
     return "|" if cost is None else f"{cost.milliseconds:.1f} | {cost.bytes_per_text:,.0f}"
 
 

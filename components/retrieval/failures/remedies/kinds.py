@@ -26,8 +26,8 @@ from components.retrieval.failures.remedies.costs import (
     HITS,
     TIMED,
     TIMED_SECOND,
-    Cost,
     Embed,
+    SearchCost,
     bytes_of,
     cost,
     first_hits,
@@ -88,7 +88,7 @@ class Remedy:
     options: Options
     control: Callable[[int], Options] = field(repr=False)  # from a seed
     seconds: float  # that its own scores of all queries took, without the vectors that all remedies share
-    cost: Callable[[str], Cost] = field(repr=False)  # from an option
+    cost: Callable[[str], SearchCost] = field(repr=False)  # from an option
     draws: int = CONTROLS
 
     @property
@@ -101,7 +101,7 @@ class Remedy:
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class RemedyInput:
     """What the remedies are given."""
 
     present: Present
@@ -115,12 +115,12 @@ class Setting:
 
 def measure(
     name: str,
-    setting: Setting,
+    setting: RemedyInput,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Remedy:
     """The options of a remedy, ranked. `progress(done, total)` counts what it has most to do with. Raises Cancelled."""
-    kinds: dict[str, Callable[[Setting, ReportProgress, IsCancelled], Remedy]] = {
+    kinds: dict[str, Callable[[RemedyInput, ReportProgress, IsCancelled], Remedy]] = {
         "prompt": _prompt,
         "repair": _repair,
         "hybrid": _hybrid,
@@ -136,7 +136,7 @@ def measure(
 
 def _replacing(
     name: str,
-    setting: Setting,
+    setting: RemedyInput,
     vectors: Mapping[str, Vectors],
     by: Mapping[str, tuple[Present, Embed]],
     started: float,
@@ -166,7 +166,7 @@ def _replacing(
             ranks |= zip(group, ranks_by(pairs, runs, each, is_cancelled), strict=True)
         return ranks
 
-    def cost_of(option: str) -> Cost:
+    def cost_of(option: str) -> SearchCost:
         searched, embed = by[option]
         search = first_hits(embed, searched.document_vectors)
         return cost(search, now.queries, searched.bytes_per_text + more_bytes, is_cancelled)
@@ -174,7 +174,7 @@ def _replacing(
     return Remedy(name, options, control, seconds, cost_of)
 
 
-def _prompt(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _prompt(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
     now, started = setting.present, time.perf_counter()
     own = now.query_options.prompt
     tried = [prompt for prompt in dict.fromkeys((*setting.prompts, "")) if prompt != own]
@@ -187,7 +187,7 @@ def _prompt(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelle
     return _replacing("prompt", setting, vectors, by, started, is_cancelled)
 
 
-def _repair(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _repair(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
     now, started = setting.present, time.perf_counter()
     written = {
         name: [repaired(query, setting.known, ways, setting.abbreviations).text for query in now.queries]
@@ -213,13 +213,13 @@ def _repair(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelle
     return _replacing("repair", setting, vectors, by, started, is_cancelled, changed, own_bytes)
 
 
-def _asked_repaired(setting: Setting, option: str, query: str) -> Any:
+def _asked_repaired(setting: RemedyInput, option: str, query: str) -> Any:
     """The vector of a query after a repair, [dim]."""
     ways = every_way(setting.abbreviations)[option]
     return setting.present.asked_alone(repaired(query, setting.known, ways, setting.abbreviations).text)
 
 
-def _layer(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _layer(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
     now, started = setting.present, time.perf_counter()
     cells = {f"layer {cell[0]}, {cell[1]}": cell for cell in now.vectors if cell != now.cell}
     vectors = {option: now.vectors[cell] for option, cell in cells.items()}
@@ -227,7 +227,7 @@ def _layer(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled
     return _replacing("layer", setting, vectors, by, started, is_cancelled)
 
 
-def _model(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _model(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
     now, started = setting.present, time.perf_counter()
     vectors, by = {}, {}
     for backend in setting.models:
@@ -238,7 +238,7 @@ def _model(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled
     return _replacing("model", setting, vectors, by, started, is_cancelled)
 
 
-def _hybrid(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _hybrid(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
     now, pairs, started = setting.present, setting.present.pairs, time.perf_counter()
     ranker = make_ranker("bm25", pairs.documents.texts)
     by_vectors = vector_scores(*now.present_vectors)
@@ -253,7 +253,7 @@ def _hybrid(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelle
     seconds = time.perf_counter() - started
     directions = unit(np.asarray(now.document_vectors, np.float32))
 
-    def cost_of(option: str) -> Cost:
+    def cost_of(option: str) -> SearchCost:
         def search(query: str) -> Int64:
             cosines = (directions @ unit(np.asarray(now.asked_alone(query), np.float32)))[None]
             both = [RunScores(cosines, np.ones(cosines.shape, np.bool_)), ranker_scores(ranker, [query])(slice(1))]
@@ -265,7 +265,7 @@ def _hybrid(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelle
     return Remedy("hybrid", options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds, cost_of)
 
 
-def _max_sim(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _max_sim(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
     now, pairs, started = setting.present, setting.present.pairs, time.perf_counter()
     rows = candidates(now.query_vectors, now.document_vectors, CANDIDATES, is_cancelled)
 
@@ -291,7 +291,7 @@ def _max_sim(setting: Setting, progress: ReportProgress, is_cancelled: IsCancell
     return _reranking("maxsim", setting, rows, score, again, started, is_cancelled, more_bytes=bytes_of(told))
 
 
-def _cross_encoder(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _cross_encoder(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
     now, started = setting.present, time.perf_counter()
     rows = candidates(now.query_vectors, now.document_vectors, CANDIDATES, is_cancelled)
     scorer, texts = setting.cross_encoder, now.pairs.documents.texts
@@ -311,7 +311,7 @@ def _cross_encoder(setting: Setting, progress: ReportProgress, is_cancelled: IsC
 
 def _reranking(
     name: str,
-    setting: Setting,
+    setting: RemedyInput,
     rows: Int64,
     score: Callable[[Int64], Float32],
     again: Callable[[str, Int64], Float32],
@@ -353,7 +353,7 @@ def _reranking(
     seconds = time.perf_counter() - started
     search = first_hits(now.asked_alone, now.document_vectors, CANDIDATES)
 
-    def cost_of(_: str) -> Cost:
+    def cost_of(_: str) -> SearchCost:
         def in_order(query: str) -> Int64:
             return top(again(query, search(query)), HITS)
 

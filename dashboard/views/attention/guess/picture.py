@@ -17,7 +17,7 @@ from dashboard.ui import browser, controls, figures
 from dashboard.ui.wording import quoted
 from dashboard.views.attention.guess import findings
 from dashboard.views.attention.guess.findings import Guessed, ordinal, share_text
-from dashboard.views.attention.guess.reading import SHOWN, Reading, name_of
+from dashboard.views.attention.guess.reading import SHOWN, MaskGuesses, name_of
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -55,7 +55,7 @@ NOT_SHOWN = (
 )
 
 
-def draw_guesses(model_input: AttentionInput, reading: Reading, hide: Callable[[int], None]) -> None:
+def draw_guesses(model_input: AttentionInput, reading: MaskGuesses, hide: Callable[[int], None]) -> None:
     """The finding and the picture of a reading; `hide` gets the position of a word that is clicked."""
     backend, sentence = model_input.backend, model_input.sentence
     word = sentence.word_text(reading.shown) if len(reading.guesses.hidden) > 1 and not reading.guesses.masks else ""
@@ -98,7 +98,7 @@ def draw_guesses(model_input: AttentionInput, reading: Reading, hide: Callable[[
     )
 
 
-def _code(model_input: AttentionInput, reading: Reading) -> Command:
+def _code(model_input: AttentionInput, reading: MaskGuesses) -> Command:
     """The command that guesses at typed masks, or at each token hidden alone; there is none for other readings."""
     guesses, pair = reading.guesses, model_input.pair
     if pair.second is not None or guesses.only_left or (len(guesses.hidden) > 1 and not guesses.masks):
@@ -153,7 +153,7 @@ def panel_of(
     }
 
 
-def _masks(reading: Reading, sentence: TokenizedSentence) -> list[dict[str, Any]]:
+def _masks(reading: MaskGuesses, sentence: TokenizedSentence) -> list[dict[str, Any]]:
     """The buttons to choose one of several masks by."""
     if len(reading.positions) < 2:
         return []
@@ -177,7 +177,7 @@ def _ranks(guesses: LayerGuesses, place: int) -> np.ndarray:
     return guesses.true_ranks[:, place] if int(guesses.true_ids[place]) >= 0 else guesses.asked_ranks[:, place, 0]
 
 
-def _lens(reading: Reading, own: Guessed, tokenization: Tokenization) -> dict[str, Any]:
+def _lens(reading: MaskGuesses, own: Guessed, tokenization: Tokenization) -> dict[str, Any]:
     """The first guesses after each layer, and the rank of the marked piece."""
     guesses, other = reading.guesses, reading.other
     place = guesses.token(reading.shown)
@@ -263,7 +263,7 @@ def _surprise(
     }
 
 
-def _tables(reading: Reading, own: Guessed, tokenization: Tokenization) -> list[dict[str, Any]]:
+def _tables(reading: MaskGuesses, own: Guessed, tokenization: Tokenization) -> list[dict[str, Any]]:
     """What the picture shows for whoever cannot see it."""
     guesses = reading.guesses
     place = guesses.token(reading.shown)
@@ -289,7 +289,7 @@ def _tables(reading: Reading, own: Guessed, tokenization: Tokenization) -> list[
     ]
 
 
-def table_of(reading: Reading, tokenization: Tokenization) -> pd.DataFrame:
+def table_of(reading: MaskGuesses, tokenization: Tokenization) -> pd.DataFrame:
     """All guesses for all masks: a row for each mask, layer and guess."""
     guesses, rows = reading.guesses, []
     for position in reading.positions:

@@ -21,7 +21,7 @@ MARKED = 1_000  # pieces of a vocabulary of which one must have a mark, if it ma
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class MaskGuesses:
     """The guesses of a model for the masks of one text."""
 
     guesses: LayerGuesses  # as chosen: looking at both sides, or only left
@@ -46,7 +46,7 @@ def name_of(tokenization: Tokenization, piece: int) -> str:
     return readable(vocabulary[piece] if 0 <= piece < len(vocabulary) else "", marks_words(tokenization))
 
 
-def read(model_input: AttentionInput, target: int, hidden: tuple[int, ...], only_left: bool) -> Reading:
+def read(model_input: AttentionInput, target: int, hidden: tuple[int, ...], only_left: bool) -> MaskGuesses:
     """The guesses for the `hidden` tokens and the typed masks of a text; those for `target` are shown."""
     backend, pair = model_input.backend, model_input.pair
     length = controls.length_for(backend)
@@ -72,7 +72,7 @@ def read(model_input: AttentionInput, target: int, hidden: tuple[int, ...], only
     surprises = None
     if not backend.surprises_take_long(len(model_input.sentence)):
         surprises = backend.surprises(pair.first, pair.second, length, only_left)
-    return Reading(guesses, other, positions, target, facts, marked, surprises)
+    return MaskGuesses(guesses, other, positions, target, facts, marked, surprises)
 
 
 def facts_of(

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.pair_runs import Pairs
     from dashboard.jobs.evaluation import PairIndexes
     from dashboard.views.evaluate.choices import RunRequest
-    from dashboard.views.evaluate.queries import Entry
+    from dashboard.views.evaluate.queries import RunEntry
 
 STEPS = 10  # weights 0, 0.1, ... 1 of the words
 
 
 def weights(
-    request: RunRequest, entries: Sequence[Entry], pairs: Pairs, indexes: Mapping[str, PairIndexes], measure: str
+    request: RunRequest, entries: Sequence[RunEntry], pairs: Pairs, indexes: Mapping[str, PairIndexes], measure: str
 ) -> None:
     """The quality of a layer and pooling with a ranking by words, by weight: of the first fused run, or else with BM25.
 

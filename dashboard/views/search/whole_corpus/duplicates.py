@@ -16,7 +16,7 @@ from components.numbers import counted
 from components.retrieval.corpora.demo import sentences_that_differ
 from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs, nearest_cosines
 from components.shown_code.code import Command
-from components.words.differences import KINDS, OPPOSED, Difference, difference
+from components.words.differences import KINDS, OPPOSED, TextDifference, difference
 from dashboard import caching, settings, state
 from dashboard.corpora import current
 from dashboard.jobs import requests
@@ -185,7 +185,7 @@ def _opposed(kinds: Mapping[Kind, int]) -> str:
     return f", but in {number:,} of them {what} differs: a threshold alone merges what does not say the same"
 
 
-def ordered(similar: Sequence[SimilarPair], differences: Mapping[SimilarPair, Difference]) -> list[SimilarPair]:
+def ordered(similar: Sequence[SimilarPair], differences: Mapping[SimilarPair, TextDifference]) -> list[SimilarPair]:
     """Pairs, which are the best first, with OF_EACH_KIND of each kind before all others."""
     seen: Counter[Kind] = Counter()
     first: list[SimilarPair] = []
@@ -201,7 +201,7 @@ def ordered(similar: Sequence[SimilarPair], differences: Mapping[SimilarPair, Di
 def _marked(
     title: str,
     pairs: Sequence[SimilarPair],
-    differences: Mapping[SimilarPair, Difference],
+    differences: Mapping[SimilarPair, TextDifference],
     unread: Mapping[SimilarPair, int],
 ) -> str:
     """The pairs with what differs in each marked; `unread` has, of pairs that are equal as far as the model reads them, the
@@ -221,14 +221,14 @@ def _marked(
     return f'<div class="bi-near"><h6>{title}</h6>{"".join(parts)}</div>'
 
 
-def _alike(item: Difference) -> str:
+def _alike(item: TextDifference) -> str:
     """The beginning that two texts share."""
     begins = [side[0] for side in (item.first, item.second) if side]
     return "" if len(begins) < 2 or any(piece.differs for piece in begins) else begins[0].text
 
 
 def _unread(
-    request: SearchRequest, index: VectorIndex, differences: Mapping[SimilarPair, Difference]
+    request: SearchRequest, index: VectorIndex, differences: Mapping[SimilarPair, TextDifference]
 ) -> dict[SimilarPair, int]:
     """The pairs whose texts differ only behind what the model reads of them, each with the number of tokens that it reads."""
     options = index.info.options
@@ -272,7 +272,7 @@ def _bars(kinds: Mapping[Kind, int]) -> str:
 
 
 def _table(
-    similar: Sequence[SimilarPair], differences: Mapping[SimilarPair, Difference], corpus: Corpus
+    similar: Sequence[SimilarPair], differences: Mapping[SimilarPair, TextDifference], corpus: Corpus
 ) -> pd.DataFrame:
     return pd.DataFrame(
         [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from components.analysis.first_look import nearest as module
-from components.analysis.first_look.nearest import NEAREST, Place, WordCollection, WordStore
+from components.analysis.first_look.nearest import NEAREST, WordCollection, WordPlace, WordStore
 from components.model.backend import Backend
 from tests.support import plain_encoder as plain
 
@@ -88,7 +88,9 @@ def by_hand(cosines: list[float]) -> WordStore:
     """Words of a sentence each, at these cosines to the first axis."""
     vectors = np.array([[value, np.sqrt(1 - value**2)] for value in cosines], np.float16)
     texts = tuple(f"word {number}" for number in range(len(cosines)))
-    return WordStore(texts, tuple(Place(number, "word", 0, 4) for number in range(len(cosines))), (vectors, vectors))
+    return WordStore(
+        texts, tuple(WordPlace(number, "word", 0, 4) for number in range(len(cosines))), (vectors, vectors)
+    )
 
 
 def test_words_as_near_as_the_last_are_among_them() -> None:

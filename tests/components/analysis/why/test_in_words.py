@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 
 from components.analysis.why.in_words import is_in_percent, of_split
-from components.analysis.why.ledger import Ledger, Part
+from components.analysis.why.ledger import Ledger, LedgerPart
 from components.analysis.why.token_ledger import token_ledger
 from components.model.backend import Backend
 
 
 def ledger(first: Sequence[str], second: Sequence[str], values: Sequence[Sequence[float]]) -> Ledger:
     rows, columns = (
-        tuple(Part(text, "special" if text.startswith("[") else "word", (number,)) for number, text in enumerate(texts))
+        tuple(
+            LedgerPart(text, "special" if text.startswith("[") else "word", (number,))
+            for number, text in enumerate(texts)
+        )
         for texts in (first, second)
     )
     numbers = np.array(values, float)

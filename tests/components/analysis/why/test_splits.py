@@ -268,7 +268,7 @@ def test_words_as_typed_sum_their_pieces_and_punctuation(tiny_folder):
 
 def test_a_bounded_ledger_still_sums():
     rng = np.random.default_rng(0)
-    parts = tuple(ledger_module.Part(f"w{number}", "word", (number,)) for number in range(30))
+    parts = tuple(ledger_module.LedgerPart(f"w{number}", "word", (number,)) for number in range(30))
     contributions = rng.normal(size=(30, 30))
     contributions[7] += 9
     contributions[:, 11] -= 9  # negative ones are kept too

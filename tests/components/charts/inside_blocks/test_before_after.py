@@ -11,7 +11,7 @@ from components.charts.inside_blocks.before_after import (
     ANOTHER,
     ITSELF,
     NUMBERED,
-    Picture,
+    BlockPicture,
     Scales,
     before_and_after,
     scales_of,
@@ -24,7 +24,7 @@ LABELS = ["0 [CLS]", "1 <b>", "2 c"]
 
 def drawn(size: int = 3, dark: bool = False, second_text: int | None = None):
     matrix = MATRIX if size == 3 else np.full((size, size), 0.1)
-    pictures = [Picture(block, matrix, HEADS, [(1, 2)]) for block in (0, 3)]
+    pictures = [BlockPicture(block, matrix, HEADS, [(1, 2)]) for block in (0, 3)]
     labels = LABELS if size == 3 else [f"{number} a" for number in range(size)]
     itself = np.tile(np.diagonal(matrix)[:, None], 4)
     scales = [scales_of(itself, (-0.05, 0.45))] * 2
@@ -105,14 +105,14 @@ def test_scales_are_the_usual_ones_until_the_data_go_beyond():
 
 
 def test_cells_of_several_tokens_have_one_scale():
-    picture = Picture(0, MATRIX, HEADS)
+    picture = BlockPicture(0, MATRIX, HEADS)
     figure = before_and_after([picture], LABELS, MATRIX[:, :2], "Title", scales=[Scales(None, (-0.05, 0.9))])
     np.testing.assert_allclose(figure.data[0].z, MATRIX, atol=1e-7)
     assert [trace.type for trace in figure.data] == ["heatmap", "heatmap", "scatter"]  # no diagonal of its own
 
 
 def test_one_block_has_no_strip():
-    picture = Picture(0, np.array([[0.5]]), HEADS[:2])
+    picture = BlockPicture(0, np.array([[0.5]]), HEADS[:2])
     figure = before_and_after([picture], ["0 a"], np.array([[0.5]]), "Title", scales=[Scales(ITSELF, ANOTHER)])
     assert {trace.xaxis for trace in figure.data} == {"x"}
 

@@ -11,9 +11,9 @@ import pytest
 from components.charts import theme
 from components.charts.retrieval.evaluation import (
     MARKED,
-    Cost,
     Curve,
     RankedBar,
+    RunCost,
     agreement_bars,
     agreement_curves,
     curves_over,
@@ -174,7 +174,7 @@ def test_precision_and_recall_carry_k():
 
 
 def test_points_lie_at_time_and_quality_and_their_areas_are_sizes():
-    costs = [Cost("a", 50, 1, 4), Cost("b", 80, 100, 1), Cost("c", 60, 10, 0)]
+    costs = [RunCost("a", 50, 1, 4), RunCost("b", 80, 100, 1), RunCost("c", 60, 10, 0)]
     figure = quality_and_cost(costs, "Title", "MRR")
     assert [(trace.x[0], trace.y[0]) for trace in figure.data] == [(1, 50), (100, 80), (10, 60)]
     grown = [trace.marker.size - 10 for trace in figure.data]
@@ -192,10 +192,10 @@ def test_points_lie_at_time_and_quality_and_their_areas_are_sizes():
     "costs",
     [
         [],
-        [Cost("one", 50, 3, 1)],
-        [Cost("no time", 50, 0, 0)],
-        [Cost("no time", 0, 0, 0), Cost("some", 0, 5, 0)],
-        [Cost("a", 100, 1e-4, 1e6), Cost("b", 0, 1e6, 1e-6)],
+        [RunCost("one", 50, 3, 1)],
+        [RunCost("no time", 50, 0, 0)],
+        [RunCost("no time", 0, 0, 0), RunCost("some", 0, 5, 0)],
+        [RunCost("a", 100, 1e-4, 1e6), RunCost("b", 0, 1e6, 1e-6)],
     ],
 )
 def test_axes_are_finite_whatever_the_runs(costs):
@@ -258,7 +258,7 @@ def test_methods_without_layers_are_level_lines_that_can_be_told_apart():
             [1, 2], NASTY, x_title="k", y_title="%",
         ),
         precision_recall([(NASTY, np.ones(2), np.ones(2))], NASTY),
-        quality_and_cost([Cost(NASTY, 1, 1, 1)], NASTY, "MRR"),
+        quality_and_cost([RunCost(NASTY, 1, 1, 1)], NASTY, "MRR"),
         predicted_against_people(np.ones(1), np.ones(1), ["a"], NASTY, unit="cosine"),
     ],
     ids=["grid", "curves", "precision", "cost", "similarity"],
@@ -274,7 +274,7 @@ def test_a_projector_gets_larger_type():
         grid(),
         curves_over([Curve("a", np.ones(2))], [1, 2], "T", x_title="k", y_title="%"),
         precision_recall([("a", np.ones(2), np.ones(2))], "T"),
-        quality_and_cost([Cost("a", 1, 1, 1)], "T", "MRR"),
+        quality_and_cost([RunCost("a", 1, 1, 1)], "T", "MRR"),
         predicted_against_people(np.ones(1), np.ones(1), ["a"], "T", unit="u"),
     ):
         height, margin = figure.layout.height, figure.layout.margin.t
@@ -293,7 +293,7 @@ def test_axes_of_curves_that_are_all_100_per_cent_show_per_cents():
     assert figure.layout.yaxis.range == (0, 105)
     rising = curves_over([Curve("a", np.arange(5.0))], range(1, 6), "R", x_title="k", y_title="y")
     assert rising.layout.yaxis.range is None
-    costs = [Cost(name, 100.0, milliseconds, 1.0) for name, milliseconds in (("a", 1.0), ("b", 20.0))]
+    costs = [RunCost(name, 100.0, milliseconds, 1.0) for name, milliseconds in (("a", 1.0), ("b", 20.0))]
     low, high = quality_and_cost(costs, "Cost", "Recall@1").layout.yaxis.range
     assert low < 99
     assert 100 < high < 105

@@ -49,7 +49,7 @@ def without_plotly(text: str) -> str:
 
 def test_the_page_has_the_figures_data_and_its_texts(figure: go.Figure) -> None:
     table = pd.DataFrame({"layer": [0, 1, 2], "cosine": [1.0, 0.5, 0.25]})
-    part = stand_alone.Part(figure, table, "Alt text", "It **falls**.", "Left to right.", "Why.")
+    part = stand_alone.PagePart(figure, table, "Alt text", "It **falls**.", "Left to right.", "Why.")
     text = without_plotly(stand_alone.page("A title", [part], "A footer", ["Model: x"]))
     for words in (
         "<h1>A title</h1>",
@@ -70,7 +70,7 @@ def test_the_page_has_the_figures_data_and_its_texts(figure: go.Figure) -> None:
 
 
 def test_nothing_is_loaded_from_elsewhere(figure: go.Figure) -> None:
-    text = without_plotly(stand_alone.page("t", [stand_alone.Part(figure)] * 2, "f"))
+    text = without_plotly(stand_alone.page("t", [stand_alone.PagePart(figure)] * 2, "f"))
     tags = Tags(text).found
     assert not [attributes for _, attributes in tags if {"src", "href"} & attributes.keys()]
     (policy,) = [item["content"] for tag, item in tags if tag == "meta" and "http-equiv" in item]
@@ -82,7 +82,7 @@ def test_nothing_is_loaded_from_elsewhere(figure: go.Figure) -> None:
 
 def test_texts_of_people_are_texts(figure: go.Figure) -> None:
     table = pd.DataFrame({HOSTILE: [HOSTILE]})
-    part = stand_alone.Part(figure, table, HOSTILE, HOSTILE, HOSTILE, HOSTILE)
+    part = stand_alone.PagePart(figure, table, HOSTILE, HOSTILE, HOSTILE, HOSTILE)
     text = without_plotly(stand_alone.page(HOSTILE, [part], HOSTILE, [HOSTILE]))
     tags = Tags(text).found
     assert "img" not in [tag for tag, _ in tags]
@@ -94,7 +94,7 @@ def test_texts_of_people_are_texts(figure: go.Figure) -> None:
 
 def test_a_long_table_is_cut_and_says_so() -> None:
     table = pd.DataFrame({"row": range(500)})
-    text = stand_alone.page("t", [stand_alone.Part(table=table)], "f")
+    text = stand_alone.page("t", [stand_alone.PagePart(table=table)], "f")
     assert text.count("<tr") == 1 + stand_alone.MOST_ROWS
     assert "The first 200 of 500 rows." in text
     assert get_plotlyjs() not in text  # a page without figures needs none of it
@@ -107,7 +107,7 @@ def row(piece: str, *marks: str) -> dict[str, Any]:
 
 
 def test_rows_of_tokens_have_their_style_and_their_texts_stay_texts() -> None:
-    text = stand_alone.page("t", [stand_alone.Part(chips=[row(HOSTILE), row("[CLS]", "special")])], "f")
+    text = stand_alone.page("t", [stand_alone.PagePart(chips=[row(HOSTILE), row("[CLS]", "special")])], "f")
     found = [attributes.get("class") for tag, attributes in Tags(text).found if tag == "span"]
     assert found == ["number", "word tint1", "chip", "number", "word tint1", "chip special"]
     assert [tag for tag, _ in Tags(text).found if tag in {"script", "img"}] == []
@@ -115,12 +115,12 @@ def test_rows_of_tokens_have_their_style_and_their_texts_stay_texts() -> None:
     assert ".tint1 { --tint:" in text
     used = set(re.findall(r"var\((--st-[a-z-]+)", text))
     assert used <= set(re.findall(r"(--st-[a-z-]+):", text))  # the theme's colours, which the report must give
-    assert ".chip" not in stand_alone.page("t", [stand_alone.Part(message="m")], "f")
+    assert ".chip" not in stand_alone.page("t", [stand_alone.PagePart(message="m")], "f")
 
 
 def test_a_frame_holds_a_whole_document_that_can_reach_nothing() -> None:
     document = f"<!doctype html><title>{HOSTILE}</title>"
-    text = stand_alone.page("t", [stand_alone.Part(frame=stand_alone.Frame(document, 300, HOSTILE))], "f")
+    text = stand_alone.page("t", [stand_alone.PagePart(frame=stand_alone.Frame(document, 300, HOSTILE))], "f")
     (frame,) = [attributes for tag, attributes in Tags(text).found if tag == "iframe"]
     assert frame["srcdoc"] == document
     assert frame["sandbox"] == "allow-scripts"

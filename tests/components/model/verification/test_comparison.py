@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from components.errors import InputError, ModelError
 from components.model.backend import Backend
 from components.model.verification import comparison, process
-from components.model.verification.comparison import TEXTS, Difference, Verification, compared, verify
+from components.model.verification.comparison import TEXTS, VectorDifference, Verification, compared, verify
 from tests.support import decoder_models
 from tests.support.reference import compare_in_this_process
 from tests.support.tiny import dense_module, pooling_module, publish, save_tiny
@@ -164,12 +164,12 @@ def test_other_sizes_differ_and_padding_does_not():
 
 
 def test_the_line_says_what_was_found():
-    same = Verification("A", "r", "sentence-transformers 6.2.0", (Difference("x", "", 2.2e-7, 1.0),))
+    same = Verification("A", "r", "sentence-transformers 6.2.0", (VectorDifference("x", "", 2.2e-7, 1.0),))
     assert same.sentence() == "Equal to sentence-transformers 6.2.0 on this machine (largest difference 2e-7)."
-    other = replace(same, differences=(*same.differences, Difference("y", "query", 0.4, 0.873)))
+    other = replace(same, differences=(*same.differences, VectorDifference("y", "query", 0.4, 0.873)))
     assert other.sentence() == "Differs from sentence-transformers 6.2.0 (cosine 0.87)."
     assert other.worst.text == "y"
-    shorter = replace(same, differences=(Difference("x", "", float("inf"), float("nan")),), sizes=(8, 32))
+    shorter = replace(same, differences=(VectorDifference("x", "", float("inf"), float("nan")),), sizes=(8, 32))
     assert shorter.sentence() == "Differs from sentence-transformers 6.2.0: its vectors have 8 numbers, here 32."
     assert Verification("A", "r", why_not="A is not compared.").sentence() == "A is not compared."
     assert Verification("A", "r", why_not="A is not compared.").is_equal is None

@@ -11,7 +11,14 @@ from components.errors import InputError, UserError
 from components.model.backend import Backend
 from components.retrieval.evaluation import reproduction
 from components.retrieval.evaluation.published_figures import published_for
-from components.retrieval.evaluation.reproduction import Row, Sources, pairs_data, reproduce, sample, sts_data
+from components.retrieval.evaluation.reproduction import (
+    ReproductionRow,
+    Sources,
+    pairs_data,
+    reproduce,
+    sample,
+    sts_data,
+)
 from tests.support.hub_server import use_hub
 
 PAIRS = [(f"The {name} opened a shop in {town}.", f"{name} opens {town} shop") for name in ("baker", "smith", "tailor")
@@ -20,7 +27,7 @@ PAIRS = [(f"The {name} opened a shop in {town}.", f"{name} opens {town} shop") f
 
 def row(ours, n, measure="spearman"):
     (theirs,) = published_for("similarity", "embedded")
-    return Row(theirs, "similarity", "test", "file", theirs.model, "r", 6, "mean", measure, ours, n)
+    return ReproductionRow(theirs, "similarity", "test", "file", theirs.model, "r", 6, "mean", measure, ours, n)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.failures import causes as causes_module
 from components.retrieval.failures import edits, failed_queries, hubness
-from components.retrieval.failures.edits import Change, Embedding
+from components.retrieval.failures.edits import Embedding, WordEdit
 from components.retrieval.failures.failed_queries import Placing, SearchedCorpus
 from components.retrieval.search.exact import ExactSearch
 from tests.support.closeness import assert_close
@@ -196,15 +196,15 @@ def test_each_cause_has_its_rule() -> None:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ([Change("removed", 0, 7, "Trapped")], "miners brought up"),
-        ([Change("removed", 8, 14, "miners")], "Trapped brought up"),
-        ([Change("removed", 23, 25, "up")], "Trapped miners brought"),
-        ([Change("replaced", 0, 7, "Trapped", "Eleven")], "Eleven miners brought up"),
-        ([Change("removed", 8, 14, "miners"), Change("replaced", 0, 7, "Trapped", "A")], "A brought up"),
-        ([Change("added", 25, 25, "days")], "Trapped miners brought up days"),
+        ([WordEdit("removed", 0, 7, "Trapped")], "miners brought up"),
+        ([WordEdit("removed", 8, 14, "miners")], "Trapped brought up"),
+        ([WordEdit("removed", 23, 25, "up")], "Trapped miners brought"),
+        ([WordEdit("replaced", 0, 7, "Trapped", "Eleven")], "Eleven miners brought up"),
+        ([WordEdit("removed", 8, 14, "miners"), WordEdit("replaced", 0, 7, "Trapped", "A")], "A brought up"),
+        ([WordEdit("added", 25, 25, "days")], "Trapped miners brought up days"),
     ],
 )
-def test_changes_leave_no_double_spaces(changes: list[Change], text: str) -> None:
+def test_changes_leave_no_double_spaces(changes: list[WordEdit], text: str) -> None:
     assert edits.edited("Trapped miners brought up", changes) == text
 
 
@@ -265,7 +265,7 @@ def test_edits_put_whole_words_in_the_place_of_whole_words() -> None:
     strike = "Workers' strike halts trains"
     assert edits.edited(strike, edits.replacements(strike, 0, len("Workers'"), "judge")) == "judge strike halts trains"
     assert (0, len("Workers'")) == (edits.removals(strike)[0].start, edits.removals(strike)[0].end)
-    both = (Change("replaced", 0, 7, "Juror's", "Judge"), Change("removed", 8, 17, "sleuthing"))
+    both = (WordEdit("replaced", 0, 7, "Juror's", "Judge"), WordEdit("removed", 8, 17, "sleuthing"))
     assert edits.edited(query, both) == "Judge ends trial"
 
 
@@ -288,7 +288,7 @@ def test_new_words_are_content_words_that_the_text_does_not_have() -> None:
     )
     assert edits.new_words("Die Wege", "Straße STRASSE Cafe\u0301 Café") == ("Straße", "Cafe\u0301")
     assert edits.removals("word") == ()
-    assert edits.additions("a b", "c") == (Change("added", 3, 3, "c"),)
+    assert edits.additions("a b", "c") == (WordEdit("added", 3, 3, "c"),)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from components.errors import InputError
 from components.model.files.sources import ModelFiles
 from components.training.masked_words import __main__ as command
 from components.training.masked_words import batches, sources, train
-from components.training.masked_words.train import Run, Settings, pace
+from components.training.masked_words.train import HeadTraining, Settings, pace
 from tests.support.masked_words import tiny_encoder, tiny_units
 from tests.support.tiny import save_tiny
 
@@ -26,7 +26,7 @@ def encoder(tmp_path):
 
 def new_run(encoder, tokens, **changes):
     units, pieces, _ = tiny_units(60)
-    return Run(encoder, units, pieces, Settings(**{"rank": 2, "tokens": tokens, **changes}))
+    return HeadTraining(encoder, units, pieces, Settings(**{"rank": 2, "tokens": tokens, **changes}))
 
 
 def test_a_run_goes_on_from_its_checkpoint(encoder, tmp_path, monkeypatch, one_thread):

@@ -13,7 +13,7 @@ import pytest
 from components.errors import InputError
 from components.folders import ASSETS
 from components.training.masked_words import sources, units
-from components.training.masked_words.units import Forbidden, Part
+from components.training.masked_words.units import Forbidden, SourceUnits
 from tests.support.masked_words import write_wordnet
 from tests.support.tiny import wordpiece_tokenizer
 
@@ -147,8 +147,8 @@ def test_headers_of_gutenberg_are_no_text():
 def test_units_become_pieces_with_their_sources_weights():
     tokenizer = wordpiece_tokenizer().backend_tokenizer
     parts = (
-        Part(sources.OWN, ("the cat sat .", "walking"), 0),
-        Part(sources.WORDNET_SOURCES[0], ("a dog " * 100,), 0),
+        SourceUnits(sources.OWN, ("the cat sat .", "walking"), 0),
+        SourceUnits(sources.WORDNET_SOURCES[0], ("a dog " * 100,), 0),
     )
     found = units.tokenise(parts, tokenizer)
     assert found.lengths().tolist() == [4, 2, 126]

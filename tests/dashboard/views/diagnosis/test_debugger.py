@@ -21,8 +21,8 @@ from components.retrieval.corpora.readers.table import BadRows
 from components.retrieval.corpora.rows.read import rows_of, table_of
 from components.retrieval.failures import edits, failed_queries, repair
 from components.retrieval.failures.causes import CAUSES, Causes
-from components.retrieval.failures.edits import Change, Edit, EditSearch
-from components.retrieval.failures.failed_queries import Failures, Placing
+from components.retrieval.failures.edits import Edit, EditSearch, WordEdit
+from components.retrieval.failures.failed_queries import FailedQueries, Placing
 from components.retrieval.failures.traits import Traits, too_few_found, traits_of
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
@@ -50,7 +50,7 @@ def small() -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def expected(small: Corpus) -> Failures:
+def expected(small: Corpus) -> FailedQueries:
     model, searched = backend(), failed_queries.searched_corpus(small, "compressed")
     both = model.embed([*small.texts, *searched.queries.texts], options=model.embed_options(precision="float32"))[0, 0]
     return failed_queries.find_failures(searched, both[len(small) :], ExactSearch(both[: len(small)]))
@@ -102,7 +102,7 @@ def every(element: Any) -> Iterator[Any]:
 
 
 def test_the_page_begins_with_the_query_its_two_texts_the_reason_and_the_smallest_edit(
-    read: AppTest, small: Corpus, expected: Failures
+    read: AppTest, small: Corpus, expected: FailedQueries
 ) -> None:
     assert not read.exception
     assert not read.error
@@ -138,7 +138,7 @@ def test_the_page_begins_with_the_query_its_two_texts_the_reason_and_the_smalles
 
 
 def test_the_texts_are_compared_and_all_failed_queries_can_be_opened(
-    read: AppTest, small: Corpus, expected: Failures
+    read: AppTest, small: Corpus, expected: FailedQueries
 ) -> None:
     sides = next(table for table in (plain_table(read, n) for n in range(len(read.table))) if "rival" in table.columns)
     assert {"BM25", "among the first 10 hits of", "length"} <= set(sides.iloc[:, 0])
@@ -218,7 +218,7 @@ def test_a_trait_and_a_column_choose_queries_and_each_repair_has_its_rank(open_p
 
 
 def test_a_chosen_trait_of_rivals_that_cannot_be_sought_is_said_once(
-    open_page: Open, small: Corpus, expected: Failures, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, small: Corpus, expected: FailedQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise ValueError("for the test")
@@ -271,7 +271,7 @@ def test_the_traits_of_many_queries_are_looked_up_in_one_table() -> None:
     searched: Any = SimpleNamespace(corpus=corpus)
     nothing: Any = None
     found = Traits(("short", "typed"), np.array([[True, False], [True, True]]))
-    chosen = debugger_table.Chosen(searched, nothing, "worst", traits=found)
+    chosen = debugger_table.QueryChoice(searched, nothing, "worst", traits=found)
     assert [chosen.traits_of(query) for query in ("cat", " dog ", "cow")] == [("short", "typed"), ("typed",), ()]
     assert corpus.made == 1
 
@@ -303,7 +303,7 @@ def test_texts_of_people_are_text_and_the_query_s_words_in_them_are_marked(open_
     assert "<script" not in body
 
 
-def test_the_split_of_the_rival_opens_with_the_pair(page: AppTest, small: Corpus, expected: Failures) -> None:
+def test_the_split_of_the_rival_opens_with_the_pair(page: AppTest, small: Corpus, expected: FailedQueries) -> None:
     worst = expected.in_order("worst")[0]
     page.button(key="split_rival").click().run()
     assert setting(page, "meaning_view") == "score-split"
@@ -336,7 +336,7 @@ def test_a_corpus_in_which_no_query_fails_says_so(open_page: Open, small: Corpus
 
 
 def test_the_smallest_edit_says_what_is_done_and_shows_the_result_as_that() -> None:
-    change = Change("replaced", 8, 14, "island", "football")
+    change = WordEdit("replaced", 8, 14, "island", "football")
     found = EditSearch("query", (Edit("volcano football", (change,), 1, -0.02),), None, 4, 4)
     said = rivals._smallest(found, "right text")
     assert (
@@ -423,7 +423,7 @@ def test_a_hit_leads_to_the_split_and_to_the_failed_search(open_page: Open, smal
     at_rest(app)
 
 
-def test_a_failed_query_of_evaluate_leads_here(open_page: Open, small: Corpus, expected: Failures) -> None:
+def test_a_failed_query_of_evaluate_leads_here(open_page: Open, small: Corpus, expected: FailedQueries) -> None:
     worst = expected.in_order("worst")[0]
     address = {"view": "compare", "corpus": kept(small), "r": "m.6.mean", "n": str(worst.row)}
     app = at_rest(open_page("evaluate", **address))

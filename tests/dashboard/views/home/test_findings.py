@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from components.analysis.first_look.course import Course
+from components.analysis.first_look.course import WordCourse
 from components.analysis.first_look.decisive import Look
-from components.analysis.first_look.nearest import Neighbour, Place
+from components.analysis.first_look.nearest import Neighbour, WordPlace
 from components.analysis.first_look.words import Word
 from dashboard.views.home import findings
-from dashboard.views.home.stored import Pair, stored
+from dashboard.views.home.stored import ScoredPair, stored
 
 SENSES, BLINDNESS = stored().senses, stored().blindness
 
@@ -35,7 +35,7 @@ def test_senses_that_stay_mixed_or_are_apart_from_the_start() -> None:
 
 
 def test_a_model_that_sees_the_opposite() -> None:
-    pair = Pair("a", "b", 0.3)
+    pair = ScoredPair("a", "b", 0.3)
     said = findings.of_blindness(replace(BLINDNESS, opposite=pair, paraphrase=replace(pair, cosine=0.302)))
     assert said == "To this model the paraphrase is nearer than the opposite: 0.302 against 0.300."
     tied = replace(BLINDNESS, negations=(0.5,), paraphrases=(0.2, 0.5))
@@ -56,8 +56,8 @@ def word(text: str, sentence: int = 0) -> Word:
     return Word(sentence, text, (1,), 0, len(text), (False, 1), is_content=True)
 
 
-def course(start: list[float], others: list[float] | None, *twins: tuple[int, list[float]]) -> Course:
-    return Course(
+def course(start: list[float], others: list[float] | None, *twins: tuple[int, list[float]]) -> WordCourse:
+    return WordCourse(
         np.array(start),
         None if others is None else np.array(others),
         tuple((number, np.array(values)) for number, values in twins),
@@ -130,7 +130,7 @@ def near(*names: str) -> list[Neighbour]:
     found = []
     for number, name in enumerate(names):
         text, _, sense = name.partition("/")
-        found.append(Neighbour(Place(number, text, 0, len(text), sense), f"sentence {number}", 0.5))
+        found.append(Neighbour(WordPlace(number, text, 0, len(text), sense), f"sentence {number}", 0.5))
     return found
 
 

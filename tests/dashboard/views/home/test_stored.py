@@ -13,11 +13,11 @@ from tests.support import plain_encoder as plain
 
 
 @pytest.fixture(scope="module")
-def measured(embedded: Any) -> stored.Stored:
+def measured(embedded: Any) -> stored.StoredNumbers:
     return stored.measured(embedded)
 
 
-def test_the_file_holds_what_the_included_model_gives(measured: stored.Stored) -> None:
+def test_the_file_holds_what_the_included_model_gives(measured: stored.StoredNumbers) -> None:
     kept = stored.stored()
     assert kept.revision == measured.revision == whole.revision()
     assert (kept.model, kept.blocks, kept.heads, kept.parameters) == (

@@ -7,10 +7,10 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.analysis.first_look.nearest import Neighbour, Place, WordCollection, WordStore
+from components.analysis.first_look.nearest import Neighbour, WordCollection, WordPlace, WordStore
 from components.model.backend import Backend
 from dashboard.views.layers import in_words
-from dashboard.views.layers.word_choice import Choice
+from dashboard.views.layers.word_choice import WordChoice
 from tests.support import plain_encoder as plain
 from tests.support.pages import BANK, Open, at_rest, backend
 
@@ -25,7 +25,7 @@ def store(embedded: Backend) -> WordStore:
 
 
 def test_words_as_far_as_unrelated_ones_are_said_to_be() -> None:
-    near = [Neighbour(Place(0, "bank", 0, 4, "river"), "bank", cosine) for cosine in (0.9, 0.5, 0.3)]
+    near = [Neighbour(WordPlace(0, "bank", 0, 4, "river"), "bank", cosine) for cosine in (0.9, 0.5, 0.3)]
     assert in_words._far(near, 0.2) == ""
     assert in_words._far(near, 0.3) == "the last as far as unrelated words"
     assert in_words._far(near, 0.5) == "the last 2 as far as unrelated words"
@@ -36,7 +36,7 @@ def test_words_as_far_as_unrelated_ones_are_said_to_be() -> None:
 @pytest.mark.parametrize("layer", [0, 4, 6])
 def test_the_words_are_those_of_plain_transformers(embedded: Backend, store: WordStore, layer: int) -> None:
     trace = embedded.trace(BANK[1:2])
-    drawn = in_words.markup(store, trace, Choice("beside", ((0, 7),), (), True), trace.sentences, layer)
+    drawn = in_words.markup(store, trace, WordChoice("beside", ((0, 7),), (), True), trace.sentences, layer)
     query = plain.run(BANK[1]).word("bank")[layer]
     expected = []
     for text in TEXTS:
@@ -53,7 +53,7 @@ def test_the_words_are_those_of_plain_transformers(embedded: Backend, store: Wor
 
 def test_texts_of_people_are_no_markup(embedded: Backend, store: WordStore) -> None:
     trace = embedded.trace(["A <i>bank</i>."])
-    drawn = in_words.markup(store, trace, Choice("beside", ((0, 5),), (), True), trace.sentences, 6)
+    drawn = in_words.markup(store, trace, WordChoice("beside", ((0, 5),), (), True), trace.sentences, 6)
     assert "<i>" not in drawn
     assert "&lt;b&gt;rate&lt;/b&gt;" in drawn
     assert "From 4 included sentences" in drawn
@@ -62,7 +62,7 @@ def test_texts_of_people_are_no_markup(embedded: Backend, store: WordStore) -> N
 def test_a_line_is_cut_at_words_around_its_word() -> None:
     text = "When the rain had stopped at last the old otter slid down the bank and vanished under water again, like every day."
     start = text.index("bank")
-    line = in_words._line(Neighbour(Place(0, "bank", start, start + 4, "river"), text, 0.876))
+    line = in_words._line(Neighbour(WordPlace(0, "bank", start, start + 4, "river"), text, 0.876))
     assert "… the old otter slid down the</bdi>" in line
     assert "<span> <b>bank</b> and vanished under water again, …</span>" in line
     assert "<small>river</small>" in line

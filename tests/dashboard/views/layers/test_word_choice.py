@@ -59,11 +59,11 @@ def test_of_very_many_occurrences_some_are_compared(embedded: Backend) -> None:
 
 def test_places_are_named_by_what_tells_them_apart(embedded: Backend) -> None:
     trace = embedded.trace(["The bank of the bank.", "A river bank."])
-    choice = word_choice.Choice("across", ((0, 2), (0, 5), (1, 3)), None, True)
+    choice = word_choice.WordChoice("across", ((0, 2), (0, 5), (1, 3)), None, True)
     assert choice.short_names(trace.sentences) == ["of", "the", "river"]
     assert choice.names(trace.sentences) == ["bank (of)", "bank (the)", "bank (river)"]
     equal = embedded.trace(["The kettle whistled.", "The kettle whistled."])
-    choice = word_choice.Choice("across", ((0, 2), (1, 2)), None, True)
+    choice = word_choice.WordChoice("across", ((0, 2), (1, 2)), None, True)
     assert choice.short_names(equal.sentences) == ["sentence 1", "sentence 2"]
 
 
@@ -99,7 +99,7 @@ def test_what_is_bold_in_the_strip_is_said_with_percentiles_too(open_page: Open)
     assert "bold: more similar than<br>95 % of unrelated tokens" in said
     rows = {label.removeprefix("<b>").removesuffix("</b>") for label in figure["layout"]["yaxis"]["ticktext"]}
     assert {"bank", "the (4)", "the (7)"} <= rows
-    choice = word_choice.Choice("against", ((0, 5), (0, 4), (0, 7)), ((0, 1), (0, 2)), False)
+    choice = word_choice.WordChoice("against", ((0, 5), (0, 4), (0, 7)), ((0, 1), (0, 2)), False)
     assert choice.quoted_names(backend().tokenize(page["s"])) == ["“bank”", "“the” (4)", "“the” (7)"]
 
 

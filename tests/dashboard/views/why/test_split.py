@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from components.analysis.pooling import pool
-from components.analysis.why.ledger import Ledger, Part
+from components.analysis.why.ledger import Ledger, LedgerPart
 from dashboard import caching
 from dashboard.views.why import split_figures
 from tests.dashboard.page_states import small_corpus
@@ -107,7 +107,7 @@ def test_words_as_typed_are_a_job(open_page: Open) -> None:
 
 def ledger_of(*values: float) -> Ledger:
     """One word of A with several of B."""
-    words = tuple(Part(f"w{number}", "word", (number,)) for number in range(len(values)))
+    words = tuple(LedgerPart(f"w{number}", "word", (number,)) for number in range(len(values)))
     return Ledger(words[:1], words, np.array([values]), (), sum(values), (1.0, 1.0), 6, "mean")
 
 

@@ -14,7 +14,7 @@ from components.errors import InputError
 from components.jobs import Cancelled
 from components.retrieval.corpora.readers.limits import Limits
 from components.retrieval.evaluation.graded import archive, collection
-from components.retrieval.evaluation.graded.files import Judgements
+from components.retrieval.evaluation.graded.files import GradedJudgements
 from tests.support.judged_collections import BEIR, check, packed
 
 BOMB = {"corpus.jsonl": b" " * (20 << 20)}
@@ -99,7 +99,7 @@ def test_an_archives_own_bytes_are_freed_before_its_files_are_read(
     monkeypatch.setattr(collection, "read_bytes", lambda path, *_: Content(path.read_bytes()))
     read, seen = collection.read_judgements, []
 
-    def read_judgements(*arguments: Any) -> Judgements:
+    def read_judgements(*arguments: Any) -> GradedJudgements:
         seen.append(bool(freed))
         return read(*arguments)
 

@@ -12,7 +12,7 @@ import numpy as np
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.evaluation.pair_runs import Pairs
 from components.retrieval.failures.remedies import folds
-from components.retrieval.failures.remedies.kinds import Setting
+from components.retrieval.failures.remedies.kinds import RemedyInput
 from components.retrieval.failures.remedies.present import Cell, Present
 from components.retrieval.failures.vocabulary import CorpusWords
 from components.retrieval.rankings.ranking import Ranking
@@ -47,7 +47,7 @@ def setting_of(
     documents: np.ndarray | None = None,
     cells: dict[Cell, Any] | None = None,
     **more: Any,
-) -> Setting:
+) -> RemedyInput:
     """What remedies are given, with the vectors of `embed`; `documents` [document, dim] replaces those of the texts."""
     pairs: Pairs = planted.pairs_of(list(texts), list(queries))
 
@@ -69,4 +69,4 @@ def setting_of(
     ranks = pairs.ranks_by_vectors(*vectors[CELL])
     present = Present(cast("Any", backend), pairs, OPTIONS, OPTIONS, CELL, vectors, Ranking("now", ranks=ranks))
     known = CorpusWords(pairs.documents.texts)
-    return Setting(present, folds.halves(pairs.queries.texts), known, **more)
+    return RemedyInput(present, folds.halves(pairs.queries.texts), known, **more)

@@ -7,7 +7,7 @@ import pytest
 
 from components.jobs import Cancelled
 from components.retrieval.failures.remedies import costs, kinds
-from components.retrieval.failures.remedies.costs import REPEATS, TIMED, Cost, cost, cost_now, first_hits
+from components.retrieval.failures.remedies.costs import REPEATS, TIMED, SearchCost, cost, cost_now, first_hits
 from tests.components.retrieval.failures import planted
 from tests.components.retrieval.failures.remedies.planted_remedies import COUNT, setting_of, word_vectors
 from tests.support.closeness import assert_close
@@ -23,7 +23,7 @@ def test_the_fastest_search_of_each_query_counts(monkeypatch: pytest.MonkeyPatch
         clock[0] += (int(query) + 1) / 1000 + (0.05 if len(searched) <= TIMED else 0)
 
     queries = [str(number) for number in range(9)]
-    assert cost(search, queries, 128.0) == Cost(pytest.approx(5.0), 128.0)  # of 1, 3, 5, 7 and 9 ms
+    assert cost(search, queries, 128.0) == SearchCost(pytest.approx(5.0), 128.0)  # of 1, 3, 5, 7 and 9 ms
     assert searched == queries[::2] * REPEATS  # from the first to the last
     assert len(searched) == TIMED * REPEATS
     with pytest.raises(Cancelled):

@@ -14,7 +14,7 @@ from components.jobs import Cancelled
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.second_stage import candidate_scores, candidates, either_ranks
 from components.retrieval.failures.remedies import diagnosis, kinds
-from components.retrieval.failures.remedies.kinds import CANDIDATES, Setting
+from components.retrieval.failures.remedies.kinds import CANDIDATES, RemedyInput
 from components.retrieval.failures.repair import (
     LONGEST,
     MOST_ALONE,
@@ -35,25 +35,25 @@ QUERIES = [planted.own_words(text) for text in TEXTS]
 PROMPT = "query: "
 
 
-def misspelt() -> Setting:
+def misspelt() -> RemedyInput:
     numbers = random.Random(0)
     return setting_of(
         TEXTS, [planted.mistyped_query(q, numbers) if row % 3 == 0 else q for row, q in enumerate(QUERIES)]
     )
 
 
-def needs_words() -> Setting:
+def needs_words() -> RemedyInput:
     """The vectors of a third of the texts have lost nearly all of what the texts say."""
     lost = planted_remedies.noise(COUNT, 30) * (np.arange(COUNT) % 3 == 0)[:, None]
     return setting_of(TEXTS, QUERIES, documents=planted.vectors_of(TEXTS) + lost)
 
 
-def needs_tokens(**more: Any) -> Setting:
+def needs_tokens(**more: Any) -> RemedyInput:
     """The vector of a text mixes its words with noise, so that the right text is among the first but seldom first."""
     return setting_of(TEXTS, QUERIES, documents=planted.vectors_of(TEXTS) + planted_remedies.noise(COUNT, 6), **more)
 
 
-def needs_prompt() -> Setting:
+def needs_prompt() -> RemedyInput:
     """A model that reads a query as one only behind its prompt."""
 
     def embed(texts: Any, prompt: str) -> np.ndarray:
@@ -63,7 +63,7 @@ def needs_prompt() -> Setting:
     return setting_of(TEXTS, QUERIES, embed, prompts=(PROMPT, "passage: "))
 
 
-def needs_layer() -> Setting:
+def needs_layer() -> RemedyInput:
     good = planted.vectors_of(QUERIES), planted.vectors_of(TEXTS)
     bad = good[0] + planted_remedies.noise(COUNT, 6, 5), good[1]
     equal = np.ones_like(good[0]), np.ones_like(good[1])
@@ -75,7 +75,7 @@ def needs_layer() -> Setting:
     )
 
 
-def needs_cross_encoder() -> Setting:
+def needs_cross_encoder() -> RemedyInput:
     def score(queries: Any, documents: Any, **_: Any) -> np.ndarray:
         return np.array(
             [len(set(words(a)) & set(words(b))) for a, b in zip(queries, documents, strict=True)], np.float32

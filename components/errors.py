@@ -17,7 +17,7 @@ ModelErrorKind = Literal[
     "unsupported",  # not a BERT-family encoder, or one that needs its own code
     "not_allowed",  # the operator allows only the models of the list
     "disk",  # no room to store the files
-    "cancelled",  # a person stopped the download
+    "stopped",  # a person stopped the download
     "failed",  # anything else; the log has the details
     "device",  # the chosen device is not available, or has failed
     "memory",  # the device has too little memory

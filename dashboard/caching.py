@@ -24,7 +24,7 @@ from components import operator_settings
 from components.arrays import read_only
 from components.errors import UserError
 from components.folders import cache_part
-from components.jobs import RETRY_SECONDS, Cache, CachePart, IsCancelled, Job, Jobs, Lane, PageDrawing, Presence, Queue
+from components.jobs import RETRY_SECONDS, Cache, CachePart, IsStopped, Job, Jobs, Lane, PageDrawing, Presence, Queue
 from components.kept_files import KeptFiles, Room
 from components.model import loader
 from components.model.store import DEFAULT_BYTES, TraceStore
@@ -596,13 +596,13 @@ def _random_query_vectors() -> Cache[Mapping[tuple[int, Pooling], Float32]]:
 
 
 def random_query_vectors(
-    backend: Backend, queries: tuple[str, ...], info: IndexInfo, is_cancelled: IsCancelled
+    backend: Backend, queries: tuple[str, ...], info: IndexInfo, is_stopped: IsStopped
 ) -> Mapping[tuple[int, Pooling], Float32]:
-    """As `query_vectors`, for many queries that nobody typed: all in one batch. Raises Cancelled."""
+    """As `query_vectors`, for many queries that nobody typed: all in one batch. Raises Stopped."""
     from components.retrieval.search.query import query_vectors as compute
 
     return _random_query_vectors().get(
-        info.identity, lambda: compute(backend, queries, info, token_budget=None, is_cancelled=is_cancelled)
+        info.identity, lambda: compute(backend, queries, info, token_budget=None, is_stopped=is_stopped)
     )
 
 

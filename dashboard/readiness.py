@@ -51,7 +51,7 @@ def state() -> State:
     if job.error is None:
         _was_ready.set()
         return "ready"
-    return "stopped" if job.is_cancelled else "failed"
+    return "stopped" if job.is_stopped else "failed"
 
 
 async def asked() -> State:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import components.jobs
-from components.jobs import Cache, Cancelled, Job, Jobs, Lane, Presence, Queue
+from components.jobs import Cache, Job, Jobs, Lane, Presence, Queue, Stopped
 from components.kept_files import KeptFiles, Room
 from components.lessons.answers import Answers
 from components.model.catalog import spec_of
@@ -79,11 +79,11 @@ def busy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Recorder:
     cache: Cache[int] = Cache(2)
     spec = spec_of(str(folder))
 
-    def steps(report_progress, is_cancelled):
+    def steps(report_progress, is_stopped):
         for step in range(3):
             report_progress(step, 3)
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
         return step
 
     def visit(number: int) -> None:

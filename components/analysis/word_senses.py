@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64, unit
-from components.jobs import Cancelled, IsCancelled
+from components.jobs import IsStopped, Stopped
 
 _TIE = 1e-5  # cosines this close count as equal, because vectors are stored in float16
 MOST_CLUSTERS = 6
@@ -110,11 +110,11 @@ def by_chance(senses: Sequence[str]) -> float:
     return float(((counts - 1) / (len(labels) - 1)).mean()) if len(labels) > 1 else float("nan")
 
 
-def clusters(vectors: NDArray[Any], seed: int = 0, is_cancelled: IsCancelled = lambda: False) -> list[Cluster]:
+def clusters(vectors: NDArray[Any], seed: int = 0, is_stopped: IsStopped = lambda: False) -> list[Cluster]:
     """Groups of occurrences at one layer, [occurrence, dim], largest first: k-means on directions.
 
     Their number, from 2 to 6, is the one with the best silhouette. Raises ValueError for fewer than 4 occurrences,
-    and Cancelled once `is_cancelled()` is true, checked before each number.
+    and Stopped once `is_stopped()` is true, checked before each number.
     """
     if len(vectors) < 4:
         raise ValueError(f"{len(vectors)} occurrences cannot be grouped; at least 4 were expected")
@@ -126,8 +126,8 @@ def clusters(vectors: NDArray[Any], seed: int = 0, is_cancelled: IsCancelled = l
         return [_cluster(directions, np.arange(len(directions)))]
     best, best_score = np.zeros(len(directions), np.int64), -2.0
     for count in range(2, min(MOST_CLUSTERS, len(directions) - 1) + 1):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         labels = KMeans(count, n_init=5, random_state=seed).fit_predict(directions)
         if len(np.unique(labels)) < 2:
             continue

@@ -24,7 +24,7 @@ import numpy as np
 
 from components.distributed.cluster import WORKER_RESTARTS, connected, workers
 from components.errors import InputError, UserError, first_line
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions
 from components.retrieval.index.unfinished import UnfinishedVectors
 
@@ -83,11 +83,11 @@ def embedded_blocks(
     blocks: Sequence[tuple[int, Sequence[str]]],
     options: EmbedOptions,
     dtype: str = "float32",
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Iterator[Row]:
     """The rows of BlockEmbedder for numbered blocks of texts, in the order in which workers finish them.
 
-    Raises InputError for what a worker could not do, and Cancelled once `is_cancelled()` is true, asked before each block.
+    Raises InputError for what a worker could not do, and Stopped once `is_stopped()` is true, asked before each block.
     """
     if not blocks:
         return
@@ -114,8 +114,8 @@ def embedded_blocks(
     try:
         for batch in rows.iter_batches(batch_size=None, batch_format="numpy"):
             for number in range(len(batch["block"])):
-                if is_cancelled():
-                    raise Cancelled
+                if is_stopped():
+                    raise Stopped
                 row = {name: values[number] for name, values in batch.items()}
                 if row["error"][0]:
                     raise InputError(*map(str, row["error"]))
@@ -133,12 +133,12 @@ def embed_on_ray(
     texts: Sequence[str],
     vectors: UnfinishedVectors,
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
     address: str | None = None,
 ) -> None:
     """Embed the waiting blocks of an unfinished index; `progress(done, total)` counts sentences, block by block.
 
-    For `build_index`, with `address` set by functools.partial. Raises InputError (see `cluster.connected`) and Cancelled.
+    For `build_index`, with `address` set by functools.partial. Raises InputError (see `cluster.connected`) and Stopped.
     """
     progress(vectors.sentences, len(texts))
     waiting = [(block, texts[vectors.rows(block)]) for block in vectors.waiting()]
@@ -146,7 +146,7 @@ def embed_on_ray(
         return
     with connected(address) as ray:
         info = vectors.info
-        for row in embedded_blocks(ray, backend, waiting, info.options, info.dtype, is_cancelled):
+        for row in embedded_blocks(ray, backend, waiting, info.options, info.dtype, is_stopped):
             block = int(row["block"])
             vectors.keep(vectors.rows(block), row["vectors"])
             vectors.finish(block, int(row["tokens"]), int(row["truncated"]))
@@ -159,7 +159,7 @@ def embed_into_on_ray(
     options: EmbedOptions,
     sink: Sink,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     address: str | None = None,
     sentences_per_block: int = SENTENCES_PER_BLOCK,
 ) -> None:
@@ -168,7 +168,7 @@ def embed_into_on_ray(
     blocks = [(number, texts[start : start + sentences_per_block]) for number, start in enumerate(starts)]
     done = 0
     with connected(address) as ray:
-        for row in embedded_blocks(ray, backend, blocks, options, is_cancelled=is_cancelled):
+        for row in embedded_blocks(ray, backend, blocks, options, is_stopped=is_stopped):
             number = int(row["block"])
             rows = np.arange(len(blocks[number][1])) + starts[number]
             sink(rows, row["vectors"])

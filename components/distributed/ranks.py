@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from components.arrays import Int64
 from components.distributed.cluster import WORKER_RESTARTS, connected, workers
 from components.errors import InputError, first_line
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.evaluation import ranks as one_machine
 
 RESULT_SECONDS = 120.0  # for the ranks of a slice that is finished to come here; they have some kB
@@ -29,12 +29,12 @@ def gold_ranks_on_ray(
     documents: NDArray[np.floating],
     gold: Int64 | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     cosine: bool = True,
     address: str | None = None,
     queries_per_slice: int | None = None,
 ) -> Int64:
-    """As `one_machine.gold_ranks`. Raises InputError (see `cluster.connected`) and Cancelled too."""
+    """As `one_machine.gold_ranks`. Raises InputError (see `cluster.connected`) and Stopped too."""
     gold = np.arange(len(queries)) if gold is None else np.asarray(gold, np.int64)
     if len(gold) != len(queries):
         raise ValueError(f"{len(queries)} numbers of documents were expected")
@@ -49,8 +49,8 @@ def gold_ranks_on_ray(
         done = 0
         try:
             while waiting or running:
-                if is_cancelled():
-                    raise Cancelled
+                if is_stopped():
+                    raise Stopped
                 while waiting and len(running) < 2 * count:
                     rows = waiting.pop(0)
                     running[rank.remote(np.asarray(queries[rows]), kept, gold[rows], cosine)] = rows

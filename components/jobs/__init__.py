@@ -5,8 +5,8 @@ named lanes: each lane has its own workers, so that a short job never waits for 
 kind by key: everybody who requests the same thing gets the same job, and the last finished ones are kept. A `Cache`
 keeps results that are computed at once, in the thread that needs them.
 
-A new kind of work is a function `work(report_progress, is_cancelled)` given to `Jobs.request`. It calls
-`report_progress(done, total)` and raises `Cancelled` once `is_cancelled()` is true.
+A new kind of work is a function `work(report_progress, is_stopped)` given to `Jobs.request`. It calls
+`report_progress(done, total)` and raises `Stopped` once `is_stopped()` is true.
 
 **Locks.** No code from outside runs under a lock of this folder: no work, no callback, no size, no file that tells whether a
 result is out of date, no handler of the log, no end of a result that is kept no longer. The only such code is the hash and the
@@ -53,10 +53,10 @@ from components.jobs.presence import GRACE_SECONDS, MOST_DRAWING, PEOPLE_REMEMBE
 from components.jobs.states import STEPS, Action, State
 from components.jobs.work import (
     PAUSE_SECONDS,
-    Cancelled,
-    IsCancelled,
+    IsStopped,
     ReportProgress,
     Stoppable,
+    Stopped,
     Work,
     WorkFailed,
     part_of,
@@ -73,8 +73,7 @@ __all__ = [
     "Action",
     "Cache",
     "CachePart",
-    "Cancelled",
-    "IsCancelled",
+    "IsStopped",
     "Job",
     "Jobs",
     "Lane",
@@ -85,6 +84,7 @@ __all__ = [
     "Signal",
     "State",
     "Stoppable",
+    "Stopped",
     "Work",
     "WorkFailed",
     "part_of",

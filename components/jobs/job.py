@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from components.jobs.states import ENDED_BY_STOP, ENDS, STARTED_AGAIN, STEPS, TOLD_TO_END, Action, State
-from components.jobs.work import Cancelled, Work, WorkFailed
+from components.jobs.work import Stopped, Work, WorkFailed
 
 
 class Owner(Protocol):
@@ -86,12 +86,12 @@ class Job:
         return Signal(self, ENDS)
 
     @property
-    def cancel(self) -> Signal:
+    def told_to_stop(self) -> Signal:
         """Whether it was told to end before it was done; False again where it was done in spite of that."""
         return Signal(self, TOLD_TO_END)
 
     @property
-    def is_cancelled(self) -> bool:
+    def is_stopped(self) -> bool:
         """Whether it ended by a stop, no matter which error the work then raised."""
         return self.state in ENDED_BY_STOP
 
@@ -170,4 +170,4 @@ class Job:
         if error is None:
             self.take(Action.COMPLETE, result)
         else:
-            self.take(Action.NOTICE_STOP if isinstance(error, Cancelled) else Action.FAIL, error=error)
+            self.take(Action.NOTICE_STOP if isinstance(error, Stopped) else Action.FAIL, error=error)

@@ -13,7 +13,7 @@ from components.jobs.bounded import Bounded, Removed
 from components.jobs.job import Job
 from components.jobs.lanes import Queue
 from components.jobs.states import STARTED_AGAIN, Action, State
-from components.jobs.work import PAUSE_SECONDS, Cancelled, IsCancelled, ReportProgress, Work
+from components.jobs.work import PAUSE_SECONDS, IsStopped, ReportProgress, Stopped, Work
 
 RETRY_SECONDS = 20.0  # a failed load or index is remembered so long: a page that is drawn again does not try at once
 FAILED_KEPT = 64  # failures that are remembered: they take little memory, and no room from results
@@ -111,7 +111,7 @@ class Jobs:
         failed = self._failed.find(key)
         if failed is not None:
             age = time.monotonic() - (failed.finished_at or 0.0)
-            if failed.is_cancelled or age <= self._retry_seconds:
+            if failed.is_stopped or age <= self._retry_seconds:
                 return failed
             removed += self._failed.pop(key)
         return self._finished.find(key)
@@ -157,7 +157,7 @@ class Jobs:
             if left is not None and not job.people <= left:
                 return False
             job.take(action)
-        self.queue.cancel(job)
+        self.queue.stop(job)
         return True
 
     def forget(self, job: Job, person: Hashable = None) -> None:
@@ -245,13 +245,13 @@ def _after(predecessors: Sequence[Job], work: Work) -> Work:
     If one of them completed in spite of its stop, its result is taken.
     """
 
-    def wait_and_work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Any:
+    def wait_and_work(report_progress: ReportProgress, is_stopped: IsStopped) -> Any:
         for job in predecessors:
             while not job.finished.wait(PAUSE_SECONDS):
-                if is_cancelled():
-                    raise Cancelled
+                if is_stopped():
+                    raise Stopped
             if job.state is State.DONE:
                 return job.result
-        return work(report_progress, is_cancelled)
+        return work(report_progress, is_stopped)
 
     return wait_and_work

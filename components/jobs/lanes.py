@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from components.errors import UserError
 from components.jobs.job import Job
 from components.jobs.states import Action, State
-from components.jobs.work import PAUSE_SECONDS, Cancelled, Work
+from components.jobs.work import PAUSE_SECONDS, Stopped, Work
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class Queue:
             needs_thread = is_taken and self._reserve_thread(lane)
         if not is_taken:
             job.take(Action.STOP)
-            job.finish(error=Cancelled())
+            job.finish(error=Stopped())
         _give_up(given_up)
         if needs_thread:
             self._start_thread(lane)
@@ -89,7 +89,7 @@ class Queue:
             names = [name for name, lane in self._lanes.items() if not lane.outlives_process]
             jobs = [job for name in names for job in (*self._waiting[name], *self._working[name])]
         for job in jobs:
-            self.cancel(job)
+            self.stop(job)
         end = time.monotonic() + seconds
         while any(self._threads[name] for name in names):
             if time.monotonic() >= end:
@@ -118,13 +118,13 @@ class Queue:
         if needs_thread:
             self._start_thread(lane)
 
-    def cancel(self, job: Job) -> None:
+    def stop(self, job: Job) -> None:
         """End a job: at once if it is waiting, when it next checks if it is running."""
         job.take(Action.STOP)
         with self._lock:
             was_waiting = self._take_out(job) is not None
         if was_waiting:
-            job.finish(error=Cancelled())
+            job.finish(error=Stopped())
 
     def under_way(self) -> tuple[Job, ...]:
         """The running jobs, then the waiting ones in the order in which they will be run within their lane."""
@@ -206,21 +206,23 @@ class Queue:
     def _run(self, job: Job, name: str) -> None:
         lane = self._lanes[name]
 
-        def is_cancelled() -> bool:
-            while lane.gives_way and not self._is_awaited(job) and not job.cancel.is_set() and self._others_work():
+        def is_stopped() -> bool:
+            while (
+                lane.gives_way and not self._is_awaited(job) and not job.told_to_stop.is_set() and self._others_work()
+            ):
                 paused_at = time.monotonic()
-                job.cancel.wait(PAUSE_SECONDS)
+                job.told_to_stop.wait(PAUSE_SECONDS)
                 job.leave_out(time.monotonic() - paused_at)
-            return job.cancel.is_set()
+            return job.told_to_stop.is_set()
 
         assert job.task is not None  # it has one from `put` until its end
         work, then = job.task
         try:
-            if is_cancelled() or not job.take(Action.START):
-                raise Cancelled
-            result = work(job.report_progress, is_cancelled)
+            if is_stopped() or not job.take(Action.START):
+                raise Stopped
+            result = work(job.report_progress, is_stopped)
         except BaseException as problem:
-            if not isinstance(problem, (Cancelled, UserError)):  # those are no fault of the server
+            if not isinstance(problem, (Stopped, UserError)):  # those are no fault of the server
                 # Not its title, which can hold the name of a person's file.
                 log.warning("a job of the lane %r failed", name, exc_info=problem)
             job.finish(error=problem)
@@ -242,7 +244,7 @@ def _give_up(jobs: Iterable[Job]) -> None:
     """End jobs that wait among too many: nobody stopped them, and the next request starts them again."""
     for job in jobs:
         job.take(Action.GIVE_UP)
-        job.finish(error=Cancelled())
+        job.finish(error=Stopped())
 
 
 def _started(thread: threading.Thread) -> bool:

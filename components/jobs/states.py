@@ -28,7 +28,7 @@ class Action(Enum):
     TAKE_BACK = auto()  # somebody wants it after all
     COMPLETE = auto()  # the result is there
     FAIL = auto()  # its work raised an error, or cannot begin
-    NOTICE_STOP = auto()  # its work raised Cancelled, or it had not begun
+    NOTICE_STOP = auto()  # its work raised Stopped, or it had not begun
 
 
 # From which states an action leads to which. Where an action has no step from a state, it changes nothing.

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 ReportProgress = Callable[[int, int], None]  # done, total
-IsCancelled = Callable[[], bool]
-Work = Callable[[ReportProgress, IsCancelled], Any]
+IsStopped = Callable[[], bool]
+Work = Callable[[ReportProgress, IsStopped], Any]
 Value = TypeVar("Value")
 PAUSE_SECONDS = 0.05  # how often paused work checks whether it may continue
 
 
-class Cancelled(Exception):
+class Stopped(Exception):
     """Somebody stopped the work. Everything it had handed out before is complete."""
 
 
@@ -39,13 +39,13 @@ def part_of(progress: ReportProgress, before: int, total: int) -> ReportProgress
 
 
 class Stoppable(Sequence[Value]):
-    """A sequence that raises Cancelled when it is read once `is_cancelled()` is true.
+    """A sequence that raises Stopped when it is read once `is_stopped()` is true.
 
     It stops work inside a library that knows no stop, but reads its input item by item.
     """
 
-    def __init__(self, items: Sequence[Value], is_cancelled: IsCancelled) -> None:
-        self._items, self._is_cancelled = items, is_cancelled
+    def __init__(self, items: Sequence[Value], is_stopped: IsStopped) -> None:
+        self._items, self._is_stopped = items, is_stopped
 
     def __len__(self) -> int:
         return len(self._items)
@@ -57,6 +57,6 @@ class Stoppable(Sequence[Value]):
     def __getitem__(self, position: slice) -> Sequence[Value]: ...
 
     def __getitem__(self, position: int | slice) -> Value | Sequence[Value]:
-        if self._is_cancelled():
-            raise Cancelled
+        if self._is_stopped():
+            raise Stopped
         return self._items[position]

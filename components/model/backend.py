@@ -18,7 +18,7 @@ import torch
 
 from components.arrays import Float32, Float64, Int64, read_only
 from components.errors import InputError, UserError
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.model import device, inside, loading
 from components.model.architecture.parameters import parameter_parts
 from components.model.architecture.record import embedding_parts
@@ -168,7 +168,7 @@ class Backend:
         store: TraceStore | None = None,
         device_name: str | None = None,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
         prompt: str | None = None,
         make_room: Callable[[torch.device, int], None] = lambda target, nbytes: None,
     ) -> Backend:
@@ -179,7 +179,7 @@ class Backend:
         """
         spec = parse_model(model) if isinstance(model, str) else model
         chosen_device = device.with_whole_sums(device.choose_device(device_name))
-        files = sources.find_files(spec, progress, is_cancelled)
+        files = sources.find_files(spec, progress, is_stopped)
         encoder, tokenizer = loading.from_pretrained(files.folder, spec.title)
         if files.adapter is not None:
             read_adapter(files.adapter, spec.title).merge(encoder, spec.title)
@@ -264,19 +264,19 @@ class Backend:
         positions: Sequence[int] | None = None,
         layers: Sequence[int] | None = None,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> LayerGuesses:
         """The same where each of the `positions`, by default every token but special ones, is hidden alone.
 
         A text of n tokens is read n times, in batches. `progress(done, total)` counts positions. Raises as `guesses`, and
-        Cancelled once `is_cancelled()` is true.
+        Stopped once `is_stopped()` is true.
         """
         sentence, wanted = self._wanted(text, pair, max_length, only_left, k, layers, ())
         read_at = passes.text_positions(sentence) if positions is None else tuple(positions)
         self._refuse_guesses(wanted, read_at, sentence)
         return self.store.get(
             self._guess_key("guesses in turn", sentence, read_at, wanted),
-            lambda: passes.guesses_in_turn(self.loaded, sentence, read_at, wanted, progress, is_cancelled),
+            lambda: passes.guesses_in_turn(self.loaded, sentence, read_at, wanted, progress, is_stopped),
         )
 
     def guesses_at_masks(
@@ -286,12 +286,12 @@ class Backend:
         asked: Sequence[int] = (),
         max_length: int | None = None,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> tuple[LayerGuesses, ...]:
         """What is guessed at the masks of many texts, at the last layer alone.
 
         Any number of texts; the guesses are kept in the store as long as they take at most KEPT_BYTES. `progress(done, total)`
-        counts texts. Raises as `guesses`, and Cancelled.
+        counts texts. Raises as `guesses`, and Stopped.
         """
         self.loaded.masked_lm()  # without a head nothing else is worth saying
         wanted = passes.Wanted((self.facts.layers,), k, tuple(asked))
@@ -299,7 +299,7 @@ class Backend:
         masks = sum(token.id == self.tokenization.mask_id for sentence in sentences for token in sentence.tokens)
 
         def compute() -> TextGuesses:
-            return TextGuesses(passes.guesses_at_masks(self.loaded, sentences, wanted, progress, is_cancelled))
+            return TextGuesses(passes.guesses_at_masks(self.loaded, sentences, wanted, progress, is_stopped))
 
         if wanted.size_in_bytes(masks) > KEPT_BYTES:
             return compute().of_texts
@@ -314,7 +314,7 @@ class Backend:
         max_length: int | None = None,
         only_left: bool = False,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> Surprises:
         """How surprised the model is by each token when it is hidden alone; pseudo-perplexity (Salazar et al. 2020).
 
@@ -323,7 +323,7 @@ class Backend:
         last = self.facts.layers
         return passes.surprises_of(
             self.guesses_in_turn(
-                text, pair, max_length, only_left, layers=(last,), progress=progress, is_cancelled=is_cancelled
+                text, pair, max_length, only_left, layers=(last,), progress=progress, is_stopped=is_stopped
             )
         )
 
@@ -398,14 +398,14 @@ class Backend:
         max_length: int | None = None,
         block: int = 0,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
         only_left: bool = False,
     ) -> FeedForward:
         """The inner dimensions of feed-forward parts for one sentence or pair: one pass, kept in the store like a trace.
 
         They are those of all blocks; of a long input, only those of `block` (`one_block.feed_forward`). `only_left` as in
         `inside`. Raises InputError under the same conditions as `trace`, ModelError for a model whose blocks are not shown or
-        whose code takes no such mask, IndexError for a block that does not exist, and Cancelled once `is_cancelled()` is
+        whose code takes no such mask, IndexError for a block that does not exist, and Stopped once `is_stopped()` is
         true; `progress(done, total)` counts blocks.
         """
         self.loaded.need("blocks")
@@ -417,7 +417,7 @@ class Backend:
         if only_left and self.why_not_only_left():  # no attention is computed that could be looked at
             raise causal_mask.not_taken(self.spec.title)
         return self.store.get(
-            key, lambda: inner_dimensions.feed_forward(self.loaded, sentence, kept, progress, is_cancelled, only_left)
+            key, lambda: inner_dimensions.feed_forward(self.loaded, sentence, kept, progress, is_stopped, only_left)
         )
 
     def feed_forward_takes_long(self, tokens: int) -> bool:
@@ -431,7 +431,7 @@ class Backend:
         block: int,
         max_length: int | None = None,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> QueriesAndKeys:
         """Queries and keys of one block, for inputs whose attentions would not fit; a pass through the blocks up to it.
 
@@ -440,7 +440,7 @@ class Backend:
         """
         check_texts([text], [pair])
         (sentence,) = self.tokenize([text], [pair], max_length)
-        return queries_and_keys(self.loaded, sentence, block, progress, is_cancelled)
+        return queries_and_keys(self.loaded, sentence, block, progress, is_stopped)
 
     def rotation_speeds(self, block: int) -> Float64:
         """By how many radians a block turns each pair of dimensions of queries and keys from one position to the next, [pair].
@@ -542,7 +542,7 @@ class Backend:
         options: EmbedOptions | None = None,
         token_budget: int | None = None,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> Float32:
         """Sentence vectors in bulk, float32 [layer, pooling, sentence, dim], not normalised, not kept in the store.
 
@@ -550,10 +550,10 @@ class Backend:
         it is the larger of hidden size and that, and shorter vectors end in zeros, which changes no similarity.
 
         `options` (see Embedder.options) replaces `layers` and `poolings`. `progress(done, total)` counts
-        sentences. Raises InputError, and Cancelled once `is_cancelled()` is true.
+        sentences. Raises InputError, and Stopped once `is_stopped()` is true.
         """
         chosen = options or self.embed_options(layers, poolings)
-        return self.embed_with_report(texts, chosen, token_budget, progress, is_cancelled)[0]
+        return self.embed_with_report(texts, chosen, token_budget, progress, is_stopped)[0]
 
     def word_embeddings(self) -> Float32:
         """The model's static vectors, one for each piece of the vocabulary, float32 [piece, dim]; read-only."""

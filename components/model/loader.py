@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from components import operator_settings
 from components.errors import ModelError
-from components.jobs import RETRY_SECONDS, IsCancelled, Job, Jobs, Queue, ReportProgress
+from components.jobs import RETRY_SECONDS, IsStopped, Job, Jobs, Queue, ReportProgress
 from components.model import device
 from components.model.catalog import ModelSpec, spec_of
 from components.model.files import hub
@@ -77,7 +77,7 @@ class ModelLoader:
     def request(self, spec: ModelSpec, person: Hashable = None) -> Job:
         """The job of a model: finished, under way, or started now."""
 
-        def load(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Backend:
+        def load(report_progress: ReportProgress, is_stopped: IsStopped) -> Backend:
             # Imported here: this is the first import of torch, and it must not delay the page.
             from components.model.backend import Backend
 
@@ -85,7 +85,7 @@ class ModelLoader:
             try:
                 make_room = partial(self._make_room, spec.key)
                 backend = Backend.load(
-                    spec, self.store, progress=report_progress, is_cancelled=is_cancelled, make_room=make_room
+                    spec, self.store, progress=report_progress, is_stopped=is_stopped, make_room=make_room
                 )
             except ModelError as problem:
                 others = [job.result.spec.title for job in self.jobs.finished() if job.error is None]

@@ -9,7 +9,7 @@ tests compare the two). Padding is always on the right, where it changes no text
 A text is read to the published length, `own_length`, unless another is asked for.
 
 Long texts are tokenized in pieces (components.model.files.splitting.text_cuts), and no further than they are read: what is
-cut off is counted only where its number is asked for. `is_cancelled` is asked before each call of the library, which gets texts
+cut off is counted only where its number is asked for. `is_stopped` is asked before each call of the library, which gets texts
 or pieces of BATCH_CHARACTERS at most, or one piece in which there is no place to cut.
 """
 
@@ -30,7 +30,7 @@ from tokenizers import Encoding
 from components import operator_settings
 from components.arrays import Int64
 from components.errors import InputError, ModelError, first_line
-from components.jobs import Cancelled, IsCancelled
+from components.jobs import IsStopped, Stopped
 from components.model.files.splitting import text_cuts
 from components.model.files.tokenizer_files import check_frame, check_growth
 from components.model.trace import Dropped, Token, TokenizedSentence
@@ -242,12 +242,12 @@ class Tokenization:
         """The number of special tokens of two texts that are read together."""
         return self._extra[True]
 
-    def lengths(self, texts: Sequence[str], is_cancelled: IsCancelled = lambda: False) -> list[int]:
-        """The number of tokens of each text before truncation, special tokens included. Raises Cancelled."""
+    def lengths(self, texts: Sequence[str], is_stopped: IsStopped = lambda: False) -> list[int]:
+        """The number of tokens of each text before truncation, special tokens included. Raises Stopped."""
         counts = [self._extra[False]] * len(texts)
         numbered = ((row, piece) for row, text in enumerate(texts) for piece in self._pieces(text))
         for batch in _batches(numbered, lambda item: len(item[1])):
-            encoded = self.encoded([piece for _, piece in batch], is_cancelled)
+            encoded = self.encoded([piece for _, piece in batch], is_stopped)
             for (row, _), tokens in zip(batch, encoded, strict=True):
                 counts[row] += len(tokens)
         return counts
@@ -261,12 +261,12 @@ class Tokenization:
         return text if self.keeps_end else _ReadPart(self, text, limit - self._extra[False]).text
 
     def encode_many(
-        self, texts: Iterable[str], max_length: int | None = None, is_cancelled: IsCancelled = lambda: False
+        self, texts: Iterable[str], max_length: int | None = None, is_stopped: IsStopped = lambda: False
     ) -> tuple[list[list[int]], list[bool]]:
         """The ids of many single texts, and whether each was truncated: the same as `tokenize`, without its records.
 
         The tokenizer runs in its own threads, without Python's lock. Invalid characters become U+FFFD; an empty
-        text gives only its special tokens. Raises Cancelled.
+        text gives only its special tokens. Raises Stopped.
         """
         room = self.check_length(max_length) - self._extra[False]
         before, after = self.frame
@@ -274,11 +274,11 @@ class Tokenization:
         divided = (self.in_reading_order(clean_text(text)) for text in texts)
         begun = ((next(others), others) for others in divided)  # its first piece is enough of nearly every text
         for batch in _batches(begun, lambda item: len(item[0])):
-            encoded = self.encoded([piece for piece, _ in batch], is_cancelled)
+            encoded = self.encoded([piece for piece, _ in batch], is_stopped)
             for (_, others), tokens in zip(batch, encoded, strict=True):
                 ids = tokens.ids
                 while len(ids) <= room and (piece := next(others, None)) is not None:
-                    more = self.encoded([piece], is_cancelled)[0].ids
+                    more = self.encoded([piece], is_stopped)[0].ids
                     ids = more + ids if self.keeps_end else ids + more
                 truncated.append(len(ids) > room)
                 rows.append([*before, *(ids[-room:] if self.keeps_end else ids[:room]), *after])
@@ -295,21 +295,21 @@ class Tokenization:
         pairs: Sequence[str],
         max_length: int | None = None,
         truncation: Truncation = "longest_first",
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> list[tuple[list[int], list[int]]]:
         """The ids and segments of many pairs of texts: the same as `tokenize`, without its records.
 
         Segments are 0 where the tokenizer, as published, gives none: libraries train the model without them then. Raises
-        Cancelled.
+        Stopped.
         """
         room = self.check_length(max_length, is_pair=True) - self._extra[True]
         rows = []
         both = zip(map(self._divided, texts), map(self._divided, pairs), strict=True)
         for batch in _batches(both, lambda item: len(item[0][1]) + len(item[1][1])):
-            encoded = self.encoded([piece for pair in batch for _, piece in pair], is_cancelled)
+            encoded = self.encoded([piece for pair in batch for _, piece in pair], is_stopped)
             for row, sides in enumerate(batch):
                 first, second = (
-                    _ReadPart(self, text, room, encoded[2 * row + side], is_cancelled=is_cancelled)
+                    _ReadPart(self, text, room, encoded[2 * row + side], is_stopped=is_stopped)
                     for side, (text, _) in enumerate(sides)
                 )
                 # How much longer than the room a text is makes no difference; which is longer does, and is said in an error.
@@ -345,15 +345,15 @@ class Tokenization:
             return post_process(first, second, True)
 
     def encoded(
-        self, texts: Sequence[str], is_cancelled: IsCancelled = lambda: False, with_spans: bool = False
+        self, texts: Sequence[str], is_stopped: IsStopped = lambda: False, with_spans: bool = False
     ) -> list[Any]:
         """The library's encoding of each text, without special tokens, and without offsets unless `with_spans`.
 
         Never by `encode`, which holds Python's lock: a tokenizer with a slow pattern would stop every session. Raises
-        InputError and Cancelled.
+        InputError and Stopped.
         """
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         encode = self._encoder.encode_batch if with_spans else self._encoder.encode_batch_fast
         with _explained():
             result: list[Any] = encode(list(texts), add_special_tokens=False)
@@ -528,10 +528,10 @@ class _ReadPart:
         first: Any = None,
         *,
         with_spans: bool = False,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> None:
-        """`first` is the encoding of the piece that is read first, if it is known. Raises InputError and Cancelled."""
-        encode = partial(tokenization.encoded, with_spans=with_spans, is_cancelled=is_cancelled)
+        """`first` is the encoding of the piece that is read first, if it is known. Raises InputError and Stopped."""
+        encode = partial(tokenization.encoded, with_spans=with_spans, is_stopped=is_stopped)
         size = count = pieces = 0
         for pieces, piece in enumerate(tokenization.in_reading_order(text), start=1):
             encoding = first if first is not None and pieces == 1 else encode([piece])[0]
@@ -543,7 +543,7 @@ class _ReadPart:
         self.text = text[self._start : self._start + size]
         rest = text[: self._start] if self._keeps_end else text[size:]
         self._encoding = encoding if pieces == 1 else encode([self.text])[0]
-        self._count_rest = partial(tokenization.lengths, [rest], is_cancelled) if rest else None
+        self._count_rest = partial(tokenization.lengths, [rest], is_stopped) if rest else None
         self._special = tokenization.frame_length
 
     @property

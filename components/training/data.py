@@ -34,7 +34,7 @@ import numpy as np
 from components.arrays import Float32, Int64, read_only
 from components.errors import InputError
 from components.folders import ASSETS
-from components.jobs import IsCancelled
+from components.jobs import IsStopped
 from components.retrieval.corpora.readers.encoding import clean
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
 from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
@@ -141,7 +141,7 @@ class CountsTokens(Protocol):
         """Special tokens of two texts that are read together."""
         ...
 
-    def lengths(self, texts: Sequence[str], is_cancelled: IsCancelled) -> list[int]:
+    def lengths(self, texts: Sequence[str], is_stopped: IsStopped) -> list[int]:
         """Tokens of each text before truncation, special tokens included."""
         ...
 
@@ -165,7 +165,7 @@ def load(
     name: str | None = None,
     chosen: Mapping[str, str] | None = None,
     limits: Limits | None = BROWSER_LIMITS,
-    is_cancelled: IsCancelled = never,
+    is_stopped: IsStopped = never,
     part: str | None = None,
     dialect: DialectChoice = AS_FOUND,
     encoding: str | None = None,
@@ -177,7 +177,7 @@ def load(
     which of them each row belongs; without it the training rows are used, and never those that it calls test.
     `dialect` is what a person chose of how separated text is written, and `encoding` the file's, which is detected
     without it. With BROWSER_LIMITS the operator's limits apply. Raises InputError for a file that cannot be read or trained on,
-    and Cancelled.
+    and Stopped.
     """
     if isinstance(source, str) and source.startswith("demo:"):
         if source not in DEMO:
@@ -186,7 +186,7 @@ def load(
                 f"There is {', '.join(DEMO)}.",
                 "Choose one of them, or a file.",
             )
-        return load(DEMO[source], source, chosen, None, is_cancelled, part, dialect, encoding)
+        return load(DEMO[source], source, chosen, None, is_stopped, part, dialect, encoding)
     if limits is BROWSER_LIMITS:
         operator = browser_limits()
         limits = TrainingLimits(operator.sentences, operator.bytes)
@@ -197,7 +197,7 @@ def load(
         if not isinstance(parts[0], Path):
             raise ValueError("bytes need a name")
         name = parts[0].name
-    count = Count(name, limits, is_cancelled)
+    count = Count(name, limits, is_stopped)
     table = table_of(parts, name, limits, count, dialect, encoding)
     rows = rows_of(table, name, chosen=chosen, part=part, preferred=TO_TRAIN, holds_out=True)
     return _usable(rows, name)
@@ -342,14 +342,12 @@ def _split(
     return Split(read_only(train), read_only(held_out), groups, len(both))
 
 
-def token_lengths(
-    data: TrainingData, tokenization: CountsTokens, is_cancelled: IsCancelled = never
-) -> dict[str, Int64]:
+def token_lengths(data: TrainingData, tokenization: CountsTokens, is_stopped: IsStopped = never) -> dict[str, Int64]:
     """Tokens of each text before truncation, special tokens included: column to int64 [row].
 
-    Raises what the tokenizer raises: InputError for a text that it cannot read, and Cancelled.
+    Raises what the tokenizer raises: InputError for a text that it cannot read, and Stopped.
     """
-    return {name: np.array(tokenization.lengths(texts, is_cancelled), np.int64) for name, texts in data.columns.items()}
+    return {name: np.array(tokenization.lengths(texts, is_stopped), np.int64) for name, texts in data.columns.items()}
 
 
 def joint_lengths(lengths: Mapping[str, Int64], tokenization: CountsTokens) -> dict[tuple[str, str], Int64]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.arrays import Float64, read_only
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.evaluation.sts import ScoredPairs, similarity_grid
 from components.training.run_folder import RunFolder
 from components.training.settings import MOST_STEPS, PoolingName, SoftmaxPart, TrainingSettings
@@ -115,13 +115,13 @@ def run_grid(
     combinations: Sequence[Parts] = COMBINATIONS,
     seeds: Sequence[int] = (10, 11, 12),
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> AblationGrid:
     """Train the softmax objective with each pooling, combination and seed, and measure each model on `scored`.
 
     `train(settings, data, split, run_folder)` returns the finished run. Each run's files, which have the size of the model,
     are removed once it is measured. `progress(done, total)` counts runs. Raises what `train` raises, ModelError for a model
-    that cannot be loaded, and Cancelled.
+    that cannot be loaded, and Stopped.
     """
     from components.training import runs
 
@@ -129,8 +129,8 @@ def run_grid(
     cells = list(np.ndindex(results.shape))
     before = np.array([_spearman(settings.model, scored, pooling) for pooling in poolings])
     for done, (row, column, number) in enumerate(cells):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         cell = replace(
             settings,
             name="",

@@ -22,7 +22,7 @@ import numpy as np
 
 from components.arrays import Float32, Int64, read_only, unit
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.numbers import counted
 from components.retrieval.corpora.readers.limits import never
 from components.retrieval.corpora.rows.roles import LABEL, NEGATIVE
@@ -60,11 +60,11 @@ def find_negatives(
     seed: int = 0,
     embed: Embed | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = never,
+    is_stopped: IsStopped = never,
 ) -> Negatives:
     """A wrong answer for each pair. `embed` gives the model's vectors, for "model". `progress` counts pairs.
 
-    Raises InputError where shared texts connect all pairs, so that no answer is known to be wrong; Cancelled; and ValueError
+    Raises InputError where shared texts connect all pairs, so that no answer is known to be wrong; Stopped; and ValueError
     for the kind "none", for rows that are no pairs, and for "model" without `embed`.
     """
     if kind == "none" or pairs.kind != "pairs":
@@ -80,7 +80,7 @@ def find_negatives(
         rows, missing = np.full(len(pairs), -1), 0
     else:
         scores = _bm25_scores(pairs) if kind == "bm25" else _cosines(pairs, embed)
-        rows = _hardest(scores, groups, kind, progress, is_cancelled)
+        rows = _hardest(scores, groups, kind, progress, is_stopped)
         missing = int(np.count_nonzero(rows < 0))
     rows = _filled(rows, groups, np.random.default_rng(seed))
     progress(len(pairs), len(pairs))
@@ -93,7 +93,7 @@ def training_rows(
     data: TrainingData,
     embed: Embed | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = never,
+    is_stopped: IsStopped = never,
 ) -> TrainingData:
     """The rows that an objective learns from, made from `data` of any kind that it takes.
 
@@ -111,7 +111,7 @@ def training_rows(
 
     def with_negatives(pairs: TrainingData) -> TrainingData:
         """Triplets: each pair with its wrong answer."""
-        negatives = find_negatives(pairs, settings.negatives, settings.seed, embed, progress, is_cancelled)
+        negatives = find_negatives(pairs, settings.negatives, settings.seed, embed, progress, is_stopped)
         wrong = tuple(pairs.columns["positive"][row] for row in negatives.rows)
         return replace(pairs, kind="triplets", columns={**pairs.columns, NEGATIVE: wrong})
 
@@ -225,7 +225,7 @@ def _hardest(
     groups: Int64,
     kind: NegativesKind,
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> Int64:
     """For each pair the row with the highest score in another group, int64 [pair]; -1 where none qualifies.
 
@@ -235,8 +235,8 @@ def _hardest(
     count = len(groups)
     hardest = np.full(count, -1, np.int64)
     for start in range(0, count, ANCHORS_AT_ONCE):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         block = slice(start, min(start + ANCHORS_AT_ONCE, count))
         scores = scores_of(block).astype(np.float64)  # [anchor, answer]
         own = scores[np.arange(len(scores)), np.arange(block.start, block.stop)]

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 from components import operator_settings
 from components.errors import InputError, UserError
 from components.folders import lies_in, plain_file, private_folder
-from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
+from components.jobs import IsStopped, ReportProgress, Stopped, Work
 from components.model.catalog import RUN_PREFIX, RUN_START, is_run_name, runs_folder
 from components.model.device import goes_on_with_cpu
 from components.sizes import in_words
@@ -205,10 +205,10 @@ def process_start(pid: int) -> float:
 
 
 @contextmanager
-def turn(is_cancelled: IsCancelled = lambda: False) -> Iterator[None]:
+def turn(is_stopped: IsStopped = lambda: False) -> Iterator[None]:
     """Wait until no other process trains, and let others wait until the end.
 
-    Raises Cancelled if `is_cancelled()` is true while it waits, and OSError if the folder of runs cannot be used.
+    Raises Stopped if `is_stopped()` is true while it waits, and OSError if the folder of runs cannot be used.
     """
     from filelock import Timeout
 
@@ -218,8 +218,8 @@ def turn(is_cancelled: IsCancelled = lambda: False) -> Iterator[None]:
             lock.acquire(timeout=WAIT_SECONDS)
             break
         except Timeout:
-            if is_cancelled():
-                raise Cancelled from None
+            if is_stopped():
+                raise Stopped from None
     try:
         yield
     finally:
@@ -252,12 +252,12 @@ def follow(run: RunFolder, starts: bool = True, outlives: bool = True) -> Work:
     starts `outlives` this one, or else is interrupted when this one ends.
 
     Progress counts steps. On a stop the process is asked to end, and the work waits for it. The result is the run, whose
-    state says whether it is done or was stopped; Cancelled is raised only if it was stopped before it had a result, and
+    state says whether it is done or was stopped; Stopped is raised only if it was stopped before it had a result, and
     RunFailed if the process ended with an error or was ended from outside. A run that was interrupted continues from its
     last checkpoint.
     """
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RunFolder:
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> RunFolder:
         process: subprocess.Popen[bytes] | None = None
         is_attached = False
         while True:
@@ -273,7 +273,7 @@ def follow(run: RunFolder, starts: bool = True, outlives: bool = True) -> Work:
             is_at_work = is_alive(state)
             if not is_at_work and (has_ended or is_attached or not starts):
                 raise _ended_silently(run, state, None if process is None else process.returncode)
-            if is_cancelled():
+            if is_stopped():
                 run.ask_to_stop()
             if process is None and not is_at_work:
                 if run.is_asked_to_stop():
@@ -292,7 +292,7 @@ def _outcome(run: RunFolder, state: RunState) -> RunFolder:
     if state.status == "failed":
         raise _failed(state.error or "The process ended with an error.")
     if not run.has_model:
-        raise Cancelled
+        raise Stopped
     return run
 
 

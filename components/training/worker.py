@@ -48,7 +48,7 @@ import numpy as np
 from components import operator_settings
 from components.errors import ModelError, UserError, first_line
 from components.folders import own_folder, write_json
-from components.jobs import Cancelled, IsCancelled
+from components.jobs import IsStopped, Stopped
 from components.training.notices import Diverged, is_collapsed, is_diverged, is_overfitting
 from components.training.objectives import OBJECTIVES, check_objectives
 from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder, Status
@@ -75,12 +75,12 @@ log = logging.getLogger(__name__)
 def train(
     run: RunFolder,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
-    is_interrupted: IsCancelled = lambda: False,
+    is_interrupted: IsStopped = lambda: False,
     begun: Callable[[], None] = lambda: None,
 ) -> None:
     """Train a run from its last complete checkpoint to its end, and save the model and the record.
 
-    Raises UserError for data, settings or a model that cannot be used, Cancelled for a run that is asked to stop while wrong
+    Raises UserError for data, settings or a model that cannot be used, Stopped for a run that is asked to stop while wrong
     answers are searched or that is interrupted (after a step it has a checkpoint then), and whatever the libraries raise.
     """
     import torch
@@ -114,7 +114,7 @@ def train(
     trainer.train(resume_from_checkpoint=None if reporter.checkpoint is None else str(reporter.checkpoint))
     reporter.end()
     if reporter.is_left:
-        raise Cancelled
+        raise Stopped
     if reporter.best is None:
         return
     models.read_trained(losses, reporter.best_file)
@@ -176,9 +176,9 @@ def _undamaged(settings: TrainingSettings, kind: ModelKind, held_out: HeldOut) -
 
 
 def _rows(
-    settings: TrainingSettings, model: Any, sides: Sequence[TrainingData], is_cancelled: IsCancelled
+    settings: TrainingSettings, model: Any, sides: Sequence[TrainingData], is_stopped: IsStopped
 ) -> list[dict[str, TrainingData]]:
-    """What each objective learns from, or is measured on, on each side of the split. Raises Cancelled."""
+    """What each objective learns from, or is measured on, on each side of the split. Raises Stopped."""
     from components.training.model import mining_model
     from components.training.negatives import training_rows
 
@@ -187,14 +187,14 @@ def _rows(
     def embed(texts: Sequence[str], role: str) -> Any:
         blocks = []
         for start in range(0, len(texts), MINED_AT_ONCE):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             block = list(texts[start : start + MINED_AT_ONCE])
             blocks.append(encoder().encode(block, show_progress_bar=False, convert_to_numpy=True))
         return np.concatenate(blocks)
 
     return [
-        {key: training_rows(settings, key, side, embed, is_cancelled=is_cancelled) for key in settings.objectives}
+        {key: training_rows(settings, key, side, embed, is_stopped=is_stopped) for key in settings.objectives}
         for side in sides
     ]
 
@@ -352,7 +352,7 @@ class RunReporter:
         held_out: HeldOut,
         texts_per_row: float,
         checkpoint_seconds: float,
-        is_interrupted: IsCancelled = lambda: False,
+        is_interrupted: IsStopped = lambda: False,
         begun: Callable[[], None] = lambda: None,
     ) -> None:
         self.run, self.settings, self.model, self.losses, self.held_out = run, settings, model, losses, held_out
@@ -640,7 +640,7 @@ def main(
             if not run.exists:
                 return 0
             return _train_in_turn(run, options.checkpoint_seconds, interruption, preparing or threading.Event())
-    except Cancelled:
+    except Stopped:
         if run.exists and not is_alive(
             run.state()
         ):  # it may have been deleted while it waited, or be another process's
@@ -687,7 +687,7 @@ def _train_in_turn(
             train(run, checkpoint_seconds, interruption.is_set, preparing.clear)
         finally:
             preparing.clear()
-    except Cancelled:
+    except Stopped:
         _leave(run)
         return 0
     except BaseException as problem:

@@ -24,7 +24,7 @@ from dashboard.ui.waiting import frame, progress
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.retrieval.corpora.columns import ColumnPreview
     from components.retrieval.corpora.corpus import Corpus
 
@@ -137,10 +137,8 @@ def _read_before() -> tuple[Corpus, current.CorpusSource] | None:
     upload, encoding, column, *chosen = before
     dialect = DialectChoice.of_text("".join(chosen))
 
-    def read(file: uploads.StoredFile, is_cancelled: IsCancelled) -> Corpus:
-        return reading.read_corpus(
-            file.getvalue(), file.name, column, encoding, is_cancelled=is_cancelled, dialect=dialect
-        )
+    def read(file: uploads.StoredFile, is_stopped: IsStopped) -> Corpus:
+        return reading.read_corpus(file.getvalue(), file.name, column, encoding, is_stopped=is_stopped, dialect=dialect)
 
     corpus = None
     with frame.figure("read_before"):
@@ -178,8 +176,8 @@ def _dataset() -> _Source | None:
         return None
     limits = browser_limits()
 
-    def download(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Path, ...]:
-        return hub_datasets.fetch_dataset(name, progress=report_progress, is_cancelled=is_cancelled, limits=limits)
+    def download(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[Path, ...]:
+        return hub_datasets.fetch_dataset(name, progress=report_progress, is_stopped=is_stopped, limits=limits)
 
     job = jobs.request(name, f"Downloading {name}", download, person=person)
     paths: tuple[Path, ...] | None = None
@@ -238,8 +236,8 @@ def _read(source: _Source) -> tuple[Corpus, current.CorpusSource] | None:
         corpus = uploads.read_once(
             caching.read_corpora(),
             key,
-            lambda is_cancelled: reading.read_corpus(
-                source.content(), source.name, named, encoding, is_cancelled=is_cancelled, dialect=dialect
+            lambda is_stopped: reading.read_corpus(
+                source.content(), source.name, named, encoding, is_stopped=is_stopped, dialect=dialect
             ),
         )
     if corpus is None:
@@ -251,8 +249,8 @@ def _read(source: _Source) -> tuple[Corpus, current.CorpusSource] | None:
 
 
 def _preview(
-    source: _Source, encoding: str | None, dialect: DialectChoice, is_cancelled: IsCancelled
+    source: _Source, encoding: str | None, dialect: DialectChoice, is_stopped: IsStopped
 ) -> tuple[ColumnPreview, ...]:
     content = source.content()
     first = content[0] if isinstance(content, tuple) else content
-    return reading.columns_of(first, source.name, encoding, is_cancelled, dialect)
+    return reading.columns_of(first, source.name, encoding, is_stopped, dialect)

@@ -35,7 +35,7 @@ from dashboard.jobs.requests import NotReady
 from dashboard.sharing import report
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
 
 KEY_LENGTH = 32
 _NOTED = "_corpus_noted"  # session key: the corpus whose files IN_CORPUS names
@@ -61,14 +61,14 @@ class CorpusSource:
     sentences: int = 0
     dialect: str = ""  # what a person chose of it, as DialectChoice writes it
 
-    def read(self, is_cancelled: IsCancelled) -> Corpus:
+    def read(self, is_stopped: IsStopped) -> Corpus:
         """The corpus, read again. Raises InputError where that is no longer possible."""
         content: bytes | tuple[Path, ...] = tuple(map(Path, self.paths))
         if self.upload:
             content = uploads.stored(self.upload)[0].getvalue()
         dialect = DialectChoice.of_text(self.dialect)
         return reading.read_corpus(
-            content, self.name, self.column, self.encoding, is_cancelled=is_cancelled, dialect=dialect
+            content, self.name, self.column, self.encoding, is_stopped=is_stopped, dialect=dialect
         )
 
 
@@ -127,10 +127,10 @@ def offer_demo(problem: NotReady) -> None:
         st.button("Use the demo corpus", key="demo_instead", on_click=choose, args=(None,))
 
 
-def _read_again(key: str, source: CorpusSource, _: ReportProgress, is_cancelled: IsCancelled) -> None:
+def _read_again(key: str, source: CorpusSource, _: ReportProgress, is_stopped: IsStopped) -> None:
     """Put a corpus into memory once more; where its files are gone or say something else now, drop its note."""
     with suppress(UserError):
-        corpus = source.read(is_cancelled)
+        corpus = source.read(is_stopped)
         if key_of(corpus) == key:
             caching.corpora().put(key, corpus)
             return

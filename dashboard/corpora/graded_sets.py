@@ -100,7 +100,7 @@ def _folder() -> FieldedSet | None:
     return uploads.read_once(
         caching.graded_files(),
         key,
-        lambda is_cancelled: collection.read_folder_fields(path, is_cancelled=is_cancelled),
+        lambda is_stopped: collection.read_folder_fields(path, is_stopped=is_stopped),
         anew=is_asked,
     )
 
@@ -120,8 +120,8 @@ def _uploaded() -> FieldedSet | None:
         "graded",
         caching.graded_files(),
         files,
-        lambda files, is_cancelled: collection.read_fields(
-            {file.name: file.getvalue() for file in files}, is_cancelled=is_cancelled
+        lambda files, is_stopped: collection.read_fields(
+            {file.name: file.getvalue() for file in files}, is_stopped=is_stopped
         ),
         several=True,
     )

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-    from components.jobs import IsCancelled
+    from components.jobs import IsStopped
     from components.retrieval.corpora.columns import ColumnPreview
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.evaluation.graded.collection import FieldedSet, GradedSet
@@ -239,12 +239,12 @@ def _join(corpus: Corpus, asked: Sequence[tuple[str, int]], go_to: GoTo) -> None
 
 
 def _joined(
-    corpus: Corpus, asked: Sequence[tuple[str, int]], person: str, is_cancelled: IsCancelled
+    corpus: Corpus, asked: Sequence[tuple[str, int]], person: str, is_stopped: IsStopped
 ) -> tuple[Corpus, str, str]:
     """A corpus with the queries that join it, their column, and its upload, which is kept for the person."""
     content, column = with_queries(corpus, asked)
     name = corpus.name if corpus.name.endswith(_JOINED) else f"{corpus.name.removesuffix('.jsonl')}{_JOINED}"
-    joined = reading.read_corpus(content, name, _text_of(corpus), is_cancelled=is_cancelled)
+    joined = reading.read_corpus(content, name, _text_of(corpus), is_stopped=is_stopped)
     return joined, column, _kept(content, name, person)
 
 
@@ -439,7 +439,7 @@ def open_graded(graded: GradedSet, go_to: GoTo) -> None:
     _open(read, column, read.name, upload if uploads.are_kept(upload) else "", TEXT, go_to)
 
 
-def _of_graded(graded: GradedSet, person: str, is_cancelled: IsCancelled) -> tuple[Corpus, str, str]:
+def _of_graded(graded: GradedSet, person: str, is_stopped: IsStopped) -> tuple[Corpus, str, str]:
     """The documents of a collection with its queries, as `_joined` gives a corpus."""
     lines = []
     for row in rows_of_graded(graded).rows:
@@ -447,24 +447,20 @@ def _of_graded(graded: GradedSet, person: str, is_cancelled: IsCancelled) -> tup
         grade = {"grade": str(row.grade or "")}
         lines.append(json.dumps({TEXT: graded.documents[row.document], QUERY: row.query, **own, **grade}))
     content, name = "\n".join(lines).encode(), f"{graded.name[: uploads.MOST_NAME - 20]}{_OF_GRADED}"
-    return reading.read_corpus(content, name, TEXT, is_cancelled=is_cancelled), QUERY, _kept(content, name, person)
+    return reading.read_corpus(content, name, TEXT, is_stopped=is_stopped), QUERY, _kept(content, name, person)
 
 
-def _collection(file: UploadedFile, is_cancelled: IsCancelled) -> FieldedSet:
-    return collection.read_fields({file.name: file.getvalue()}, is_cancelled=is_cancelled)
+def _collection(file: UploadedFile, is_stopped: IsStopped) -> FieldedSet:
+    return collection.read_fields({file.name: file.getvalue()}, is_stopped=is_stopped)
 
 
-def _preview(
-    file: UploadedFile, written: dialect_menu.FormChoice, is_cancelled: IsCancelled
-) -> tuple[ColumnPreview, ...]:
-    return reading.columns_of(file.getvalue(), file.name, written.encoding, is_cancelled, written.dialect)
+def _preview(file: UploadedFile, written: dialect_menu.FormChoice, is_stopped: IsStopped) -> tuple[ColumnPreview, ...]:
+    return reading.columns_of(file.getvalue(), file.name, written.encoding, is_stopped, written.dialect)
 
 
-def _read(
-    file: UploadedFile, column: str | None, written: dialect_menu.FormChoice, is_cancelled: IsCancelled
-) -> Corpus:
+def _read(file: UploadedFile, column: str | None, written: dialect_menu.FormChoice, is_stopped: IsStopped) -> Corpus:
     return reading.read_corpus(
-        file.getvalue(), file.name, column, written.encoding, is_cancelled=is_cancelled, dialect=written.dialect
+        file.getvalue(), file.name, column, written.encoding, is_stopped=is_stopped, dialect=written.dialect
     )
 
 

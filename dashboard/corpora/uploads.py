@@ -30,7 +30,7 @@ from dashboard.ui.waiting import frame
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-    from components.jobs import CachePart, IsCancelled, ReportProgress
+    from components.jobs import CachePart, IsStopped, ReportProgress
 
 T = TypeVar("T")
 # The kind whose session key holds the key of the upload, its encoding, its text column, and the dialect if one was chosen.
@@ -71,7 +71,7 @@ def kept(
     kind: str,
     cache: CachePart[T],
     file: UploadedFile | Sequence[UploadedFile] | None,
-    read: Callable[[Any, IsCancelled], T],
+    read: Callable[[Any, IsStopped], T],
     *,
     several: bool = False,
     variant: str = "",
@@ -102,7 +102,7 @@ def kept(
 def again(
     cache: CachePart[T],
     upload: str,
-    read: Callable[[Any, IsCancelled], T],
+    read: Callable[[Any, IsStopped], T],
     *,
     several: bool = False,
     key: Hashable = None,
@@ -123,7 +123,7 @@ def again(
             icon=":material/draft:",
         )
         return None
-    return read_once(cache, key, lambda is_cancelled: read(files if several else files[0], is_cancelled))
+    return read_once(cache, key, lambda is_stopped: read(files if several else files[0], is_stopped))
 
 
 def is_here(cache: CachePart[Any], upload: str) -> bool:
@@ -223,12 +223,12 @@ def stored(key: str) -> list[StoredFile]:
 def added(
     cache: CachePart[T],
     file: UploadedFile | Sequence[UploadedFile],
-    read: Callable[[Any, IsCancelled], T],
+    read: Callable[[Any, IsStopped], T],
     variant: str = "",
 ) -> str:
     """The key of a file, or of several that belong together, read unless they are. Raises NotReady."""
     key = key_of(file)
-    read_once(cache, varied(key, variant), lambda is_cancelled: read(file, is_cancelled))
+    read_once(cache, varied(key, variant), lambda is_stopped: read(file, is_stopped))
     keep(file)
     return key
 
@@ -254,7 +254,7 @@ def keep(file: UploadedFile | Sequence[UploadedFile]) -> None:
             )
 
 
-def read_once(cache: CachePart[T], key: Hashable, read: Callable[[IsCancelled], T], *, anew: bool = False) -> T:
+def read_once(cache: CachePart[T], key: Hashable, read: Callable[[IsStopped], T], *, anew: bool = False) -> T:
     """What is kept under a key, or else is read by a job, once for all sessions that need it at the same time.
 
     Raises NotReady while it is read, and if it cannot be read. A file that was refused is not read again; where the key does
@@ -264,8 +264,8 @@ def read_once(cache: CachePart[T], key: Hashable, read: Callable[[IsCancelled], 
     if known is not None and not anew:
         return known
 
-    def work(_: ReportProgress, is_cancelled: IsCancelled) -> T:
-        value = read(is_cancelled)
+    def work(_: ReportProgress, is_stopped: IsStopped) -> T:
+        value = read(is_stopped)
         cache.put(key, value)  # also where nobody waits any more
         return value
 

@@ -20,7 +20,7 @@ from dashboard.jobs import requests
 from dashboard.jobs.requests import NeedsChoice
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.embedding.options import Resolved
     from components.retrieval.corpora.texts import Texts
@@ -135,11 +135,11 @@ def token_counts(backend: Backend, corpus: Texts, where: str, prompt: str = "") 
     """
     tokenization, texts = backend.tokenization, corpus.texts
 
-    def count(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Int64:
+    def count(report_progress: ReportProgress, is_stopped: IsStopped) -> Int64:
         lengths: list[int] = []
         for start in range(0, len(texts), COUNTED_TOGETHER):
             some = [prompt + text for text in texts[start : start + COUNTED_TOGETHER]]
-            lengths += tokenization.lengths(some, is_cancelled)
+            lengths += tokenization.lengths(some, is_stopped)
             report_progress(len(lengths), len(texts))
         return read_only(np.array(lengths, np.int64))
 
@@ -154,13 +154,13 @@ def speed(backend: Backend, precision: Resolved, where: str) -> tuple[float, boo
     """
     queue = caching.queue()
 
-    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[float, bool]:
+    def measure(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[float, bool]:
         texts, options = demo_sentences()[:96], backend.embed_options(precision=precision)
         was_alone, best, begun = queue.works_on_one(), math.inf, time.perf_counter()
         for turn in range(1 + MOST_TURNS):
             progress_of_turn = part_of(report_progress, min(turn, 1) * len(texts), 2 * len(texts))
             started = time.perf_counter()
-            backend.embed(texts, options=options, progress=progress_of_turn, is_cancelled=is_cancelled)
+            backend.embed(texts, options=options, progress=progress_of_turn, is_stopped=is_stopped)
             ended = time.perf_counter()
             if turn:  # the first one warms up: products of a new size are prepared in it
                 best = min(best, ended - started)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from components.jobs import Cancelled, Stoppable
+from components.jobs import Stoppable, Stopped
 from components.model.trace import POOLING_NAMES, Pooling
 from components.numbers import counted
 from components.retrieval.evaluation import pair_runs, run_record, similarities
@@ -25,7 +25,7 @@ from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.requests import NotReady
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.layer_grid import LayerGrid
@@ -75,7 +75,7 @@ class PairIndexes:
 def result(
     key: tuple[object, ...],
     title: str,
-    work: Callable[[ReportProgress, IsCancelled], Result],
+    work: Callable[[ReportProgress, IsStopped], Result],
     where: str,
     short: bool = False,
 ) -> Result:
@@ -116,8 +116,8 @@ def pair_indexes(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes
     ranks = result(
         ("ranks", documents.folder.name, queries.folder.name, pairs.content_hash),
         f"Ranking {counted(len(pairs), 'query', 'queries')} at every layer and pooling",
-        lambda report_progress, is_cancelled: pair_runs.grid_ranks(
-            documents, queries, report_progress, is_cancelled, pairs
+        lambda report_progress, is_stopped: pair_runs.grid_ranks(
+            documents, queries, report_progress, is_stopped, pairs
         ),
         where,
     )
@@ -132,8 +132,8 @@ def retrieved(
     return result(
         ("similarities", documents.folder.name, queries.folder.name, pairs.content_hash, layer, pooling),
         f"{name}: ranking {counted(len(of), 'query', 'queries')} by cosine and dot product",
-        lambda report_progress, is_cancelled: similarities.by_each_similarity(
-            of, by, report_progress, is_cancelled, pairs.ranks_by_vectors
+        lambda report_progress, is_stopped: similarities.by_each_similarity(
+            of, by, report_progress, is_stopped, pairs.ranks_by_vectors
         ),
         where,
     )
@@ -145,7 +145,7 @@ class Timing:
 
     key: tuple[str, ...]
     title: str
-    measure: Callable[[IsCancelled], float]  # milliseconds per query; may raise Cancelled
+    measure: Callable[[IsStopped], float]  # milliseconds per query; may raise Stopped
 
     def known(self) -> tuple[float | None, str] | None:
         """Milliseconds per query and when they were measured; None before that, no milliseconds if it failed."""
@@ -161,9 +161,7 @@ def vector_timing(backend: Backend, pairs: Pairs, indexes: PairIndexes) -> Timin
     return Timing(
         ("speed", indexes.documents.folder.name, indexes.queries.folder.name),
         f"Measuring the time per query of {backend.spec.title}",
-        lambda is_cancelled: pair_runs.vector_milliseconds(
-            backend, indexes.documents, pairs.queries.texts, is_cancelled
-        ),
+        lambda is_stopped: pair_runs.vector_milliseconds(backend, indexes.documents, pairs.queries.texts, is_stopped),
     )
 
 
@@ -173,8 +171,8 @@ def word_timing(ranking: WordRanking, pairs: Pairs) -> Timing:
     return Timing(
         ("speed", kind, ranking.source, pairs.content_hash),
         f"Measuring the time per query of {lexical.TITLES[kind]}",
-        lambda is_cancelled: pair_runs.ranker_milliseconds(
-            ranking.make(Stoppable(pairs.documents.texts, is_cancelled)), pairs.queries.texts, is_cancelled
+        lambda is_stopped: pair_runs.ranker_milliseconds(
+            ranking.make(Stoppable(pairs.documents.texts, is_stopped)), pairs.queries.texts, is_stopped
         ),
     )
 
@@ -187,11 +185,11 @@ def measure_times(timings: Iterable[Timing]) -> bool:
     jobs, queue = caching.evaluations(), caching.queue()
 
     def work(timing: Timing) -> Callable[..., tuple[float | None, str] | None]:
-        def run(_: ReportProgress, is_cancelled: IsCancelled) -> tuple[float | None, str] | None:
+        def run(_: ReportProgress, is_stopped: IsStopped) -> tuple[float | None, str] | None:
             was_alone = queue.works_on_one()
             try:
-                milliseconds = timing.measure(is_cancelled)
-            except Cancelled:
+                milliseconds = timing.measure(is_stopped)
+            except Stopped:
                 raise
             except Exception as problem:
                 log.warning("measuring a time failed", exc_info=problem)
@@ -245,9 +243,9 @@ def word_ranks(
 ) -> tuple[Ranks, int, str]:
     """The ranks of the correct answers by a word ranking, its bytes of memory, and when it was made. Raises NotReady."""
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Ranks, int, str]:
-        ranker = ranking.make(Stoppable(documents, is_cancelled))
-        ranks = answers.ranks_by_words(ranker, report_progress, is_cancelled)
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[Ranks, int, str]:
+        ranker = ranking.make(Stoppable(documents, is_stopped))
+        ranks = answers.ranks_by_words(ranker, report_progress, is_stopped)
         return ranks, ranker.nbytes, run_record.now()
 
     return result(

@@ -10,7 +10,7 @@ import numpy as np
 
 from components.analysis.similarity.baseline import sample_of_rows
 from components.arrays import Float32
-from components.jobs import Cancelled, Stoppable, part_of
+from components.jobs import Stoppable, Stopped, part_of
 from components.model.trace import Pooling
 from components.numbers import counted
 from components.retrieval.failures import causes, edits, failed_queries, hubness, repair, traits
@@ -22,7 +22,7 @@ from dashboard import caching, state
 from dashboard.jobs import embedding, requests
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.failures.causes import Causes
@@ -100,8 +100,8 @@ def failures(searched: CorpusQueries) -> FailedQueries | None:
         return None
     vectors = queries.engine(searched.layer, searched.pooling).vectors
 
-    def find(report_progress: ReportProgress, is_cancelled: IsCancelled) -> FailedQueries:
-        return failed_queries.find_failures(corpus, np.asarray(vectors), engine, report_progress, is_cancelled)
+    def find(report_progress: ReportProgress, is_stopped: IsStopped) -> FailedQueries:
+        return failed_queries.find_failures(corpus, np.asarray(vectors), engine, report_progress, is_stopped)
 
     title = f"Ranking {counted(len(vectors), 'query', 'queries')}"
     key = ("failed queries", *searched.key)
@@ -116,11 +116,11 @@ def occurrences(searched: CorpusQueries, where: str = "hubness") -> Hubness:
     engine, queries = searched.engine, searched.queries
     vectors = engine.vectors if queries is None else queries.engine(searched.layer, searched.pooling).vectors
 
-    def count(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Hubness:
+    def count(report_progress: ReportProgress, is_stopped: IsStopped) -> Hubness:
         rows = sample_of_rows(len(vectors), MOST_QUERIES)
         own = rows if queries is None else None
         chosen = np.asarray(vectors[rows], np.float32)
-        return hubness.k_occurrence(chosen, engine, hubness.FIRST_HITS, own, report_progress, is_cancelled)
+        return hubness.k_occurrence(chosen, engine, hubness.FIRST_HITS, own, report_progress, is_stopped)
 
     title = f"Counting in how many of {min(len(vectors), MOST_QUERIES):,} queries' first {hubness.FIRST_HITS} hits each text is"
     key = ("k-occurrence", *searched.key)
@@ -134,10 +134,10 @@ def causes_of(searched: CorpusQueries, found: FailedQueries, hubs: Hubness) -> t
     of_queries = embedding.token_counts(searched.backend, searched.corpus.queries, "failure_queries", for_query)
     corpus, engine, most = searched.corpus, searched.engine, searched.max_length
 
-    def seek(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Causes, Causes]:
+    def seek(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[Causes, Causes]:
         truncated = ((of_queries > most).tolist(), (of_texts > most).tolist())
         failed, others = (
-            causes.causes_of(placings, corpus, engine, hubs, truncated, report_progress, is_cancelled)
+            causes.causes_of(placings, corpus, engine, hubs, truncated, report_progress, is_stopped)
             for placings in (found.placings, found.successes)
         )
         return failed, others
@@ -154,7 +154,7 @@ def traits_of(searched: CorpusQueries) -> Traits:
     assert queries is not None
     vectors = queries.engine(searched.layer, searched.pooling).vectors
 
-    def seek(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Traits:
+    def seek(report_progress: ReportProgress, is_stopped: IsStopped) -> Traits:
         both = np.asarray(vectors[corpus.first_queries]), np.asarray(searched.engine.vectors[corpus.firsts])
         known, length = CorpusWords(corpus.documents.texts, backend.tokenization.vocabulary), searched.max_length
         return traits.traits_of(
@@ -165,7 +165,7 @@ def traits_of(searched: CorpusQueries) -> Traits:
             searched.prompts(),
             known,
             report_progress,
-            is_cancelled,
+            is_stopped,
         )
 
     key = ("traits of queries", *searched.key, searched.max_length)
@@ -183,10 +183,10 @@ def repairs_of(
     backend, documents = searched.backend, searched.index.info.options
     asked = searched.request.query_options(documents)
 
-    def count(report_progress: ReportProgress, is_cancelled: IsCancelled) -> CorpusWords:
-        texts = Stoppable(searched.corpus.documents.texts, is_cancelled)
+    def count(report_progress: ReportProgress, is_stopped: IsStopped) -> CorpusWords:
+        texts = Stoppable(searched.corpus.documents.texts, is_stopped)
         counted = CorpusWords(texts, backend.tokenization.vocabulary)
-        counted.prepare(is_cancelled)
+        counted.prepare(is_stopped)
         return counted
 
     known = requests.prepared(
@@ -201,7 +201,7 @@ def repairs_of(
     def read(text: str) -> list[int]:
         return [token.id for token in backend.tokenization.tokenize(asked.prompt + text).tokens]
 
-    def rank(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[tuple[Repaired, int], ...]:
+    def rank(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[tuple[Repaired, int], ...]:
         tried = repair.each_repair(query, known, abbreviations)
         own = read(query) if tried else []
         embedded = Embedding(backend, asked, searched.layer, searched.pooling)
@@ -209,8 +209,8 @@ def repairs_of(
         found = []
         for number, each in enumerate(tried):
             report_progress(number, len(tried))
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             if read(each.text) != own:
                 ranks, _ = ranks_of([each.text], True)
                 found.append((each, int(ranks[0])))
@@ -231,15 +231,15 @@ def edits_of(searched: CorpusQueries, query: str, placed: Placing, no_rivals: Se
     of_texts = Embedding(backend, documents, searched.layer, searched.pooling)
     right_text, vector = searched.corpus.documents.texts[placed.row], searched.vector(query)
 
-    def seek(report_progress: ReportProgress, is_cancelled: IsCancelled) -> TriedEdits:
+    def seek(report_progress: ReportProgress, is_stopped: IsStopped) -> TriedEdits:
         rank = edits.rank_queries(of_queries, engine, placed.row, no_rivals)
-        by_query = edits.query_edits(query, right_text, rank, report_progress, is_cancelled)
+        by_query = edits.query_edits(query, right_text, rank, report_progress, is_stopped)
         if by_query.helping:
             return TriedEdits(by_query, None)
         rank = edits.rank_texts(of_texts, engine, vector, placed.row, no_rivals)
         done = by_query.tried
         further = part_of(report_progress, done, done + edits.MOST_SINGLE)
-        return TriedEdits(by_query, edits.text_edits(query, right_text, rank, further, is_cancelled))
+        return TriedEdits(by_query, edits.text_edits(query, right_text, rank, further, is_stopped))
 
     key = ("edits", *searched.key, backend.revision, query, placed.row, tuple(no_rivals))
     return requests.latest(key, "Trying edits of the query", seek, "edits", "trying edits", "edits", view="debugger")

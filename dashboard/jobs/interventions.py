@@ -14,7 +14,7 @@ import numpy as np
 from components.analysis.why import patching
 from components.analysis.why.patching import FromSentence, Means, PairEffect, SampleMeans, Zeros
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.corpora.demo import demo_sentences
 from dashboard import caching
 from dashboard.jobs import requests
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from components.analysis.why.patch_codes import Patch
     from components.analysis.why.patching import Alignment, PatchSource
     from components.arrays import Float32
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.interventions.activations import Activations
     from components.model.trace import Pooling, TokenizedSentence
@@ -94,7 +94,7 @@ def ready(experiment: Experiment, where: str) -> Ready:
     if experiment.values == "mean":
         means = _means(experiment, where).of(b)
 
-    def prepare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Ready:
+    def prepare(report_progress: ReportProgress, is_stopped: IsStopped) -> Ready:
         source, other, nbytes = _source(experiment, a, b, means)
         rows = [_output(experiment, a), _output(experiment, b)]
         if experiment.pooling is not None:
@@ -119,8 +119,8 @@ def results(
     """B's vector (or logits) with each list of patches made together, float32 [experiment, dim]. Raises NotReady."""
     backend, sentence, source, pooling = experiment.backend, prepared.b, prepared.source, experiment.pooling
 
-    def run(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
-        return patching.measured(backend, sentence, source, patches, pooling, report_progress, is_cancelled)
+    def run(report_progress: ReportProgress, is_stopped: IsStopped) -> Float32:
+        return patching.measured(backend, sentence, source, patches, pooling, report_progress, is_stopped)
 
     codes = tuple(tuple(patch.code for patch in together) for together in patches)
     return requests.latest(
@@ -144,11 +144,11 @@ def pair_effects(backend: Backend, texts: Sequence[tuple[str, str, str]]) -> tup
     if kept is not None:
         return kept
 
-    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[PairEffect, ...]:
+    def measure(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[PairEffect, ...]:
         found = []
         for number, pair in enumerate(texts):
             report_progress(number, len(texts))
-            found.append(patching.pair_effect(backend, pair, backend.own_pooling, is_cancelled))
+            found.append(patching.pair_effect(backend, pair, backend.own_pooling, is_stopped))
         return tuple(found)
 
     return requests.prepared(
@@ -210,13 +210,13 @@ def _of_sample(experiment: Experiment, text: str) -> TokenizedSentence:
 def _means(experiment: Experiment, where: str) -> SampleMeans:
     """The mean activations of a sample of sentences, the same for all experiments of a model. Raises NotReady."""
 
-    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> SampleMeans:
+    def measure(report_progress: ReportProgress, is_stopped: IsStopped) -> SampleMeans:
         texts = demo_sentences()[:SAMPLE]
 
         def sample() -> Iterator[Activations]:
             for number, text in enumerate(texts):
-                if is_cancelled():
-                    raise Cancelled
+                if is_stopped():
+                    raise Stopped
                 yield experiment.backend.activations(_of_sample(experiment, text))
                 report_progress(number + 1, len(texts))
 

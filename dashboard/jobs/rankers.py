@@ -31,6 +31,6 @@ def word_ranker(ranking: WordRanking, texts: Texts) -> WordRanker:
     return requests.prepared(
         ("ranker", kind, texts.content_hash, ranking.source),
         f"{lexical.TITLES[kind]}: counting the words of {len(sentences):,} sentences",
-        lambda report_progress, is_cancelled: ranking.make(Stoppable(sentences, is_cancelled)),
+        lambda report_progress, is_stopped: ranking.make(Stoppable(sentences, is_stopped)),
         f"ranker_{kind}",
     )

@@ -18,7 +18,7 @@ from streamlit.delta_generator_singletons import context_dg_stack
 from dashboard import caching
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, Job, Jobs, ReportProgress
+    from components.jobs import IsStopped, Job, Jobs, ReportProgress
 
 Value = TypeVar("Value")
 SHOWN_AFTER = 0.5  # seconds: shorter jobs show no progress
@@ -106,7 +106,7 @@ def given_time(job: Job) -> bool:
 def prepared(
     key: Hashable,
     title: str,
-    work: Callable[[ReportProgress, IsCancelled], Value],
+    work: Callable[[ReportProgress, IsStopped], Value],
     where: str,
     doing: str = "preparing the corpus",
     unit: str = "",
@@ -127,7 +127,7 @@ def prepared(
 def latest(
     key: Hashable,
     title: str,
-    work: Callable[[ReportProgress, IsCancelled], Value],
+    work: Callable[[ReportProgress, IsStopped], Value],
     where: str,
     doing: str,
     unit: str = "",
@@ -140,19 +140,19 @@ def latest(
     """
     kept = caching.explanations() if jobs is None else jobs
 
-    def until_left(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Value:
-        return work(report_progress, unless_left(key, is_cancelled, kept))
+    def until_left(report_progress: ReportProgress, is_stopped: IsStopped) -> Value:
+        return work(report_progress, unless_left(key, is_stopped, kept))
 
     stop_previous(where, key, view, kept)
     return prepared(key, title, until_left, where, doing, unit, kept)
 
 
-def unless_left(key: Hashable, is_cancelled: IsCancelled, jobs: Jobs | None = None) -> IsCancelled:
+def unless_left(key: Hashable, is_stopped: IsStopped, jobs: Jobs | None = None) -> IsStopped:
     """Whether the job of a key was stopped; ends it too once everybody who waits for it has gone."""
     kept = caching.preparations() if jobs is None else jobs
 
     def is_over() -> bool:
-        if is_cancelled():
+        if is_stopped():
             return True
         job = kept.find(key)
         return job is not None and kept.end_if_left(job)

@@ -26,7 +26,7 @@ from dashboard.jobs.requests import stop_previous, unless_left
 
 if TYPE_CHECKING:
     from components.arrays import Float32, Int64
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
@@ -92,21 +92,21 @@ class SecondStage:
         query: str,
         documents: Sequence[str],
         report_progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> Float32:
-        """The score of a query with each document, float32 [document]. Raises as the models do, and Cancelled."""
+        """The score of a query with each document, float32 [document]. Raises as the models do, and Stopped."""
         if self.kind == "maxsim":
             return late_interaction_scores(
-                self.backend, query, documents, self.layer, self.max_length, report_progress, is_cancelled
+                self.backend, query, documents, self.layer, self.max_length, report_progress, is_stopped
             )
-        return self.pair_scores([query] * len(documents), documents, report_progress, is_cancelled)
+        return self.pair_scores([query] * len(documents), documents, report_progress, is_stopped)
 
     def pair_scores(
         self,
         queries: Sequence[str],
         documents: Sequence[str],
         report_progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> Float32:
         """A cross-encoder's score of each query with the document of the same number, float32 [pair]."""
         return self.backend.score_pairs(
@@ -115,7 +115,7 @@ class SecondStage:
             label=self.label,
             max_length=self.max_length,
             progress=report_progress,
-            is_cancelled=is_cancelled,
+            is_stopped=is_stopped,
         )
 
 
@@ -165,7 +165,7 @@ def first_stage(backend: Backend, corpus: Corpus, query: str, where: str) -> Fir
     """The first MOST_CANDIDATES hits of a query. Raises NotReady while the corpus is embedded."""
     index = embedding.index_of(EmbedRequest.of_session(backend), corpus, where)
 
-    def search(report_progress: ReportProgress, is_cancelled: IsCancelled) -> FirstStage:
+    def search(report_progress: ReportProgress, is_stopped: IsStopped) -> FirstStage:
         layer, pooling = cell_of(backend, index)
         times, queue = [], caching.queue()
         was_alone = queue.works_on_one()
@@ -201,8 +201,8 @@ def scored(
     queue = caching.queue()
     key = ("second stage", stage.key, corpus.content_hash, query, tuple(map(int, rows)))
 
-    def score(report_progress: ReportProgress, is_cancelled: IsCancelled) -> TimedScores:
-        is_over = unless_left(key, is_cancelled)
+    def score(report_progress: ReportProgress, is_stopped: IsStopped) -> TimedScores:
+        is_over = unless_left(key, is_stopped)
         stage.scores(
             query, documents[:1], lambda done, total: None, is_over
         )  # warms up: the time is not that of a start
@@ -236,14 +236,14 @@ def pass_costs(backend: Backend, scorer: Backend, where: str) -> PassCosts:
     measured = embedding.speed(backend, options.precision, where)
     queue = caching.queue()
 
-    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[float, float, bool]:
+    def measure(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[float, float, bool]:
         sentences = demo_sentences()[: 2 * _TRIAL_PAIRS]
         first, second = sentences[:_TRIAL_PAIRS], sentences[_TRIAL_PAIRS:]
-        scorer.pair_logits(first[:8], second[:8], is_cancelled=is_cancelled)  # warms up
+        scorer.pair_logits(first[:8], second[:8], is_stopped=is_stopped)  # warms up
         was_alone, started = queue.works_on_one(), time.perf_counter()
-        scorer.pair_logits(first, second, is_cancelled=is_cancelled)
+        scorer.pair_logits(first, second, is_stopped=is_stopped)
         joint = (time.perf_counter() - started) / len(first)
-        vectors = backend.own_token_vectors(sentences, is_cancelled=is_cancelled)
+        vectors = backend.own_token_vectors(sentences, is_stopped=is_stopped)
         started = time.perf_counter()
         for query in vectors[:4]:
             max_sim_scores(query, vectors)

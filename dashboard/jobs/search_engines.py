@@ -12,7 +12,7 @@ from dashboard import caching
 from dashboard.jobs import requests
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.trace import Pooling
     from components.retrieval.engines.contract import Engine
     from components.retrieval.index.folder import VectorIndex
@@ -38,9 +38,9 @@ def ready(index: VectorIndex, layer: int, pooling: Pooling, similarity: Similari
     """An approximate engine over a layer and pooling. Raises NotReady while it is built."""
     address = operator_settings.MILVUS.chosen() if name == "milvus" else None
 
-    def prepare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Engine:
+    def prepare(report_progress: ReportProgress, is_stopped: IsStopped) -> Engine:
         stored = StoredVectors.of_index(index, layer, pooling)
-        return open_engine(name, stored, similarity, address, report_progress, is_cancelled)
+        return open_engine(name, stored, similarity, address, report_progress, is_stopped)
 
     return requests.prepared(
         ("engine", name, address, str(index.folder), layer, pooling, similarity),

@@ -14,7 +14,7 @@ from dashboard.jobs.evaluation import PairIndexes, Timing
 
 if TYPE_CHECKING:
     from components.arrays import Float32, Int64
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.corpora.texts import Texts
@@ -66,11 +66,11 @@ class TwoStages:
         query_texts: Sequence[str],
         own: Int64 | None,
         report_progress: ReportProgress,
-        is_cancelled: IsCancelled,
+        is_stopped: IsStopped,
     ) -> Candidates:
-        """The candidates and their scores; `own` as for `second_stage.candidates`. Raises Cancelled."""
+        """The candidates and their scores; `own` as for `second_stage.candidates`. Raises Stopped."""
         query_vectors, vectors = (index.engine(self.layer, self.pooling).vectors for index in (queries, documents))
-        rows = second_stage.candidates(query_vectors, vectors, self.k, is_cancelled, own)
+        rows = second_stage.candidates(query_vectors, vectors, self.k, is_stopped, own)
         second = self.second
         score = (
             partial(second_stage.candidate_scores, self._pair_scores)
@@ -79,13 +79,13 @@ class TwoStages:
                 second_stage.max_sim_candidate_scores, second.backend, second.layer, max_length=second.max_length
             )
         )
-        scores = score(query_texts, texts, rows, progress=report_progress, is_cancelled=is_cancelled)
+        scores = score(query_texts, texts, rows, progress=report_progress, is_stopped=is_stopped)
         return Candidates(rows, scores, run_record.now())
 
     def _pair_scores(
-        self, queries: Sequence[str], documents: Sequence[str], *, progress: ReportProgress, is_cancelled: IsCancelled
+        self, queries: Sequence[str], documents: Sequence[str], *, progress: ReportProgress, is_stopped: IsStopped
     ) -> Float32:
-        return self.second.pair_scores(queries, documents, progress, is_cancelled)
+        return self.second.pair_scores(queries, documents, progress, is_stopped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,13 +141,13 @@ def timing(stages: TwoStages, pairs: Pairs, indexes: PairIndexes, found: Candida
     """The time per query of both stages."""
     documents, texts, queries = indexes.documents, pairs.documents.texts, pairs.queries.texts
 
-    def milliseconds(is_cancelled: IsCancelled) -> float:
+    def milliseconds(is_stopped: IsStopped) -> float:
         def score(number: int, rows: Int64) -> object:
             own = [texts[row] for row in rows]
-            return stages.second.scores(queries[number], own, is_cancelled=is_cancelled)
+            return stages.second.scores(queries[number], own, is_stopped=is_stopped)
 
-        first = pair_runs.vector_milliseconds(stages.backend, documents, queries, is_cancelled)
-        return first + pair_runs.second_milliseconds(score, found.rows, is_cancelled)
+        first = pair_runs.vector_milliseconds(stages.backend, documents, queries, is_stopped)
+        return first + pair_runs.second_milliseconds(score, found.rows, is_stopped)
 
     return Timing(
         ("speed", documents.folder.name, indexes.queries.folder.name, *map(str, stages.key)),

@@ -16,7 +16,7 @@ from dashboard.jobs.evaluation import Timing
 from dashboard.jobs.requests import NeedsChoice
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.retrieval.corpora.texts import Texts
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.metrics import Ranks
@@ -48,8 +48,8 @@ def ranker(request: EmbedRequest, texts: Texts, where: str) -> SpladeRanker:
     if len(sentences) > embedding.EXACT_AT_ONCE and jobs.find(key) is None and st.session_state.get(_BEGUN) != key:
         raise NeedsStart(key, len(sentences), where)
 
-    def compute(report_progress: ReportProgress, is_cancelled: IsCancelled) -> SpladeIndex:
-        return SpladeIndex.of_texts(backend, sentences, max_length, report_progress, is_cancelled)
+    def compute(report_progress: ReportProgress, is_stopped: IsStopped) -> SpladeIndex:
+        return SpladeIndex.of_texts(backend, sentences, max_length, report_progress, is_stopped)
 
     title = f"{TITLE}: the weights of {len(sentences):,} sentences"
     index = requests.prepared(key, title, compute, f"splade_{where}", "computing the weights", "sentences", jobs)
@@ -68,9 +68,9 @@ def ranks_of(
     """The ranks of the correct answers, and when they were made. Raises NotReady."""
     of_corpus = ranker(request, documents, where)
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Ranks, str]:
-        together = of_corpus.for_queries(queries, report_progress, is_cancelled)
-        return answers.ranks_by_words(together, is_cancelled=is_cancelled), run_record.now()
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[Ranks, str]:
+        together = of_corpus.for_queries(queries, report_progress, is_stopped)
+        return answers.ranks_by_words(together, is_stopped=is_stopped), run_record.now()
 
     return evaluation.result(
         ("splade", *model_of(request), answers.content_hash), f"{TITLE}: ranking {len(queries):,} queries", work, where
@@ -112,11 +112,11 @@ def timing(request: EmbedRequest, pairs: Pairs, where: str) -> Timing:
     of_corpus = ranker(request, pairs.documents, where)
     index, backend, queries = of_corpus.index, request.backend, pairs.queries.texts
 
-    def milliseconds(is_cancelled: IsCancelled) -> float:
+    def milliseconds(is_stopped: IsStopped) -> float:
         fresh = SpladeRanker(
             backend, SpladeIndex(index.postings, index.text_of, index.max_length)
         )  # which knows no query yet
-        return pair_runs.ranker_milliseconds(fresh, queries, is_cancelled)
+        return pair_runs.ranker_milliseconds(fresh, queries, is_stopped)
 
     return Timing(
         ("speed", "splade", *map(str, model_of(request)), pairs.content_hash),

@@ -80,7 +80,7 @@ def under_way(run: RunFolder, state: RunState) -> Job | None:
     """
     job = caching.training_runs().find(run.name)
     if job is not None and not job.finished.is_set():
-        return job if job.cancel.is_set() else follow(run)
+        return job if job.told_to_stop.is_set() else follow(run)
     return follow(run, starts=False) if job is None and state.status == "running" else None
 
 

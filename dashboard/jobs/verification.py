@@ -9,7 +9,7 @@ from components.errors import UserError
 from dashboard import caching
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.verification.comparison import Verification
 
@@ -19,11 +19,11 @@ def request(backend: Backend) -> None:
     if not operator_settings.VERIFY.value() or backend.spec.source == "embedded":
         return
 
-    def work(_: ReportProgress, is_cancelled: IsCancelled) -> Verification:
+    def work(_: ReportProgress, is_stopped: IsStopped) -> Verification:
         from components.model.verification.comparison import Verification, verify
 
         try:
-            return verify(backend, is_cancelled=is_cancelled)
+            return verify(backend, is_stopped=is_stopped)
         except UserError as problem:
             return Verification(backend.spec.title, backend.revision, why_not=str(problem.problem))
 

@@ -260,7 +260,7 @@ def _loading_job(setting: str, key: str) -> Job | None:
     models = caching.models()
     job = models.request(spec_of(state.get(setting)), caching.person())
     progress.wait(
-        models.jobs, job, stop_key=f"cancel_{key}_load", unit=progress.BYTES, meanwhile=lambda: _while_loading(key)
+        models.jobs, job, stop_key=f"stop_{key}_load", unit=progress.BYTES, meanwhile=lambda: _while_loading(key)
     )
     return job
 

@@ -32,9 +32,9 @@ def test_work_is_stopped_before_python_ends(monkeypatch: pytest.MonkeyPatch, reg
     serves(monkeypatch, queue)
     monkeypatch.setattr(readiness, "WORKING", ("jobs: lane",))  # those of other tests are none of this one's
 
-    def work(report_progress: object, is_cancelled: object) -> None:
+    def work(report_progress: object, is_stopped: object) -> None:
         begun.set()
-        while not is_cancelled():  # type: ignore[operator]
+        while not is_stopped():  # type: ignore[operator]
             pass
 
     job = Jobs(queue, "lane", keep=1).request("a", "A", work)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.jobs import Cancelled, Job, Jobs, Lane, Queue
+from components.jobs import Job, Jobs, Lane, Queue, Stopped
 
 SOON = 10  # seconds until a test that waits in vain fails
 
@@ -28,19 +28,19 @@ class Gate:
         self.begun, self.go_on, self.result = threading.Event(), threading.Event(), result
         self.runs = 0
 
-    def __call__(self, report_progress: Callable[[int, int], None], is_cancelled: Callable[[], bool]) -> Any:
+    def __call__(self, report_progress: Callable[[int, int], None], is_stopped: Callable[[], bool]) -> Any:
         self.runs += 1
         self.begun.set()
         end = time.monotonic() + SOON
         while not self.go_on.wait(0.001):
             assert time.monotonic() < end, "waited in vain"
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
         return self.result
 
 
 def quick(result: Any = "done") -> Callable[..., Any]:
-    return lambda report_progress, is_cancelled: result
+    return lambda report_progress, is_stopped: result
 
 
 def failing(problem: BaseException) -> Callable[..., Any]:
@@ -71,10 +71,10 @@ class Steps:
     def __init__(self) -> None:
         self.steps, self.end = 0, threading.Event()
 
-    def __call__(self, report_progress: Any, is_cancelled: Callable[[], bool]) -> int:
+    def __call__(self, report_progress: Any, is_stopped: Callable[[], bool]) -> int:
         while not self.end.is_set():
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             self.steps += 1
             time.sleep(0.001)
         return self.steps

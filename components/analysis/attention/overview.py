@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from components.arrays import Float32, Float64
-from components.jobs import IsCancelled
+from components.jobs import IsStopped
 
 Reduction = Literal["max", "mean"]
 MOST_BYTES = 32 << 20  # of the rows that are in memory at once
@@ -27,18 +27,18 @@ def attention_overview(
     window: int | None,
     factor: int,
     how: Reduction = "max",
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Float64:
     """Attention of one head [token, head_dim] as a matrix [query cell, key cell]; a cell is `factor` x `factor` tokens.
 
-    The last cells hold the tokens that are left. Stops early, with rows of NaN, once `is_cancelled()` is true.
+    The last cells hold the tokens that are left. Stops early, with rows of NaN, once `is_stopped()` is true.
     """
     tokens = len(queries)
     cells = -(-tokens // factor)
     result = np.full((cells, cells), np.nan)
     rows = max(1, MOST_BYTES // (4 * tokens) // factor) * factor  # whole cells
     for first in range(0, tokens, rows):
-        if is_cancelled():
+        if is_stopped():
             break
         end = min(first + rows, tokens)
         # Of a local block only the cells that its window reaches: elsewhere attention is 0.

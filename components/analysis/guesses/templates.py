@@ -24,7 +24,7 @@ import numpy as np
 
 from components.arrays import Float64, Int64, arrays_of, read_only
 from components.errors import InputError
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.model.guesses.masks import no_mask, typed_masks, with_masks, word_id
 
 if TYPE_CHECKING:
@@ -114,14 +114,14 @@ def template_guesses(
     k: int = 5,
     max_length: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> TemplateGuesses:
     """The `k` first guesses for each filling of each template, and the probabilities of the asked `words`.
 
     All templates have the same fillings, in any order; `controls` are more fillings. `progress(done, total)` counts sentences.
     Raises InputError for a text that is no template, for templates that differ in their fillings, for one without exactly one
     mask, and for more than MOST_FILLINGS, MOST_TEMPLATES or MOST_WORDS; ModelError for a model without a masked-LM head;
-    ValueError for k < 1; Cancelled.
+    ValueError for k < 1; Stopped.
     """
     backend.loaded.masked_lm()
     if backend.tokenization.mask_id is None:
@@ -148,7 +148,7 @@ def template_guesses(
         _check_masks(backend, texts, number + 1, max_length)
         asked = [_id(word, backend, texts[0]) for word in asked_words]
         counted = partial(_progress_from, progress, number * len(fillings), total)
-        found.append(backend.guesses_at_masks(texts, k, asked, max_length, counted, is_cancelled))
+        found.append(backend.guesses_at_masks(texts, k, asked, max_length, counted, is_stopped))
         ids_of_words.append(asked)
     shape = (len(read), len(fillings))
     return TemplateGuesses(

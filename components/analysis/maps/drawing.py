@@ -17,7 +17,7 @@ from components.analysis.maps.map_trust import MapTrust, map_trust
 from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.maps.token_set import TokenSet
 from components.arrays import Float32, read_only
-from components.jobs import Cache, Cancelled, IsCancelled, Job, Jobs, Queue, ReportProgress
+from components.jobs import Cache, IsStopped, Job, Jobs, Queue, ReportProgress, Stopped
 
 MapLayers = int | tuple[int, int]  # a layer, or two for a joint map
 KEPT_STARTS = 16
@@ -63,7 +63,7 @@ class MapDrawing:
     @property
     def error(self) -> BaseException | None:
         """The error of a map that could not be made; a stop is not an error."""
-        problems = [job.error for job in self.jobs.values() if not job.is_cancelled]
+        problems = [job.error for job in self.jobs.values() if not job.is_stopped]
         return next((problem for problem in problems if problem is not None), None)
 
     @property
@@ -116,18 +116,18 @@ class MapMaker:
             self.jobs.forget(job, person)
 
     def _request(self, tokens: TokenSet, options: MapOptions, layers: MapLayers, person: Hashable) -> Job:
-        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> LayerMap:
+        def work(report_progress: ReportProgress, is_stopped: IsStopped) -> LayerMap:
             if isinstance(layers, tuple):
                 vectors = np.concatenate([np.asarray(tokens.at(layer), np.float32) for layer in layers])
                 start = None
             else:
                 vectors = np.asarray(tokens.at(layers), np.float32)
                 start = self._starts.get(
-                    (tokens.key, options), lambda: read_only(start_map(tokens.vectors, options, is_cancelled))
+                    (tokens.key, options), lambda: read_only(start_map(tokens.vectors, options, is_stopped))
                 )
-            if is_cancelled():
-                raise Cancelled
-            points = layer_map(vectors, options, start, is_cancelled, report_progress)
+            if is_stopped():
+                raise Stopped
+            points = layer_map(vectors, options, start, is_stopped, report_progress)
             return LayerMap(read_only(points), map_trust(vectors, points, options.metric, seed=options.seed))
 
         layer_names = f"layers {layers[0]} and {layers[1]}" if isinstance(layers, tuple) else f"layer {layers}"

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from components.analysis.maps import numba_work
 from components.arrays import Float32, unit
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 
 Method = Literal["umap", "pca", "tsne", "pacmap"]
 Metric = Literal["cosine", "euclidean"]
@@ -46,7 +46,7 @@ FEWEST = 4  # points: umap-learn raises TypeError for three
 FEWEST_PACMAP = 6  # points: it needs distant neighbours too
 FEW = 200  # points: fewer are drawn by PCA unless a person chooses, since the other methods invent groups where there are few
 FITTED = 5_000  # points that are fitted; further points are placed among them
-_PLACED = 5_000  # points placed at once, between two calls of `is_cancelled`
+_PLACED = 5_000  # points placed at once, between two calls of `is_stopped`
 _NEAREST = 5  # neighbours that determine a point's position if the method cannot place points itself
 _RATE = 0.5  # UMAP's learning rate: half its default, for maps that start near their result
 
@@ -69,28 +69,28 @@ class MapOptions:
         return self if self.method == "umap" else replace(self, min_dist=MapOptions.min_dist)
 
 
-def start_map(vectors: NDArray[Any], options: MapOptions, is_cancelled: IsCancelled = lambda: False) -> Float32:
+def start_map(vectors: NDArray[Any], options: MapOptions, is_stopped: IsStopped = lambda: False) -> Float32:
     """The common start of all layers' maps, from vectors [layer, token, dim]: the map of the mean directions."""
     total = np.zeros(vectors.shape[1:], np.float32)
     for layer in vectors:  # one at a time: the array may be a file of many layers
         total += unit(np.asarray(layer, np.float32))
-    return normalised(project(total, options, None, is_cancelled=is_cancelled))
+    return normalised(project(total, options, None, is_stopped=is_stopped))
 
 
 def layer_map(
     vectors: NDArray[Any],
     options: MapOptions,
     start: Float32 | None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     progress: ReportProgress = lambda done, total: None,
 ) -> Float32:
     """The map of one layer's vectors [token, dim], float32 [token, dims]; aligned to `start` where there is one.
 
     It is centred, and the root mean square of its points' distances from the centre is 1. The same vectors, options
     and start give the same map. `progress(done, total)` counts points. Raises InputError for fewer than 4 points,
-    Cancelled.
+    Stopped.
     """
-    points = normalised(project(np.asarray(vectors, np.float32), options, start, is_cancelled, progress))
+    points = normalised(project(np.asarray(vectors, np.float32), options, start, is_stopped, progress))
     return points if start is None else align(points, start)
 
 
@@ -118,7 +118,7 @@ def project(
     vectors: Float32,
     options: MapOptions,
     start: Float32 | None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     progress: ReportProgress = lambda done, total: None,
 ) -> Float32:
     """The method's own coordinates, float32 [token, dims], neither centred nor aligned.
@@ -128,8 +128,8 @@ def project(
     """
     count = len(vectors)
     check_count(count, options.method)
-    if is_cancelled():
-        raise Cancelled
+    if is_stopped():
+        raise Stopped
     if not np.ptp(vectors, axis=0).any():  # all vectors are equal: one point
         return np.zeros((count, options.dims), np.float32)
     if options.metric == "cosine":
@@ -148,8 +148,8 @@ def project(
     result[rows] = fitted
     others = np.setdiff1d(np.arange(count), rows)
     for first in range(0, len(others), _PLACED):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         progress(FITTED + first, count)
         batch = others[first : first + _PLACED]
         result[batch] = place_others(vectors[batch])

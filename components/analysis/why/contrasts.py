@@ -22,12 +22,12 @@ import numpy as np
 
 from components.analysis.why import common_runs
 from components.arrays import Float32, Float64, Int64, cosine, read_only
-from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.jobs import IsStopped, ReportProgress, Stopped, part_of
 from components.words.exchanges import exchange
 from components.words.unicode_words import joined, spans
 from components.words.unicode_words import words as words_of
 
-Embed = Callable[[Sequence[str], ReportProgress, IsCancelled], Float32]  # texts to [layer, pooling, text, dim]
+Embed = Callable[[Sequence[str], ReportProgress, IsStopped], Float32]  # texts to [layer, pooling, text, dim]
 PAIRS_AT_ONCE = 1_024  # embedded together
 RESAMPLES = 1_000
 _RESAMPLES_AT_ONCE = 50  # of 10,000 pairs each: some megabytes
@@ -62,11 +62,11 @@ def pair_cosines(
     second: Sequence[str],
     seed: int = 0,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> PairCosines:
     """The cosines of the pairs (first[i], second[i]), embedded in blocks of which only the cosines are kept.
 
-    Partners are drawn with the seed inside a block. Raises ValueError for no pair, and Cancelled.
+    Partners are drawn with the seed inside a block. Raises ValueError for no pair, and Stopped.
     """
     count = len(first)
     if not count:
@@ -81,7 +81,7 @@ def pair_cosines(
         shifted[order] = np.roll(order, 1)  # no pair is its own partner, unless it is alone
         partners[start:end] = start + shifted
         texts = [*first[start:end], *second[start:end]]
-        vectors = embed(texts, part_of(progress, 2 * start, 2 * count), is_cancelled)
+        vectors = embed(texts, part_of(progress, 2 * start, 2 * count), is_stopped)
         one, other = vectors[:, :, : len(block)], vectors[:, :, len(block) :]
         pair_parts.append(cosine(one, other))
         unrelated = cosine(one, other[:, :, shifted])
@@ -110,17 +110,17 @@ def separations(
     seed: int = 0,
     resamples: int = RESAMPLES,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> tuple[Separation, ...]:
-    """`separation` at each layer, from cosines [layer, pair]; all layers share the pairs that are drawn. Raises Cancelled."""
+    """`separation` at each layer, from cosines [layer, pair]; all layers share the pairs that are drawn. Raises Stopped."""
     values = shares_above(paraphrases, changed)
     numbers = np.random.default_rng(seed)
     sizes = paraphrases.shape[-1], changed.shape[-1]
     drawn = [numbers.multinomial(size, np.full(size, 1 / size), size=resamples) for size in sizes]
     found = []
     for layer, value in enumerate(values.tolist()):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         order, below, up_to = _ranks(paraphrases[layer], changed[layer])
         shares = np.empty(resamples)
         for start in range(0, resamples, _RESAMPLES_AT_ONCE):

@@ -31,7 +31,7 @@ import numpy as np
 
 from components.analysis.why.word_scores import METHODS, RANDOM, NotApplicable, PairSimilarity, WordPair
 from components.arrays import Float64, read_only
-from components.jobs import IsCancelled, ReportProgress, part_of
+from components.jobs import IsStopped, ReportProgress, part_of
 
 PairCosines = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # first texts, second texts -> [pair]
 Name = TypeVar("Name", bound=Hashable)
@@ -180,14 +180,14 @@ def random_orders(words: int, count: int = RANDOM_ORDERS, seed: int = 0) -> list
 def all_scores(
     similarity: PairSimilarity,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> tuple[dict[str, Float64], dict[str, str]]:
-    """Method to its scores [word], and method to the reason where it says nothing. Raises InputError, and Cancelled."""
+    """Method to its scores [word], and method to the reason where it says nothing. Raises InputError, and Stopped."""
     scores: dict[str, Float64] = {}
     not_applicable: dict[str, str] = {}
     for name, method in METHODS.items():
         try:
-            scores[name] = method(similarity, progress, is_cancelled)
+            scores[name] = method(similarity, progress, is_stopped)
         except NotApplicable as reason:
             not_applicable[name] = str(reason)
     return scores, not_applicable
@@ -211,17 +211,17 @@ def compare_methods(
     most_steps: int = MOST_STEPS,
     scored: tuple[dict[str, Float64], dict[str, str]] | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> MethodComparison:
     """Score the words by every method, unless they are `scored` already, and test the orders.
 
     `from_both`: words are removed from both texts, else from one at a time. `both_ways`: the least important words first
-    too. `progress` counts texts, of which the total is first estimated from above. Raises InputError, and Cancelled.
+    too. `progress` counts texts, of which the total is first estimated from above. Raises InputError, and Stopped.
     """
     pair = similarity.pair
     words = len(pair.words)
     most = most_texts(pair.counts, both_ways, orders_of_random, most_steps)
-    scores, not_applicable = scored or all_scores(similarity, part_of(progress, 0, most), is_cancelled)
+    scores, not_applicable = scored or all_scores(similarity, part_of(progress, 0, most), is_stopped)
     first = {name: [by_score(values)] for name, values in scores.items()}
     orders = {("first", name): several for name, several in first.items()}
     orders[("first", RANDOM)] = random_orders(words, orders_of_random)
@@ -231,7 +231,7 @@ def compare_methods(
 
     def cosines(firsts: Sequence[str], seconds: Sequence[str]) -> Float64:
         total = done + len({*firsts, *seconds})
-        return similarity.cosines(firsts, seconds, part_of(progress, done, total), is_cancelled)
+        return similarity.cosines(firsts, seconds, part_of(progress, done, total), is_stopped)
 
     curves = deletion_curves(pair, orders, cosines, most_steps, from_both)
     by_way = {way: {name: curve for (of, name), curve in curves.items() if of == way} for way in ("first", "last")}

@@ -26,7 +26,7 @@ import numpy as np
 
 from components.analysis.why.ledger import Ledger, Term, token_parts
 from components.arrays import Float64, cosine
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.model.contributions.path_products import DEFAULT_STEPS, PathProducts, Reference
 from components.model.trace import Pooling, TokenizedSentence
 
@@ -87,11 +87,11 @@ def split_to_words(
     reference: Reference | None = None,
     steps: int = DEFAULT_STEPS,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> IntegratedLedger:
     """The split of two texts with a reference, by default the one with the smallest terms. `progress` counts steps of both.
 
-    Raises InputError and Cancelled as `path_products` does.
+    Raises InputError and Stopped as `path_products` does.
     """
     names = backend.references
     ways = [backend.reference_vectors(text, names, layer, pooling) for text in (first, second)]  # each [reference, dim]
@@ -106,7 +106,7 @@ def split_to_words(
         def report(done: int, total: int) -> None:
             progress(before + done, 2 * total)
 
-        return backend.path_products(text, chosen, layer, pooling, steps, report, is_cancelled)
+        return backend.path_products(text, chosen, layer, pooling, steps, report, is_stopped)
 
     products = products_of(first, 0), products_of(second, steps)
     return IntegratedLedger(integrated_ledger(*products), chosen, steps, MappingProxyType(sizes))

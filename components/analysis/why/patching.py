@@ -33,7 +33,7 @@ from components.model.interventions.patched import Replacement
 from components.model.trace import Pooling, Token, TokenizedSentence
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.catalog import ModelFacts
 
@@ -245,7 +245,7 @@ def measured(
     experiments: Sequence[Sequence[Patch]],
     pooling: Pooling | None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Float32:
     """The vector of B after each experiment, float32 [experiment, dim]; without a pooling the logits [experiment, label].
 
@@ -253,8 +253,8 @@ def measured(
     """
     changes = [replacements(patches, source) for patches in experiments]
     if pooling is None:
-        return backend.patched_logits(sentence, changes, progress, is_cancelled)
-    return backend.patched_vectors(sentence, changes, pooling, progress, is_cancelled)
+        return backend.patched_logits(sentence, changes, progress, is_stopped)
+    return backend.patched_vectors(sentence, changes, pooling, progress, is_stopped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,9 +293,9 @@ def pair_effect(
     backend: Backend,
     texts: tuple[str, str, str],
     pooling: Pooling,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> PairEffect:
-    """The effect of A's vectors put into B, for texts A, B and C; Raises Cancelled.
+    """The effect of A's vectors put into B, for texts A, B and C; Raises Stopped.
 
     Tried are the tokens that are the same in both, special ones left out, at the layers between the first block and the last:
     before the first block equal tokens have equal vectors, and the last block shares everything out.
@@ -310,7 +310,7 @@ def pair_effect(
     if not effect.is_suitable or not patches or not alignment.differing:
         return effect
     source = FromSentence(backend.activations(a), {second: first for first, second in alignment.pairs})
-    vectors = measured(backend, b, source, patches, pooling, is_cancelled=is_cancelled)
+    vectors = measured(backend, b, source, patches, pooling, is_stopped=is_stopped)
     shares = cosine_outcomes(of_a, of_b, vectors, of_c).shares
     return effect if shares is None else PairEffect(True, plain.of_a, plain.of_b, float(shares.max()))
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from components.analysis.why.contrasts import changed_forms
 from components.arrays import Float64, Int64, read_only
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 
 FOLDS = 5
 DRAWS = 5  # of the control task's labels: one draw alone can be easy or hard by chance
@@ -68,12 +68,12 @@ def probe_pairs(
     first: Sequence[str],
     second: Sequence[str],
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> ProbeResult:
     """Probe every layer of pairs of texts: vectors [layer, text, dim], the `first` texts of all pairs before the others."""
     both = vectors.reshape(len(vectors), 2, len(first), -1)  # [layer, side, pair, dim]
     forms = [changed_forms(*texts) for texts in zip(first, second, strict=True)]
-    return probe_layers(both, forms, progress=progress, is_cancelled=is_cancelled)
+    return probe_layers(both, forms, progress=progress, is_stopped=is_stopped)
 
 
 def probe_layers(
@@ -81,12 +81,12 @@ def probe_layers(
     forms: Sequence[tuple[str, str]],
     seed: int = 0,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> ProbeResult:
     """Probe every layer, vectors [layer, side, pair, dim] with side 0 for the first sentences and 1 for the second.
 
     `forms` are the changed words of the two sentences of each pair. Folds and control labels are drawn with the seed and
-    are the same at all layers. Raises ValueError for fewer than FEWEST_PAIRS pairs, and Cancelled.
+    are the same at all layers. Raises ValueError for fewer than FEWEST_PAIRS pairs, and Stopped.
     """
     layers, _, count, _ = vectors.shape
     if count < FEWEST_PAIRS:
@@ -96,8 +96,8 @@ def probe_layers(
     controls = [control_labels(forms, seed + draw) for draw in range(DRAWS)]
     right, control = np.empty((layers, count)), np.empty((layers, count))
     for layer in range(layers):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         own = np.asarray(vectors[layer], np.float64)  # [side, pair, dim]
         found = _right(own, [labels, *controls], folds)  # [task, pair]
         right[layer], control[layer] = found[0], found[1:].mean(axis=0)

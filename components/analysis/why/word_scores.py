@@ -31,7 +31,7 @@ from components.analysis.leave_one_out import RemovedWord, without, words_of
 from components.analysis.pooling import pool
 from components.analysis.why.token_ledger import pooling_weights, token_contributions, token_weights
 from components.arrays import Float32, Float64, cosine
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -138,12 +138,12 @@ class PairSimilarity:
         firsts: Sequence[str],
         seconds: Sequence[str],
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> Float64:
         """The cosines of other texts, in pairs, float64 [pair]. `progress` counts different texts; raises as `embed` does."""
         options = self.backend.embed_options([self.layer], [self.pooling], self.max_length, precision="float32")
         texts = list(dict.fromkeys([*firsts, *seconds]))
-        vectors = self.backend.embed(texts, options=options, progress=progress, is_cancelled=is_cancelled)[0, 0]
+        vectors = self.backend.embed(texts, options=options, progress=progress, is_stopped=is_stopped)[0, 0]
         rows = {text: row for row, text in enumerate(texts)}
         return cosine(vectors[[rows[text] for text in firsts]], vectors[[rows[text] for text in seconds]])
 
@@ -175,10 +175,10 @@ class PairSimilarity:
         ]
 
 
-Method = Callable[[PairSimilarity, ReportProgress, IsCancelled], Float64]  # to scores [word]
+Method = Callable[[PairSimilarity, ReportProgress, IsStopped], Float64]  # to scores [word]
 
 
-def by_ledger(similarity: PairSimilarity, progress: ReportProgress, is_cancelled: IsCancelled) -> Float64:
+def by_ledger(similarity: PairSimilarity, progress: ReportProgress, is_stopped: IsStopped) -> Float64:
     """What each word adds to the cosine, float64 [word]."""
     if similarity.pooling == "own":
         raise NotApplicable(
@@ -191,16 +191,16 @@ def by_ledger(similarity: PairSimilarity, progress: ReportProgress, is_cancelled
     return similarity.pair.by_word([contributions.sum(axis=1), contributions.sum(axis=0)])
 
 
-def by_leaving_out(similarity: PairSimilarity, progress: ReportProgress, is_cancelled: IsCancelled) -> Float64:
+def by_leaving_out(similarity: PairSimilarity, progress: ReportProgress, is_stopped: IsStopped) -> Float64:
     """The fall of the cosine without each word, float64 [word]; without its only word a text is [CLS] [SEP]."""
     pair = similarity.pair
     variants = [pair.texts, *(pair.left({index}) for index in range(len(pair.words)))]
     firsts, seconds = zip(*variants, strict=True)
-    cosines = similarity.cosines(firsts, seconds, progress, is_cancelled)
+    cosines = similarity.cosines(firsts, seconds, progress, is_stopped)
     return np.asarray(cosines[0] - cosines[1:])
 
 
-def by_rollout(similarity: PairSimilarity, progress: ReportProgress, is_cancelled: IsCancelled) -> Float64:
+def by_rollout(similarity: PairSimilarity, progress: ReportProgress, is_stopped: IsStopped) -> Float64:
     """The share of the text's own vector that comes from each word by attention rollout, float64 [word]."""
     if similarity.layer == 0:
         raise NotApplicable("at layer 0 no block has run, so that there is no attention yet")
@@ -211,7 +211,7 @@ def by_rollout(similarity: PairSimilarity, progress: ReportProgress, is_cancelle
     return similarity.pair.by_word(shares)
 
 
-def by_gradient(similarity: PairSimilarity, progress: ReportProgress, is_cancelled: IsCancelled) -> Float64:
+def by_gradient(similarity: PairSimilarity, progress: ReportProgress, is_stopped: IsStopped) -> Float64:
     """The gradient of the cosine with respect to each word's input vectors, times these, float64 [word]."""
     if similarity.pooling == "cls" and similarity.layer == 0:
         raise NotApplicable("at layer 0 the vector of [CLS] does not depend on any word")

@@ -484,18 +484,18 @@ def _measured(
     words = [] if fusing is None else [ranker_scores(make_ranker(kind, documents), queries) for kind in fusing.kinds]
     fused: list[list[Any]] = []  # [run][fusion]
 
-    def both(query_vectors: Any, document_vectors: Any, is_cancelled: Callable[[], bool]) -> tuple[Any, dict[int, Any]]:
+    def both(query_vectors: Any, document_vectors: Any, is_stopped: Callable[[], bool]) -> tuple[Any, dict[int, Any]]:
         if similarity == "manhattan":  # which no cosines of other vectors order alike
             ranker = VectorRanker(queries, query_vectors, document_vectors, similarity)
             ranks, scores = ways.by_ranker(ranker), ranker_scores(ranker, queries)
-            chosen = partial(candidates, is_cancelled=is_cancelled, own=ways.own, similarity=similarity)
+            chosen = partial(candidates, is_stopped=is_stopped, own=ways.own, similarity=similarity)
         else:
             query_vectors, document_vectors = for_cosines(query_vectors, document_vectors, similarity)
-            ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
+            ranks = ways.by_vectors(query_vectors, document_vectors, is_stopped=is_stopped)
             scores = vector_scores(query_vectors, document_vectors)
-            chosen = partial(candidates, is_cancelled=is_cancelled, own=ways.own)
+            chosen = partial(candidates, is_stopped=is_stopped, own=ways.own)
         if fusing is not None:
-            fused.append(ways.fused([scores, *words], fusing.fusions, is_cancelled=is_cancelled))
+            fused.append(ways.fused([scores, *words], fusing.fusions, is_stopped=is_stopped))
         return ranks, {k: chosen(query_vectors, document_vectors, k) for k in set(counts)}
 
     if reading is not None:

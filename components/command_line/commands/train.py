@@ -29,7 +29,7 @@ from components import operator_settings
 from components.command_line import options as shared
 from components.errors import InputError, UserError
 from components.folders import check_writable
-from components.jobs import Cancelled
+from components.jobs import Stopped
 
 if TYPE_CHECKING:
     from components.jobs import ReportProgress, Work
@@ -408,7 +408,7 @@ def _to_its_end(run: RunFolder, report_progress: ReportProgress) -> None:
             runs.resume(run)
             _say_that_it_waits()
             _followed(run, runs.follow(run, outlives=False), report_progress)
-    except Cancelled:  # stopped before there was a model
+    except Stopped:  # stopped before there was a model
         raise KeyboardInterrupt from None
     except runs.RunFailed as problem:
         if runs.state_of(run).status != "interrupted":

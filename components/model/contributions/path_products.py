@@ -35,7 +35,7 @@ from scipy.special import ndtr
 
 from components.arrays import ArrayRecord, Float64
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.model.architecture.record import first_blocks, position_ids
 from components.model.contributions.forward_mode import directional_derivatives
 from components.model.device import on_device
@@ -96,12 +96,12 @@ def path_products(
     pooling: Pooling,
     steps: int = DEFAULT_STEPS,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> PathProducts:
     """The contributions of a text's tokens to its vector at a layer. `progress(done, total)` counts steps.
 
     The vector is that of the pooling "own" too: its Dense layers are part of f. Raises InputError for a text that is too long
-    and for a reference, layer, pooling or number of steps that does not exist, and Cancelled.
+    and for a reference, layer, pooling or number of steps that does not exist, and Stopped.
     """
     if reference not in available_references(loaded):
         raise InputError(
@@ -127,8 +127,8 @@ def path_products(
     places, weights = steps_of_path(encode.along(start, difference, np.linspace(0, 1, SIGHTINGS + 1)), steps)
     for step in range(steps):
         for positions in moving.split(size) if len(moving) else ():
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             found = encode.derivatives(start, difference, float(places[step]), positions)
             contributions[positions.numpy()] += weights[step] * found
         progress(step + 1, steps)

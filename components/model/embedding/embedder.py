@@ -29,7 +29,7 @@ import torch
 
 from components.arrays import Float32, Int64
 from components.errors import InputError, ModelError
-from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.jobs import IsStopped, ReportProgress, Stopped, part_of
 from components.model import loading
 from components.model.architecture import memory
 from components.model.device import empty_cache, failures_in_words, has_fast_half, name_of, on_device, rules_of
@@ -126,7 +126,7 @@ class Embedder:
         weights: Float32,
         options: EmbedOptions,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> Float32:
         """Means weighted by each token's own weight, float32 [layer, text, dim], not normalised; for example by idf.
 
@@ -142,7 +142,7 @@ class Embedder:
             result[:, rows] = vectors[:, 0]
 
         means = replace(options, poolings=("mean",))
-        self.stream(texts, means, keep, None, progress, is_cancelled, partial(self._forward, weights=shares))
+        self.stream(texts, means, keep, None, progress, is_stopped, partial(self._forward, weights=shares))
         return result
 
     def stream(
@@ -152,18 +152,18 @@ class Embedder:
         sink: Sink,
         token_budget: int | None = None,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
         forward: _Forward | None = None,
     ) -> EmbedReport:
         """Pass each batch to `sink(rows [n], vectors [layer, pooling, n, dim])`; rows are indices into `texts`.
 
-        `progress(done, total)` counts sentences and is called after each batch. Raises Cancelled if `is_cancelled()`
+        `progress(done, total)` counts sentences and is called after each batch. Raises Stopped if `is_stopped()`
         is true before a batch, or before some texts or a piece of a long one are tokenized; errors of `sink` are passed on.
         `forward` computes the vectors of a batch.
         """
 
         if forward is None and self.elsewhere is not None and self.elsewhere.is_there:
-            return self._stream_elsewhere(self.elsewhere, texts, options, sink, token_budget, progress, is_cancelled)
+            return self._stream_elsewhere(self.elsewhere, texts, options, sink, token_budget, progress, is_stopped)
 
         def vectors_of(ids: Sequence[Sequence[int]]) -> Float32:
             return (forward or self._forward)(ids, options)
@@ -171,12 +171,10 @@ class Embedder:
         done = tokens = truncated = 0
         for start in range(0, len(texts), SENTENCES_PER_BLOCK):
             block = (options.prompt + text for text in texts[start : start + SENTENCES_PER_BLOCK])
-            ids, was_truncated = self.model.tokenization.encode_many(block, options.max_length, is_cancelled)
+            ids, was_truncated = self.model.tokenization.encode_many(block, options.max_length, is_stopped)
             truncated += sum(was_truncated)
             lengths = [len(row) for row in ids]
-            for rows, vectors in self.in_batches(
-                ids, lengths, vectors_of, token_budget, is_cancelled, options.precision
-            ):
+            for rows, vectors in self.in_batches(ids, lengths, vectors_of, token_budget, is_stopped, options.precision):
                 sink(rows + start, vectors)
                 done += len(rows)
                 tokens += sum(lengths[row] for row in rows)
@@ -189,7 +187,7 @@ class Embedder:
         options: EmbedOptions,
         token_budget: int | None = None,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> tuple[Float32, EmbedReport]:
         """As `stream`, with all vectors in one array, float32 [layer, pooling, text, dim]."""
         size = self.model.vector_size(options.poolings)
@@ -198,7 +196,7 @@ class Embedder:
         def keep(rows: Int64, vectors: Float32) -> None:
             result[:, :, rows] = vectors
 
-        return result, self.stream(texts, options, keep, token_budget, progress, is_cancelled)
+        return result, self.stream(texts, options, keep, token_budget, progress, is_stopped)
 
     def _stream_elsewhere(
         self,
@@ -208,13 +206,13 @@ class Embedder:
         sink: Sink,
         token_budget: int | None,
         progress: ReportProgress,
-        is_cancelled: IsCancelled,
+        is_stopped: IsStopped,
     ) -> EmbedReport:
         """`stream` by another process, in pieces; pieces that it does not take are computed here."""
         tokens = truncated = 0
         for start in range(0, len(texts), TEXTS_PER_PIECE):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             piece = texts[start : start + TEXTS_PER_PIECE]
             answer = elsewhere.embed(piece, options)
             if answer is None:
@@ -223,7 +221,7 @@ class Embedder:
                     sink(rows + start, vectors)
 
                 here = part_of(progress, start, len(texts))
-                report = self.stream(piece, options, shifted, token_budget, here, is_cancelled, self._forward)
+                report = self.stream(piece, options, shifted, token_budget, here, is_stopped, self._forward)
             else:
                 vectors, report = answer
                 sink(np.arange(start, start + len(piece)), vectors)
@@ -237,18 +235,18 @@ class Embedder:
         lengths: Sequence[int],
         forward: Callable[[Sequence[Item]], Float32],
         token_budget: int | None = None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
         precision: Resolved = "float32",
     ) -> Iterator[tuple[Int64, Float32]]:
         """Rows of `items` in batches of similar length (in tokens), each with what `forward` computes for these items.
 
-        `precision` is that of `forward`, on which the size of a batch depends without a `token_budget`. Raises Cancelled if
-        `is_cancelled()` is true before a batch, ModelError for a result that is not finite.
+        `precision` is that of `forward`, on which the size of a batch depends without a `token_budget`. Raises Stopped if
+        `is_stopped()` is true before a batch, ModelError for a result that is not finite.
         """
         if token_budget is None and rules_of(self.model.device).measures_batches and sum(lengths) > CPU_TOKENS:
             self._measure_batches(precision)
         for rows in self._batches(lengths, token_budget):
-            for part, result in self._run(rows, items, is_cancelled, forward):
+            for part, result in self._run(rows, items, is_stopped, forward):
                 if not np.isfinite(result).all():
                     raise loading.not_finite(self.model.spec.title)
                 yield part, result
@@ -279,12 +277,12 @@ class Embedder:
         self,
         rows: Int64,
         items: Sequence[Item],
-        is_cancelled: IsCancelled,
+        is_stopped: IsStopped,
         forward: Callable[[Sequence[Item]], Float32],
     ) -> Iterator[tuple[Int64, Float32]]:
         """One batch, in halves if it does not fit into the accelerator's memory."""
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         result = None
         try:
             with failures_in_words(self.model.device):
@@ -304,7 +302,7 @@ class Embedder:
         empty_cache()
         half = len(rows) // 2
         for part in (rows[:half], rows[half:]):
-            yield from self._run(part, items, is_cancelled, forward)
+            yield from self._run(part, items, is_stopped, forward)
 
     def _measure_batches(self, precision: Resolved) -> None:
         """Before bulk work on another device than a CPU: how large batches are there, measured once for each precision."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from components.arrays import Float32
 from components.errors import ModelError
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK
 from components.model.files.other_vectors import LateInteraction, RoleReading
@@ -40,14 +40,14 @@ def multi_vectors(
     max_length: int | None = None,
     token_budget: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> list[Float32]:
     """The token vectors of each text, each float32 [token, dim], as encode_query and encode_document give.
 
     `role` decides on the prompt, the marker, the published length and the tokens that are left out. A query of a fixed
     published length keeps that length, whatever `max_length` is. `progress(done, total)` counts texts. Raises ModelError
     for a model that was not published for late interaction or needs what is not done here, InputError for an impossible
-    length, Cancelled.
+    length, Stopped.
     """
     model = embedder.model
     trained = _trained(model)
@@ -55,13 +55,13 @@ def multi_vectors(
     result: list[Float32] = [np.empty((0, 0), np.float32)] * len(texts)
     done = 0
     for start in range(0, len(texts), SENTENCES_PER_BLOCK):
-        rows_ids = _rows(model, reading, texts[start : start + SENTENCES_PER_BLOCK], max_length, is_cancelled)
+        rows_ids = _rows(model, reading, texts[start : start + SENTENCES_PER_BLOCK], max_length, is_stopped)
         for rows, vectors in embedder.in_batches(
             rows_ids,
             [len(ids) for ids, _ in rows_ids],
             lambda batch: _vectors(model, trained, batch),
             token_budget,
-            is_cancelled,
+            is_stopped,
         ):
             for row, of_text in zip(rows.tolist(), vectors, strict=True):
                 ids = np.array(rows_ids[row][0])
@@ -102,9 +102,9 @@ def _rows(
     reading: RoleReading,
     texts: Sequence[str],
     max_length: int | None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> list[_Row]:
-    """What the encoder reads of each text. Raises Cancelled."""
+    """What the encoder reads of each text. Raises Stopped."""
     length = reading.max_length if max_length is None else max_length
     expansion = reading.expansion
     if expansion is not None:
@@ -114,7 +114,7 @@ def _rows(
     if reading.marker is not None:  # it takes the place of a token of the text
         length = max(length - 1, tokenization.frame_length + 1)
     rows: list[_Row] = []
-    for ids in tokenization.encode_many((reading.prompt + text for text in texts), length, is_cancelled)[0]:
+    for ids in tokenization.encode_many((reading.prompt + text for text in texts), length, is_stopped)[0]:
         if reading.marker is not None:
             ids = [*ids[:before], reading.marker, *ids[before:]]
         seen = len(ids)

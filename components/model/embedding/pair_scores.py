@@ -21,7 +21,7 @@ import torch
 
 from components.arrays import Float32
 from components.errors import ModelError
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.model.architecture.modules import Pool
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK, Precision, Resolved
@@ -49,7 +49,7 @@ def score_pairs(
     precision: Precision = "float32",
     token_budget: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Float32:
     """One logit for each query with the document of the same number, float32 [pair]: the one to rank by.
 
@@ -72,7 +72,7 @@ def score_pairs(
         precision=precision,
         token_budget=token_budget,
         progress=progress,
-        is_cancelled=is_cancelled,
+        is_stopped=is_stopped,
     )
     return logits[:, label or 0]
 
@@ -87,7 +87,7 @@ def pair_logits(
     precision: Precision = "float32",
     token_budget: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Float32:
     """The logits of each query with the document of the same number, float32 [pair, label].
 
@@ -95,7 +95,7 @@ def pair_logits(
     together are truncated to `max_length` tokens (the model's own by default), the longer text first or only the
     document (`truncation`). `precision` is that of the encoder's blocks; "auto" is bfloat16 where that is faster.
     `progress(done, total)` counts pairs. Raises ModelError for a model that is not a cross-encoder, InputError for an
-    impossible length or precision, ValueError for unequal numbers of texts, Cancelled.
+    impossible length or precision, ValueError for unequal numbers of texts, Stopped.
     """
     if len(queries) != len(documents):
         raise ValueError(f"{len(queries)} queries and {len(documents)} documents: equal numbers were expected")
@@ -108,10 +108,10 @@ def pair_logits(
     done = 0
     for start in range(0, len(queries), SENTENCES_PER_BLOCK):
         block = slice(start, start + SENTENCES_PER_BLOCK)
-        pairs = model.tokenization.encode_pairs(queries[block], documents[block], length, truncation, is_cancelled)
+        pairs = model.tokenization.encode_pairs(queries[block], documents[block], length, truncation, is_stopped)
         lengths = [len(ids) for ids, _ in pairs]
         for rows, logits in embedder.in_batches(
-            pairs, lengths, partial(_logits, embedder, resolved), token_budget, is_cancelled, resolved
+            pairs, lengths, partial(_logits, embedder, resolved), token_budget, is_stopped, resolved
         ):
             scores[rows + start] = logits
             done += len(rows)

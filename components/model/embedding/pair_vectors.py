@@ -17,7 +17,7 @@ import torch
 
 from components.arrays import Float32
 from components.errors import InputError
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.model.embedding.batch_pooling import pooled_states
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions
@@ -33,7 +33,7 @@ def embed_pairs(
     max_length: int | None = None,
     token_budget: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Float32:
     """The vectors of each query read with the document of the same number, float32 [layer, pooling, pair, dim].
 
@@ -41,7 +41,7 @@ def embed_pairs(
     and a maximum; padding does not. Layers and poolings come in the order of `Embedder.options`: rising layers, and mean
     before [CLS] before maximum. Both texts together are truncated to `max_length` tokens (the model's own by default),
     the longer text first. `progress(done, total)` counts pairs. Raises InputError for layers, poolings (the model's own
-    vector among them) and lengths that are not available, ValueError for unequal numbers of texts, Cancelled.
+    vector among them) and lengths that are not available, ValueError for unequal numbers of texts, Stopped.
     """
     if len(queries) != len(documents):
         raise ValueError(f"{len(queries)} queries and {len(documents)} documents: equal numbers were expected")
@@ -58,7 +58,7 @@ def embed_pairs(
     for start in range(0, len(queries), SENTENCES_PER_BLOCK):
         block = slice(start, start + SENTENCES_PER_BLOCK)
         pairs = model.tokenization.encode_pairs(
-            queries[block], documents[block], options.max_length, is_cancelled=is_cancelled
+            queries[block], documents[block], options.max_length, is_stopped=is_stopped
         )
         lengths = [len(ids) for ids, _ in pairs]
         for rows, vectors in embedder.in_batches(
@@ -66,7 +66,7 @@ def embed_pairs(
             lengths,
             lambda batch: _vectors(embedder, batch, options),
             token_budget,
-            is_cancelled,
+            is_stopped,
             options.precision,
         ):
             result[:, :, rows + start] = vectors

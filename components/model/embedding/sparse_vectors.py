@@ -31,7 +31,7 @@ from scipy import sparse
 
 from components.arrays import Float32, Int64
 from components.errors import InputError, ModelError
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK
 from components.model.files.other_vectors import Splade
@@ -86,12 +86,10 @@ def sparse_vectors(
     role: Role | None = None,
     max_length: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Float32:
     """As `sparse_matrix`, with the zeros: float32 [text, vocabulary]. For few texts."""
-    matrix = sparse_matrix(
-        embedder, texts, role=role, max_length=max_length, progress=progress, is_cancelled=is_cancelled
-    )
+    matrix = sparse_matrix(embedder, texts, role=role, max_length=max_length, progress=progress, is_stopped=is_stopped)
     result: Float32 = matrix.toarray()
     return result
 
@@ -103,13 +101,13 @@ def sparse_matrix(
     role: Role | None = None,
     max_length: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> sparse.csr_matrix:
     """The weight of each piece for each text, float32 [text, vocabulary], none negative, as SparseEncoder.encode gives.
 
     `role` puts the model's own prompt in front. `progress(done, total)` counts texts. Raises ModelError for a model that
     was not published as SPLADE, InputError for an impossible length and for more than MOST_WEIGHTS weights above 0,
-    Cancelled.
+    Stopped.
     """
     model = embedder.model
     splade = _splade(model)
@@ -117,13 +115,13 @@ def sparse_matrix(
     parts: list[tuple[NDArray[np.int32], NDArray[np.int32], Float32]] = []  # rows, columns and weights of a batch
     done = count = 0
     for start in range(0, len(texts), SENTENCES_PER_BLOCK):
-        rows_ids = _ids(model, texts[start : start + SENTENCES_PER_BLOCK], role, max_length, is_cancelled)
+        rows_ids = _ids(model, texts[start : start + SENTENCES_PER_BLOCK], role, max_length, is_stopped)
         for rows, weights in embedder.in_batches(
             rows_ids,
             [len(ids) for ids in rows_ids],
             lambda batch: _weights(model, batch, splade),
             BATCH_TOKENS,
-            is_cancelled,
+            is_stopped,
         ):
             own, columns = np.nonzero(weights)
             parts.append(((rows[own] + start).astype(np.int32), columns.astype(np.int32), weights[own, columns]))
@@ -142,12 +140,12 @@ def sparse_matrix(
 
 
 def _ids(
-    model: LoadedModel, texts: Sequence[str], role: Role | None, max_length: int | None, is_cancelled: IsCancelled
+    model: LoadedModel, texts: Sequence[str], role: Role | None, max_length: int | None, is_stopped: IsStopped
 ) -> list[list[int]]:
-    """The ids of texts behind the model's own prompt, truncated to its own maximum length by default. Raises Cancelled."""
+    """The ids of texts behind the model's own prompt, truncated to its own maximum length by default. Raises Stopped."""
     prompt = prompt_for(model.sentence_config, role)
     length = model.own_length(role) if max_length is None else max_length
-    return model.tokenization.encode_many((prompt + text for text in texts), length, is_cancelled)[0]
+    return model.tokenization.encode_many((prompt + text for text in texts), length, is_stopped)[0]
 
 
 def _own_ids(model: LoadedModel, text: str, role: Role | None, max_length: int | None) -> set[int]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from components.arrays import Float32
 from components.errors import InputError
 from components.folders import private_folder
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.model import loading
 from components.model.embedding.disk import unnamed_array
 from components.model.embedding.embedder import Embedder
@@ -69,19 +69,19 @@ def token_vectors(
     seed: int = 0,
     folder: Path | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> TokenVectors:
     """The vectors of a seeded sample of the corpus's tokens, or of the occurrences of `word`.
 
     At most `max_tokens`; special tokens are never selected. With `folder` the array is a nameless file on that
     disk, mapped into memory. `progress(done, total)` counts sentences that go through the model. Raises InputError
-    if there is no such token, Cancelled once `is_cancelled()` is true.
+    if there is no such token, Stopped once `is_stopped()` is true.
     """
     model = embedder.model
     model.need("tokens")
     chosen_layers = embedder.options(layers if layers is not None else range(model.facts.layers + 1)).layers
     candidates: Sequence[tuple[int, int]] = (
-        _CorpusTokens.of(model, texts, is_cancelled) if word is None else _occurrences(model, texts, word, is_cancelled)
+        _CorpusTokens.of(model, texts, is_stopped) if word is None else _occurrences(model, texts, word, is_stopped)
     )
     if not len(candidates):
         count = f"{len(texts):,} sentence{'s' * (len(texts) != 1)}"
@@ -95,7 +95,7 @@ def token_vectors(
         order = np.sort(np.random.default_rng(seed).choice(len(candidates), max_tokens, replace=False))
     chosen = [candidates[index] for index in order.tolist()]  # (sentence, number of the token or word in it)
     kept = _Kept((len(chosen_layers), len(chosen), model.facts.hidden_size), folder)
-    tokens = _fill(embedder, texts, chosen, word is not None, chosen_layers, kept, progress, is_cancelled)
+    tokens = _fill(embedder, texts, chosen, word is not None, chosen_layers, kept, progress, is_stopped)
     vectors = kept.vectors
     if isinstance(vectors, np.memmap):
         vectors.flush()
@@ -109,7 +109,7 @@ def own_token_vectors(
     layer: int | None = None,
     max_length: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     role: Role | None = None,
 ) -> tuple[Float32, ...]:
     """The vectors of all tokens of each text at one layer (the last by default), each float32 [token, dim].
@@ -119,7 +119,7 @@ def own_token_vectors(
 
     `role` puts the model's own prompt for queries or documents in front, if it has one. Its tokens have vectors like all
     others, as in the pooled vectors (Embedder.options) and in late interaction (multi_vectors).
-    `progress(done, total)` counts texts. Raises InputError for an impossible layer or length, Cancelled.
+    `progress(done, total)` counts texts. Raises InputError for an impossible layer or length, Stopped.
     """
     model = embedder.model
     model.need("tokens")
@@ -127,12 +127,12 @@ def own_token_vectors(
         None if layer is None else [layer], max_length=max_length, precision="float32", role=role
     )
     before, after = model.tokenization.frame
-    ids, _ = model.tokenization.encode_many((options.prompt + text for text in texts), options.max_length, is_cancelled)
+    ids, _ = model.tokenization.encode_many((options.prompt + text for text in texts), options.max_length, is_stopped)
     lengths = [len(row) for row in ids]
     vectors: list[Float32] = [np.empty((0, model.facts.hidden_size), np.float32)] * len(texts)
     done = 0
     for rows, states in embedder.in_batches(
-        ids, lengths, lambda batch: _states(embedder, batch, options.layers)[0], None, is_cancelled
+        ids, lengths, lambda batch: _states(embedder, batch, options.layers)[0], None, is_stopped
     ):
         for row, state in zip(rows, states, strict=True):
             vectors[row] = state[len(before) : lengths[row] - len(after)].copy()  # a view would keep the whole batch
@@ -197,11 +197,11 @@ class _CorpusTokens(Sequence[tuple[int, int]]):
         self._ends = np.cumsum(np.asarray(counts, np.int64)) if len(counts) else np.zeros(1, np.int64)
 
     @classmethod
-    def of(cls, model: LoadedModel, texts: Sequence[str], is_cancelled: IsCancelled) -> _CorpusTokens:
+    def of(cls, model: LoadedModel, texts: Sequence[str], is_stopped: IsStopped) -> _CorpusTokens:
         counts: list[int] = []
         for start in range(0, len(texts), SENTENCES_PER_BLOCK):
             block = texts[start : start + SENTENCES_PER_BLOCK]
-            ids, _ = model.tokenization.encode_many(block, model.own_max_length, is_cancelled)
+            ids, _ = model.tokenization.encode_many(block, model.own_max_length, is_stopped)
             counts += [len(item) - model.tokenization.frame_length for item in ids]
         return cls(counts)
 
@@ -213,19 +213,17 @@ class _CorpusTokens(Sequence[tuple[int, int]]):
         return sentence, int(index) - (int(self._ends[sentence - 1]) if sentence else 0)
 
 
-def _occurrences(
-    model: LoadedModel, texts: Sequence[str], word: str, is_cancelled: IsCancelled
-) -> list[tuple[int, int]]:
+def _occurrences(model: LoadedModel, texts: Sequence[str], word: str, is_stopped: IsStopped) -> list[tuple[int, int]]:
     """(sentence, number of the word in it) for every occurrence of the word."""
     occurrences: list[tuple[int, int]] = []
     folded = word.strip().casefold()
     for row, text in enumerate(texts):
-        if row % SENTENCES_PER_BLOCK == 0 and is_cancelled():
-            raise Cancelled
+        if row % SENTENCES_PER_BLOCK == 0 and is_stopped():
+            raise Stopped
         if folded not in text.casefold():  # cheap, and avoids tokenizing most sentences
             continue
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         sentence = _tokenize(model, text)
         occurrences += [
             (row, number)
@@ -243,7 +241,7 @@ def _fill(
     layers: Sequence[int],
     kept: _Kept,
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> list[ChosenToken]:
     by_sentence: dict[int, list[tuple[int, int]]] = {}
     for row, (index, number) in enumerate(chosen):
@@ -253,8 +251,8 @@ def _fill(
     queue = sorted(by_sentence, key=lambda index: len(texts[index]))  # processed from its end, the longest first
     done = 0
     while queue:
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         batch: list[int] = []
         sentences: list[TokenizedSentence] = []
         width = 0

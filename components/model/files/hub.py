@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 from components.errors import ModelError, UserError, first_line
 from components.folders import write_text
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.model.files import allowed
 from components.model.files.decisions import MODULES
 from components.model.files.published import (
@@ -312,13 +312,13 @@ def download(
     repo_id: str,
     revision: str | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Path:
     """Download a model's files into the hub's cache and return their folder.
 
     `progress(done, total)` counts bytes. Raises ModelError: offline, not_found, gated, no_safetensors,
-    damaged, disk, cancelled. Files already cached are not downloaded again; a broken download is
-    resumed, but a file interrupted by a cancel starts again the next time.
+    damaged, disk, stopped. Files already cached are not downloaded again; a broken download is
+    resumed, but a file interrupted by a stop starts again the next time.
     """
     if not is_reachable(fresh=True):
         raise offline(repo_id)
@@ -344,7 +344,7 @@ def download(
 
     folder: Path | None = None
     with explained(repo_id):
-        for name, path in fetched(repo_id, files_of_encoder, MODEL, revision, progress, is_cancelled):
+        for name, path in fetched(repo_id, files_of_encoder, MODEL, revision, progress, is_stopped):
             check_file(path, f"{name} of {repo_id}")  # which may be larger than announced
             if name == "config.json":
                 folder = path.parent
@@ -371,16 +371,16 @@ def fetched(
     kind: RepoKind,
     revision: str | None,
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> Iterator[tuple[str, Path]]:
     """Download files of a repository into the hub's cache one after the other: name and path of each, once it is complete.
 
     `choose` gets the sizes of all files by name, and returns the names to download. `progress(done, total)` counts bytes.
-    Raises the error of the kind of repository ("cancelled"), and the client's own exceptions: see `explained`.
+    Raises the error of the kind of repository ("stopped"), and the client's own exceptions: see `explained`.
     """
     from huggingface_hub import HfApi, constants, hf_hub_download
 
-    # The hub's chunk store (hf_xet) prints an exception of the progress callback and continues, so that a cancel would
+    # The hub's chunk store (hf_xet) prints an exception of the progress callback and continues, so that a stop would
     # have no effect before the end of the file, and it counts each byte twice: received and written. Plain HTTP is exact.
     constants.HF_HUB_DISABLE_XET = True
     constants.HF_HUB_DISABLE_TELEMETRY = True  # otherwise the first request would be a report on this program
@@ -392,10 +392,10 @@ def fetched(
     total, bytes_before = sum(sizes[name] for name in names), 0
 
     def report(done: int) -> None:
-        if is_cancelled():
+        if is_stopped():
             raise kind.error(
-                "cancelled",
-                f"The download of {repo_id} was cancelled.",
+                "stopped",
+                f"The download of {repo_id} was stopped.",
                 "Files that were downloaded completely are kept.",
                 f"To download the rest, {kind.again}.",
             )

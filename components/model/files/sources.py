@@ -13,7 +13,7 @@ from pathlib import Path
 
 from components.errors import ModelError
 from components.folders import ASSETS
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.model.catalog import (
     EMBEDDED_CROSS_ENCODER_KEY,
     EMBEDDED_PACKAGE,
@@ -49,7 +49,7 @@ _checked: set[tuple[str, int, int]] = set()
 
 
 def find_files(
-    spec: ModelSpec, progress: ReportProgress = lambda done, total: None, is_cancelled: IsCancelled = lambda: False
+    spec: ModelSpec, progress: ReportProgress = lambda done, total: None, is_stopped: IsStopped = lambda: False
 ) -> ModelFiles:
     """The files of a model, downloaded from the hub if necessary. Raises ModelError."""
     if spec.source == "embedded":
@@ -60,12 +60,12 @@ def find_files(
             return _checked_folder(own_folder)
     folder = hub.cached_folder(spec.hub_id)
     if folder is None:
-        folder = hub.download(spec.hub_id, progress=progress, is_cancelled=is_cancelled)
+        folder = hub.download(spec.hub_id, progress=progress, is_stopped=is_stopped)
     elif (hub.lacks_modules(folder) or _may_lack_files(spec, folder)) and hub.is_reachable():
         try:  # the same commit: only missing files are downloaded
-            folder = hub.download(spec.hub_id, folder.name, progress, is_cancelled)
+            folder = hub.download(spec.hub_id, folder.name, progress, is_stopped)
         except ModelError as problem:
-            if problem.kind == "cancelled":
+            if problem.kind == "stopped":
                 raise
             log.warning("%s is used as far as it is on this machine: %s", spec.key, problem)
     with _readable(folder):

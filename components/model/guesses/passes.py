@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from components.arrays import Int64
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.model import loading
 from components.model.architecture.record import modules_of, replaced
 from components.model.device import on_device
@@ -83,14 +83,14 @@ def guesses_in_turn(
     positions: tuple[int, ...],
     wanted: Wanted,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> LayerGuesses:
     """The same where each of the `positions` is hidden alone, in an input of its own; a batch of them is one pass.
 
-    `progress(done, total)` counts positions. Raises as `layer_guesses`, and Cancelled.
+    `progress(done, total)` counts positions. Raises as `layer_guesses`, and Stopped.
     """
     readings = [GuessInput(sentence, (position,), (position,)) for position in positions]
-    result = _read(model, readings, wanted, progress, is_cancelled)
+    result = _read(model, readings, wanted, progress, is_stopped)
     return _record(model, sentence, positions, positions, wanted, result, in_turn=True)
 
 
@@ -99,14 +99,14 @@ def guesses_at_masks(
     sentences: Sequence[TokenizedSentence],
     wanted: Wanted,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> tuple[LayerGuesses, ...]:
     """The guesses at the masks of many sentences; sentences of one length are read in one pass.
 
-    `progress(done, total)` counts sentences. Raises as `layer_guesses`, and Cancelled.
+    `progress(done, total)` counts sentences. Raises as `layer_guesses`, and Stopped.
     """
     readings = [GuessInput(sentence, (), typed_masks(sentence, model.tokenization)) for sentence in sentences]
-    result = _read(model, readings, wanted, progress, is_cancelled)
+    result = _read(model, readings, wanted, progress, is_stopped)
     ends = np.cumsum([len(reading.positions) for reading in readings])
     return tuple(
         _record(
@@ -184,7 +184,7 @@ def _read(
     readings: Sequence[GuessInput],
     wanted: Wanted,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> list[Kept]:
     """What is kept of the head's scores by layer, one row for each position of each reading, in their order."""
     module = model.masked_lm()
@@ -202,8 +202,8 @@ def _read(
     results = [_empty(rows, k, 1 + len(wanted.asked)) for _ in wanted.layers]
     done = 0
     for batch in _batches(readings):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         chosen = [readings[number] for number in batch]
         places = np.concatenate([np.arange(starts[number], starts[number + 1]) for number in batch])
         asked = np.array(
@@ -213,8 +213,8 @@ def _read(
         vectors = _states(model, module, chosen, wanted)  # [layer * row, dim]
         layers, rows_of = np.divmod(np.arange(len(vectors)), max(1, len(places)))
         for first in range(0, len(vectors), head.rows_at_once):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             part = slice(first, first + head.rows_at_once)
             with model.turn():
                 best = kept(head.scores(vectors[part]), k, asked[rows_of[part]])

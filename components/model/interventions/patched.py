@@ -28,7 +28,7 @@ import numpy as np
 import torch
 
 from components.arrays import Float32
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.model import loading
 from components.model.architecture.modules import EncoderModules, Place, numbers_of_uses
 from components.model.device import on_device
@@ -60,12 +60,12 @@ def patched_vectors(
     experiments: Sequence[Experiment],
     pooling: Pooling,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Float32:
     """The vector of one text at the last layer after each experiment, float32 [experiment, dim], not normalised.
 
     `progress(done, total)` counts experiments. Raises IndexError for a token, layer, block or head that does not exist,
-    ModelError for vectors that are not finite, Cancelled.
+    ModelError for vectors that are not finite, Stopped.
     """
     head = model.head if pooling == "own" else None
     mixes = head is not None and head.layer_shares is not None
@@ -81,7 +81,7 @@ def patched_vectors(
             return head.vectors(states, keep, first, output.hidden_states if mixes else None)
         return pooled_states([states], (pooling,), keep, lengths, keep.float() / tokens)[0, 0]
 
-    return _in_chunks(model, sentence, experiments, read, progress, is_cancelled)
+    return _in_chunks(model, sentence, experiments, read, progress, is_stopped)
 
 
 def patched_logits(
@@ -89,7 +89,7 @@ def patched_logits(
     sentence: TokenizedSentence,
     experiments: Sequence[Experiment],
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Float32:
     """The logits of a pair of texts after each experiment, float32 [experiment, label].
 
@@ -101,7 +101,7 @@ def patched_logits(
         logits: torch.Tensor = scorer(**inputs).logits
         return logits
 
-    return _in_chunks(model, sentence, experiments, read, progress, is_cancelled)
+    return _in_chunks(model, sentence, experiments, read, progress, is_stopped)
 
 
 def _in_chunks(
@@ -110,7 +110,7 @@ def _in_chunks(
     experiments: Sequence[Experiment],
     read: Callable[[dict[str, torch.Tensor]], torch.Tensor],
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> Float32:
     """What `read` makes of each experiment's pass, float32 [experiment, dim]."""
     for experiment in experiments:
@@ -119,8 +119,8 @@ def _in_chunks(
     per_pass = max(1, CHUNK_TOKENS // len(sentence))
     results: list[Float32] = []
     for start in range(0, len(experiments), per_pass):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         chunk = experiments[start : start + per_pass]
         inputs, changes = unpadded_inputs(model, sentence, len(chunk)), _changes(model, chunk)
         with model.forward_pass(), _placed(model.modules, changes, len(sentence)):

@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from components.arrays import ArrayRecord, Float32, Float64
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.model import inside
 from components.model.architecture.modules import Place
 from components.model.device import on_device
@@ -95,13 +95,13 @@ def feed_forward(
     sentence: TokenizedSentence,
     kept: range,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     only_left: bool = False,
 ) -> FeedForward:
     """One pass over one text or pair of texts. Of the blocks that are not kept, no more than one is in memory at a time.
 
     `only_left`: with a mask that hides from each token those after it (`interventions.only_left`).
-    `progress(done, total)` counts blocks; after each, passes of other threads go first. Raises Cancelled once `is_cancelled()`
+    `progress(done, total)` counts blocks; after each, passes of other threads go first. Raises Stopped once `is_stopped()`
     is true.
     """
     blocks, tokens = model.modules.blocks, len(sentence)
@@ -143,8 +143,8 @@ def feed_forward(
             if values is not None:
                 values[kept.index(block)] = multiplied
         progress(done, len(blocks))
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         if done < len(blocks):
             model.let_others_in()
             copy_next()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from components.arrays import ArrayRecord, Float32
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.model import inside
 from components.model.architecture.record import first_blocks
 from components.model.loaded import LoadedModel, numpy_of
@@ -40,15 +40,15 @@ def queries_and_keys(
     sentence: TokenizedSentence,
     block: int,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> QueriesAndKeys:
     """One pass through the blocks up to this one. `progress(done, total)` counts blocks.
 
     Passes of other threads go in between two blocks: with a long text a block takes a second, and all of them minutes.
 
     Raises ModelError for a model whose blocks are not shown; ValueError for one that adds more to the scores than the
-    products of queries and keys; IndexError for a block that does not exist; and Cancelled between two blocks once
-    `is_cancelled()` is true.
+    products of queries and keys; IndexError for a block that does not exist; and Stopped between two blocks once
+    `is_stopped()` is true.
     """
     model.need("blocks")
     if model.structure.adds_to_scores:
@@ -68,8 +68,8 @@ def queries_and_keys(
                 nonlocal begun
                 if threading.get_ident() != thread:
                     return
-                if is_cancelled():
-                    raise Cancelled
+                if is_stopped():
+                    raise Stopped
                 progress(begun, len(blocks))
                 begun += 1
                 model.let_others_in()

@@ -17,7 +17,7 @@ import numpy as np
 
 from components.arrays import Float32, Float64
 from components.errors import InputError, ModelError, UserError
-from components.jobs import IsCancelled
+from components.jobs import IsStopped
 from components.model import loader
 from components.model.device import free_memory
 from components.model.files import hub, sources
@@ -114,10 +114,10 @@ class Verification:
         )
 
 
-def verify(backend: Backend, texts: Sequence[str] = TEXTS, is_cancelled: IsCancelled = lambda: False) -> Verification:
+def verify(backend: Backend, texts: Sequence[str] = TEXTS, is_stopped: IsStopped = lambda: False) -> Verification:
     """Embed texts by sentence-transformers, in a process of its own, and by the backend, and compare.
 
-    Raises ModelError for a model that is not compared, with the reason, InputError for no text or too many, and Cancelled.
+    Raises ModelError for a model that is not compared, with the reason, InputError for no text or too many, and Stopped.
     """
     check(texts)
     name = backend.spec.title
@@ -146,8 +146,8 @@ def verify(backend: Backend, texts: Sequence[str] = TEXTS, is_cancelled: IsCance
             "Try again when less is running.",
         )
     files = sources.find_files(backend.spec)
-    library, theirs = reference_vectors(files, name, backend.weight_bytes, texts, ROLES, is_cancelled)
-    ours = [own_vectors(backend, texts, role, is_cancelled) for role in ROLES]
+    library, theirs = reference_vectors(files, name, backend.weight_bytes, texts, ROLES, is_stopped)
+    ours = [own_vectors(backend, texts, role, is_stopped) for role in ROLES]
     differences = [
         item
         for role, expected, found in zip(ROLES, theirs, ours, strict=True)
@@ -165,19 +165,17 @@ def verify(backend: Backend, texts: Sequence[str] = TEXTS, is_cancelled: IsCance
         return result
     worst, steps = result.worst, dict[str, Float32]()
     try:
-        reference_vectors(files, name, backend.weight_bytes, [worst.text], [worst.role], is_cancelled, steps=steps)
+        reference_vectors(files, name, backend.weight_bytes, [worst.text], [worst.role], is_stopped, steps=steps)
         said = first_step(backend, worst.text, worst.role, steps, SAME)
     except UserError as problem:  # the vectors differ all the same
         said = f"Where the two computations part is not known: {problem.problem}"
     return replace(result, first_step=said)
 
 
-def own_vectors(
-    backend: Backend, texts: Sequence[str], role: str, is_cancelled: IsCancelled = lambda: False
-) -> Float32:
+def own_vectors(backend: Backend, texts: Sequence[str], role: str, is_stopped: IsStopped = lambda: False) -> Float32:
     """The vectors that pages and commands compare, in float32 [text, dim]: the last layer, with the model's own pooling."""
     options = backend.embed_options(precision="float32", role=cast("Role | None", role or None))
-    vectors, _ = backend.embed_with_report(list(texts), options, is_cancelled=is_cancelled)
+    vectors, _ = backend.embed_with_report(list(texts), options, is_stopped=is_stopped)
     return as_compared(backend, cast("Float32", vectors[0, 0]))
 
 

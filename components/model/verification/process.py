@@ -16,7 +16,7 @@ import numpy as np
 
 from components import operator_settings
 from components.arrays import Float32
-from components.jobs import Cancelled, IsCancelled
+from components.jobs import IsStopped, Stopped
 from components.model.files.sources import ModelFiles
 from components.model.verification.published_copy import not_compared, published_copy
 from components.sizes import in_words
@@ -35,7 +35,7 @@ def reference_vectors(
     nbytes: int,
     texts: Sequence[str],
     roles: Sequence[str],
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     most_seconds: float = MOST_SECONDS,
     steps: dict[str, Float32] | None = None,
 ) -> tuple[str, Float32]:
@@ -44,7 +44,7 @@ def reference_vectors(
     `steps`, for one text in one role, is filled with what each module hands on: "input_ids 0", "token_embeddings 0",
     "sentence_embedding 1" and so on, by the number of the module.
 
-    `nbytes` are those of the weights. Raises ModelError for a model that is not compared, with the reason, and Cancelled.
+    `nbytes` are those of the weights. Raises ModelError for a model that is not compared, with the reason, and Stopped.
     """
     with published_copy(files, name) as folder, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as answered:
         vectors = folder / "vectors.npy"
@@ -66,7 +66,7 @@ def reference_vectors(
         )
         try:
             _tell(process, asked)
-            status = _ended(process, is_cancelled, most_seconds)
+            status = _ended(process, is_stopped, most_seconds)
         finally:
             process.kill()
             process.wait()
@@ -109,12 +109,12 @@ def _tell(process: subprocess.Popen[bytes], asked: dict[str, Any]) -> None:
         return
 
 
-def _ended(process: subprocess.Popen[bytes], is_cancelled: IsCancelled, most_seconds: float) -> int | None:
-    """The exit status; None for a process that is still running after its time. Raises Cancelled."""
+def _ended(process: subprocess.Popen[bytes], is_stopped: IsStopped, most_seconds: float) -> int | None:
+    """The exit status; None for a process that is still running after its time. Raises Stopped."""
     end = time.monotonic() + most_seconds
     while (status := process.poll()) is None and time.monotonic() < end:
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         time.sleep(WATCH_SECONDS)
     return status
 

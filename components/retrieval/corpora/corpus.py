@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from components.errors import InputError
-from components.jobs import IsCancelled
+from components.jobs import IsStopped
 from components.numbers import counted
 from components.retrieval.corpora.columns import (
     SAMPLE_ROWS,
@@ -148,7 +148,7 @@ def read_corpus(
     text_column: str | None = None,
     encoding: str | None = None,
     limits: Limits | None = BROWSER_LIMITS,
-    is_cancelled: IsCancelled = never,
+    is_stopped: IsStopped = never,
     dialect: DialectChoice = AS_FOUND,
 ) -> Corpus:
     """The corpus in a file, or in the several files of one large data set.
@@ -157,12 +157,12 @@ def read_corpus(
     text is written. With BROWSER_LIMITS the operator's limits
     apply (`browser_limits`); with None there is no limit. Raises InputError for a file in another format, one that
     cannot be decoded, is too large or has no sentence, and for one with several columns that could be the text. Raises
-    Cancelled.
+    Stopped.
     """
     if limits is BROWSER_LIMITS:
         limits = browser_limits()
     sources = [source] if isinstance(source, Path | bytes) else source
-    count = Count(name, limits, is_cancelled)
+    count = Count(name, limits, is_stopped)
     table = read_parts(sources, name, encoding, limits, count, dialect)
     if not table.numbers or not table.columns:
         raise _nothing(name, table.bad)
@@ -174,16 +174,16 @@ def columns_of(
     source: Path | bytes,
     name: str,
     encoding: str | None = None,
-    is_cancelled: IsCancelled = never,
+    is_stopped: IsStopped = never,
     dialect: DialectChoice = AS_FOUND,
 ) -> tuple[ColumnPreview, ...]:
     """The columns of a file, judged by its first rows, so that a person can choose the text column.
 
     One column has `is_guess` unless two are similar; a .txt file has only "text". Raises InputError for a file without
-    rows, and Cancelled.
+    rows, and Stopped.
     """
     table = read_table(
-        source, name, encoding, browser_limits(), max_rows=SAMPLE_ROWS, is_cancelled=is_cancelled, dialect=dialect
+        source, name, encoding, browser_limits(), max_rows=SAMPLE_ROWS, is_stopped=is_stopped, dialect=dialect
     )
     if not any(len(values) for values in table.columns.values()):
         raise _nothing(name, table.bad)
@@ -200,7 +200,7 @@ def read_parts(
 ) -> Table:
     """The table of all parts of a data set, which together may have as many rows as one large file.
 
-    Raises InputError and Cancelled, as `read_table` does.
+    Raises InputError and Stopped, as `read_table` does.
     """
     tables: list[Table] = []
     for source in sources:

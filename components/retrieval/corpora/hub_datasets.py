@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from components.errors import DatasetError, InputError
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.model.files import hub
 from components.retrieval.corpora.readers.limits import Limits
 from components.retrieval.corpora.readers.places import documents_alone
@@ -124,7 +124,7 @@ def fetch_dataset(
     split: str | None = None,
     revision: str | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     limits: Limits | None = None,
 ) -> tuple[Path, ...]:
     """Download the files of a data set's split into the hub's cache and return their paths, for `read_corpus`.
@@ -153,7 +153,7 @@ def fetch_dataset(
         return names
 
     with hub.explained(repo_id, DATASET):
-        files = hub.fetched(repo_id, files_of_split, DATASET, revision, progress, is_cancelled)
+        files = hub.fetched(repo_id, files_of_split, DATASET, revision, progress, is_stopped)
         return tuple(path for _, path in files)
 
 

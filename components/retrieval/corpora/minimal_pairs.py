@@ -16,7 +16,7 @@ import numpy as np
 
 from components.arrays import Int64
 from components.errors import InputError
-from components.jobs import IsCancelled
+from components.jobs import IsStopped
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Limits, never
 from components.retrieval.corpora.texts import hash_of
@@ -69,13 +69,13 @@ class MinimalPairs:
 
 
 def read_minimal_pairs(
-    source: Path | bytes, name: str, limits: Limits | None = BROWSER_LIMITS, is_cancelled: IsCancelled = never
+    source: Path | bytes, name: str, limits: Limits | None = BROWSER_LIMITS, is_stopped: IsStopped = never
 ) -> MinimalPairs:
-    """Read a file in any format of a corpus. Raises InputError for unusable columns or too many pairs, and Cancelled.
+    """Read a file in any format of a corpus. Raises InputError for unusable columns or too many pairs, and Stopped.
 
     Rows without two different sentences are left out and counted.
     """
-    corpus = read_corpus(source, name, "first", limits=limits, is_cancelled=is_cancelled)
+    corpus = read_corpus(source, name, "first", limits=limits, is_stopped=is_stopped)
     if "second" not in corpus.columns:
         raise InputError(
             f"{name} has no column second.",

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from components.errors import InputError
-from components.jobs import IsCancelled
+from components.jobs import IsStopped
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.corpora.readers.limits import never
 
@@ -50,9 +50,9 @@ class SenseFile:
         return tuple(row for row in self.rows if row.word.casefold() == word.casefold())
 
 
-def read_senses(source: Path | bytes, name: str, is_cancelled: IsCancelled = never) -> SenseFile:
-    """Read a file in any format of a corpus. Raises InputError where a column is missing, and Cancelled."""
-    corpus = read_corpus(source, name, "sentence", is_cancelled=is_cancelled)
+def read_senses(source: Path | bytes, name: str, is_stopped: IsStopped = never) -> SenseFile:
+    """Read a file in any format of a corpus. Raises InputError where a column is missing, and Stopped."""
+    corpus = read_corpus(source, name, "sentence", is_stopped=is_stopped)
     missing = [column for column in ("word", "sense") if column not in corpus.columns]
     if missing:
         raise InputError(

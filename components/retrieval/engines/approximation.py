@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.arrays import Float64, Int64, read_only
-from components.jobs import Cancelled, part_of
+from components.jobs import Stopped, part_of
 from components.retrieval.engines import graph
 from components.retrieval.engines.contract import Engine, EngineFacts, ExactEngine, StoredVectors
 from components.retrieval.engines.graph import GraphSettings
@@ -30,7 +30,7 @@ from components.retrieval.search.exact import SAME
 
 if TYPE_CHECKING:
     from components.arrays import Float32
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.retrieval.search.exact import Hits, Similarity
 
 K = 10
@@ -160,18 +160,18 @@ def losses(
     similarity: Similarity = "cosine",
     ways: Sequence[Approximation] | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     own: bool = False,
 ) -> HitLosses:
     """What each way finds for queries [query, dim]; `progress(done, total)` counts vectors and queries together.
 
-    `ways` are those of `compared` by default. With `own`, query i is sentence i, which is no hit of itself. Raises Cancelled,
+    `ways` are those of `compared` by default. With `own`, query i is sentence i, which is no hit of itself. Raises Stopped,
     and InputError for values that are not finite, or for a graph without usearch.
     """
     ways, left_out = compared(stored) if ways is None else (ways, ())
-    engines = _Engines(stored, similarity, ways, is_cancelled)
+    engines = _Engines(stored, similarity, ways, is_stopped)
     total, searched = engines.to_build + len(queries) * (len(ways) + 1), 0
-    exact = _searched(ExactEngine(stored), queries, similarity, part_of(progress, 0, total), is_cancelled, own)
+    exact = _searched(ExactEngine(stored), queries, similarity, part_of(progress, 0, total), is_stopped, own)
     sizes = np.ones(len(queries))
     if similarity == "dot":
         sizes = np.linalg.norm(queries, axis=1).astype(np.float64) * float(stored.exact.norms.max(initial=0))
@@ -180,7 +180,7 @@ def losses(
         searched += len(queries)
         engine = engines.of(way, part_of(progress, searched, total))
         report = part_of(progress, engines.built + searched, total)
-        hits = _searched(engine, queries, similarity, report, is_cancelled, own)
+        hits = _searched(engine, queries, similarity, report, is_stopped, own)
         found.append(
             Approximated(
                 way,
@@ -199,14 +199,14 @@ def _searched(
     queries: Float32,
     similarity: Similarity,
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
     own: bool,
 ) -> Hits:
     """The K best of each query, with a look at Stop now and then."""
     found = []
     for start in range(0, max(1, len(queries)), _TOGETHER):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         found.append(engine.search(queries[start : start + _TOGETHER], K + own, similarity))
         progress(min(start + _TOGETHER, len(queries)), len(queries))
     names = ("indices", "scores", "tied", "tied_shown")
@@ -228,7 +228,7 @@ def times(
     similarity: Similarity = "cosine",
     ways: Sequence[Approximation] | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
     """The median milliseconds of a query by each way's code, and by "exact"; the first TIMED_QUERIES queries, one by one.
@@ -237,7 +237,7 @@ def times(
     """
     ways = compared(stored)[0] if ways is None else ways
     queries, measured = queries[:TIMED_QUERIES], {}
-    engines = _Engines(stored, similarity, ways, is_cancelled)
+    engines = _Engines(stored, similarity, ways, is_stopped)
     total = engines.to_build + len(queries) * (len(ways) + 1)
     for number, (code, way) in enumerate([("exact", None), *((way.code, way) for way in ways)]):
         searched = number * len(queries)
@@ -245,8 +245,8 @@ def times(
         engine.search(queries[:1], K, similarity)
         seconds = []
         for row in range(len(queries)):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             began = clock()
             engine.search(queries[row : row + 1], K, similarity)
             seconds.append(clock() - began)
@@ -259,9 +259,9 @@ class _Engines:
     """Makes the engine of each way; an expansion needs no graph of its own."""
 
     def __init__(
-        self, stored: StoredVectors, similarity: Similarity, ways: Sequence[Approximation], is_cancelled: IsCancelled
+        self, stored: StoredVectors, similarity: Similarity, ways: Sequence[Approximation], is_stopped: IsStopped
     ) -> None:
-        self._stored, self._similarity, self._is_cancelled = stored, similarity, is_cancelled
+        self._stored, self._similarity, self._is_stopped = stored, similarity, is_stopped
         self._graphs: dict[GraphSettings, graph.GraphEngine] = {}
         self.to_build = len(stored) * len(
             {self._of_file(way.graph) for way in ways if way.graph is not None}
@@ -273,7 +273,7 @@ class _Engines:
         return len(self._graphs) * len(self._stored)
 
     def of(self, way: Approximation | None, progress: ReportProgress) -> Engine:
-        """The engine of a way, or the exact one. Raises Cancelled and InputError."""
+        """The engine of a way, or the exact one. Raises Stopped and InputError."""
         if way is None or (way.graph is None and way.smaller is None):
             return ExactEngine(self._stored)
         if way.smaller is not None:
@@ -286,7 +286,7 @@ class _Engines:
                 self._similarity,
                 settings,
                 lambda done, total: progress(before + done, total),
-                self._is_cancelled,
+                self._is_stopped,
                 threads=1,
             )
         return self._graphs[settings].with_expansion(way.graph.expansion_search)

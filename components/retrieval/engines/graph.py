@@ -40,7 +40,7 @@ from filelock import FileLock, Timeout
 from components.arrays import Float32
 from components.errors import InputError, first_line
 from components.folders import machine_key, write_json
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.engines.contract import (
     EngineFacts,
     StoredVectors,
@@ -54,7 +54,7 @@ from components.retrieval.engines.contract import (
 from components.retrieval.index.checksums import checksum_of
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.retrieval.search.exact import Hits, Similarity
 
 Precision = Literal["float32", "float16", "int8", "bits"]
@@ -165,15 +165,15 @@ def build(
     similarity: Similarity = "cosine",
     settings: GraphSettings | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     threads: int = ALL_THREADS,
 ) -> GraphEngine:
     """A new graph in memory; `progress(done, total)` counts vectors. With one thread it is the same every time.
 
-    Raises Cancelled, and InputError without usearch and for values that are not finite.
+    Raises Stopped, and InputError without usearch and for values that are not finite.
     """
     settings = settings or GraphSettings()
-    graph = _built(stored, similarity, settings, progress, is_cancelled, threads)
+    graph = _built(stored, similarity, settings, progress, is_stopped, threads)
     return GraphEngine(stored, similarity, settings, graph, int(graph.serialized_length), is_in_memory=True)
 
 
@@ -182,7 +182,7 @@ def build_file(
     similarity: Similarity = "cosine",
     settings: GraphSettings | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> GraphEngine:
     """A new graph beside the index, in place of one that is there, or the one that another process has just built.
 
@@ -192,7 +192,7 @@ def build_file(
     settings = settings or GraphSettings()
     key = machine_key()
     if key is None:
-        engine = build(stored, similarity, settings, progress, is_cancelled, _half_of_the_threads())
+        engine = build(stored, similarity, settings, progress, is_stopped, _half_of_the_threads())
         engine.note = (
             "The graph stays in memory: the cache folder cannot keep the key by which this machine knows its own."
         )
@@ -205,13 +205,13 @@ def build_file(
             lock.acquire(timeout=0.2 if has_waited else 0)
         except Timeout:
             has_waited = True
-            if is_cancelled():
-                raise Cancelled from None
+            if is_stopped():
+                raise Stopped from None
     try:
         if has_waited:
             with suppress(FileNotFoundError, InputError):  # then it is built after all
                 return open_file(stored, similarity, settings)
-        graph = _built(stored, similarity, settings, progress, is_cancelled, _half_of_the_threads())
+        graph = _built(stored, similarity, settings, progress, is_stopped, _half_of_the_threads())
         _write(graph, path, stored, similarity, settings, key)
         return open_file(stored, similarity, settings)
     finally:
@@ -315,7 +315,7 @@ def _built(
     similarity: Similarity,
     settings: GraphSettings,
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
     threads: int,
 ) -> Any:
     index_type = _library()
@@ -341,14 +341,14 @@ def _built(
     )
     progress(0, total)
     for start in blocks:
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         vectors = vectors_from(start)
         end = start + len(vectors)
         graph.add(firsts[start:end].astype(np.uint64), _encoded(vectors, precision, largest), threads=threads)
         progress(total if end == len(firsts) else int(firsts[end]), total)  # the copies among them are done too
-    if is_cancelled():
-        raise Cancelled
+    if is_stopped():
+        raise Stopped
     return graph
 
 

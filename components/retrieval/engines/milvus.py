@@ -27,7 +27,7 @@ from components import operator_settings
 from components.arrays import Float32
 from components.errors import InputError, first_line
 from components.folders import check_writable
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.engines.contract import (
     EngineFacts,
     StoredVectors,
@@ -40,7 +40,7 @@ from components.retrieval.engines.contract import (
 )
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.retrieval.search.exact import Hits, Similarity
 
 SUFFIX = ".db"  # of a file of Milvus Lite
@@ -151,18 +151,18 @@ def opened(
     address: str,
     similarity: Similarity = "cosine",
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> MilvusEngine:
     """The collection of some vectors, filled if it is not there; `progress(done, total)` counts vectors.
 
-    Raises Cancelled, after which nothing is left behind, and InputError where Milvus cannot be reached, holds something else
+    Raises Stopped, after which nothing is left behind, and InputError where Milvus cannot be reached, holds something else
     under this name, or is not installed.
     """
     where = Address.parse(address)
     client, name = _connected(where), collection_name(stored, similarity)
     try:
         if not client.has_collection(name, timeout=_SECONDS):
-            _fill(client, name, stored, similarity, progress, is_cancelled)
+            _fill(client, name, stored, similarity, progress, is_stopped)
         client.load_collection(name, timeout=_SECONDS)
         count = _count(client, name)
         if count != len(stored.different):
@@ -173,7 +173,7 @@ def opened(
             )
     except BaseException as problem:
         client.close()
-        if isinstance(problem, InputError | Cancelled) or not isinstance(problem, Exception):
+        if isinstance(problem, InputError | Stopped) or not isinstance(problem, Exception):
             raise
         raise _no_answer(where, problem) from problem
     return MilvusEngine(stored, similarity, client, name, where)
@@ -210,7 +210,7 @@ def _fill(
     stored: StoredVectors,
     similarity: Similarity,
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> None:
     from pymilvus import DataType
 
@@ -227,8 +227,8 @@ def _fill(
         progress(0, total)
         firsts = stored.different.firsts
         for start in range(0, len(firsts), _BLOCK_ROWS):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             numbers = firsts[start : start + _BLOCK_ROWS]
             sent = comparable(stored.exact.vectors[numbers], similarity, longest)
             rows = [{"number": int(number), "vector": vector} for number, vector in zip(numbers, sent, strict=True)]
@@ -236,8 +236,8 @@ def _fill(
             end = start + len(rows)
             progress(total if end == len(firsts) else int(firsts[end]), total)
         client.flush(part, timeout=_SECONDS)
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         if client.has_collection(name, timeout=_SECONDS):  # another process was faster
             client.drop_collection(part, timeout=_SECONDS)
         else:

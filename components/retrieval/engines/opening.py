@@ -13,7 +13,7 @@ from components.retrieval.engines.contract import ENGINES, Engine, ExactEngine, 
 from components.retrieval.search.exact import checked_product, checked_similarity
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.retrieval.search.exact import Similarity
 
 
@@ -47,7 +47,7 @@ def open_engine(
     similarity: Similarity = "cosine",
     address: str | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Engine:
     """The engine of a name over some vectors; `address` says where Milvus is.
 
@@ -56,7 +56,7 @@ def open_engine(
     other vectors, which an index that was written again leaves behind. In a folder that may only be read, the graph stays in
     memory. The engine's note says what of this happened, and the seconds.
 
-    Raises Cancelled, OSError where there is no room, and InputError for other names, addresses, and packages that are missing.
+    Raises Stopped, OSError where there is no room, and InputError for other names, addresses, and packages that are missing.
     """
     check_engine(name, address)
     if name == "exact":
@@ -64,7 +64,7 @@ def open_engine(
         return ExactEngine(stored)
     similarity = checked_product(similarity, name)
     if address is not None:
-        return milvus.opened(stored, address, similarity, progress, is_cancelled)
+        return milvus.opened(stored, address, similarity, progress, is_stopped)
     refused = ""
     try:
         return graph.open_file(stored, similarity)
@@ -75,7 +75,7 @@ def open_engine(
     is_writable = os.access(stored.folder, os.W_OK)
     build = graph.build_file if is_writable else partial(graph.build, threads=max(1, (os.cpu_count() or 2) // 2))
     started = time.perf_counter()
-    engine = build(stored, similarity, progress=progress, is_cancelled=is_cancelled)
+    engine = build(stored, similarity, progress=progress, is_stopped=is_stopped)
     notes = [f"{refused} It was built anew in {time.perf_counter() - started:.1f} s."] if refused else []
     if not is_writable:
         notes.append("The graph stays in memory: the folder of the index may only be read.")

@@ -15,7 +15,7 @@ import numpy as np
 from components.arrays import Float32, Int64
 from components.errors import InputError
 from components.folders import temporary_folder
-from components.jobs import IsCancelled, ReportProgress, part_of
+from components.jobs import IsStopped, ReportProgress, part_of
 from components.model.embedding.disk import unnamed_array
 from components.model.embedding.options import EmbedOptions
 from components.model.trace import Pooling
@@ -37,25 +37,25 @@ def retrieval_runs(
     options: EmbedOptions,
     query_options: EmbedOptions | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     embed_into: Callable[..., object] | None = None,
 ) -> Iterator[tuple[int, Pooling, Ranks]]:
     """Layer, pooling and ranks of each run: one for each layer and pooling of the options.
 
-    `rank(query_vectors [query, dim], document_vectors [document, dim], is_cancelled=)` is `gold_ranks`, or
+    `rank(query_vectors [query, dim], document_vectors [document, dim], is_stopped=)` is `gold_ranks`, or
     `vector_relevant_ranks` with its grades. `embed_into` embeds as `Backend.embed_into`, the default, does.
-    `progress(done, total)` counts embedded texts. Raises Cancelled.
+    `progress(done, total)` counts embedded texts. Raises Stopped.
     """
     total = len(documents) + len(queries)
     with temporary_folder() as folder:
         sides = ((documents, options, 0), (queries, query_options or options, len(documents)))
         document_grid, query_grid = (
-            _embed_grid(backend, texts, own_options, folder, part_of(progress, before, total), is_cancelled, embed_into)
+            _embed_grid(backend, texts, own_options, folder, part_of(progress, before, total), is_stopped, embed_into)
             for texts, own_options, before in sides
         )
         for layer, pooling in document_grid.cells:
             vectors = query_grid.of(layer, pooling), document_grid.of(layer, pooling)
-            yield layer, pooling, rank(*vectors, is_cancelled=is_cancelled)
+            yield layer, pooling, rank(*vectors, is_stopped=is_stopped)
 
 
 def _embed_grid(
@@ -64,7 +64,7 @@ def _embed_grid(
     options: EmbedOptions,
     folder: Path,
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
     embed_into: Callable[..., object] | None,
 ) -> LayerGrid:
     """Vectors [layer, pooling, text, dim], float32: in memory, or above 512 MB in a file of the folder."""
@@ -77,7 +77,7 @@ def _embed_grid(
     def keep(rows: Int64, vectors: Float32) -> None:
         grid[:, :, rows] = vectors
 
-    (embed_into or backend.embed_into)(texts, options, keep, progress=progress, is_cancelled=is_cancelled)
+    (embed_into or backend.embed_into)(texts, options, keep, progress=progress, is_stopped=is_stopped)
     return LayerGrid(options.layers, options.poolings, grid)
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from components.arrays import Int64, read_only
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.jobs import IsStopped, ReportProgress, Stopped, part_of
 from components.retrieval.corpora.columns import called
 from components.retrieval.corpora.rows.same import normalised
 from components.retrieval.corpora.texts import Texts
@@ -109,37 +109,37 @@ class Pairs:
         queries: NDArray[np.floating],
         documents: NDArray[np.floating],
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
         cosine: bool = True,
     ) -> Ranks:
         """The ranks of the correct answers by vectors [query, dim] and [document, dim], as `gold_ranks` does."""
         if self.has_several:
-            return vector_relevant_ranks(queries, documents, self.grades, progress, is_cancelled, cosine)
-        return gold_ranks(queries, documents, self.gold, progress, is_cancelled, cosine)
+            return vector_relevant_ranks(queries, documents, self.grades, progress, is_stopped, cosine)
+        return gold_ranks(queries, documents, self.gold, progress, is_stopped, cosine)
 
     def ranks_by_words(
         self,
         ranker: ScoresDocuments,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> Ranks:
         """The ranks of the correct answers by a word ranking over the documents."""
         if self.has_several:
             return ranker_relevant_ranks(
-                ranker.scores, self.queries.texts, self.grades, progress, is_cancelled, TIED, ranker.floor
+                ranker.scores, self.queries.texts, self.grades, progress, is_stopped, TIED, ranker.floor
             )
-        return ranker_ranks(ranker, self.queries.texts, self.gold, progress, is_cancelled)
+        return ranker_ranks(ranker, self.queries.texts, self.gold, progress, is_stopped)
 
     def ranks_by_fusions(
         self,
         runs: Sequence[ScoresOf],
         fusions: Sequence[Fusion],
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> list[Ranks]:
         """The ranks of the correct answers by each fusion of runs."""
         answers = self.grades if self.has_several else self.gold
-        return fused_ranks(runs, fusions, (len(self), len(self.documents)), answers, progress, is_cancelled)
+        return fused_ranks(runs, fusions, (len(self), len(self.documents)), answers, progress, is_stopped)
 
     @cached_property
     def why_not_measured(self) -> str:
@@ -293,14 +293,14 @@ def grid_ranks(
     documents: VectorIndex,
     queries: VectorIndex,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     pairs: Pairs | None = None,
 ) -> LayerGrid:
     """Ranks by cosine, from 1, int32 [layer, pooling, query], for each layer and pooling of both indexes, read-only.
 
     Document i is the correct answer of query i, or `pairs` say which documents are; where queries have several, the grid
     holds the RelevantRanks of each cell. `progress(done, total)` counts queries over all layers and poolings. Raises
-    Cancelled.
+    Stopped.
     """
     options = queries.info.options
     layers = tuple(layer for layer in options.layers if layer in documents.info.options.layers)
@@ -314,7 +314,7 @@ def grid_ranks(
             queries.engine(layer, pooling).vectors,
             documents.engine(layer, pooling).vectors,
             progress=part_of(progress, number * count, len(cells) * count),
-            is_cancelled=is_cancelled,
+            is_stopped=is_stopped,
         )
     return LayerGrid(layers, poolings, read_only(ranks.reshape(len(layers), len(poolings), *ranks.shape[1:])))
 
@@ -329,7 +329,7 @@ def ranker_ranks(
     queries: Sequence[str],
     gold: Int64 | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Int64:
     """Ranks from 1, int64 [query], by a word ranking; documents with the same score come before the correct answer.
 
@@ -338,8 +338,8 @@ def ranker_ranks(
     documents = np.arange(len(queries)) if gold is None else gold
     ranks = np.empty(len(queries), np.int64)
     for number, (query, document) in enumerate(zip(queries, documents, strict=True)):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         scores = ranker.scores(query)
         own = float(scores[document])
         # The correct answer counts itself; NaN counts against the query.
@@ -353,12 +353,12 @@ def ranker_ranks(
 
 
 def vector_milliseconds(
-    backend: Backend, documents: VectorIndex, queries: Sequence[str], is_cancelled: IsCancelled = lambda: False
+    backend: Backend, documents: VectorIndex, queries: Sequence[str], is_stopped: IsStopped = lambda: False
 ) -> float:
     """Median milliseconds per query: embedding it, scoring every document, and selecting the first ten.
 
     Measured at one layer and pooling of the index, since all take the same time: the whole model runs, and the vectors
-    have the same length. Raises Cancelled.
+    have the same length. Raises Stopped.
     """
     # The last layer that is there, and its last pooling: where the model's own vector is stored, it is that one, and as long
     # as what is stored (LoadedModel.vector_size).
@@ -369,37 +369,37 @@ def vector_milliseconds(
     def search(query: str) -> None:
         engine.search(backend.embed([query], options=options)[0, 0], 10)
 
-    return _median_milliseconds(search, queries, is_cancelled)
+    return _median_milliseconds(search, queries, is_stopped)
 
 
-def ranker_milliseconds(ranker: Ranker, queries: Sequence[str], is_cancelled: IsCancelled = lambda: False) -> float:
-    """Median milliseconds per query: scoring every document, and selecting the first ten. Raises Cancelled."""
-    return _median_milliseconds(lambda query: top(ranker.scores(query), 10), queries, is_cancelled)
+def ranker_milliseconds(ranker: Ranker, queries: Sequence[str], is_stopped: IsStopped = lambda: False) -> float:
+    """Median milliseconds per query: scoring every document, and selecting the first ten. Raises Stopped."""
+    return _median_milliseconds(lambda query: top(ranker.scores(query), 10), queries, is_stopped)
 
 
-def _median_milliseconds(search: Callable[[str], object], queries: Sequence[str], is_cancelled: IsCancelled) -> float:
-    return _median_of(lambda number: search(queries[number]), len(queries), TIMED_QUERIES, is_cancelled)
+def _median_milliseconds(search: Callable[[str], object], queries: Sequence[str], is_stopped: IsStopped) -> float:
+    return _median_of(lambda number: search(queries[number]), len(queries), TIMED_QUERIES, is_stopped)
 
 
 def second_milliseconds(
-    score: Callable[[int, Int64], object], rows: Int64, is_cancelled: IsCancelled = lambda: False
+    score: Callable[[int, Int64], object], rows: Int64, is_stopped: IsStopped = lambda: False
 ) -> float:
     """Median milliseconds per query to score its candidates, `rows` [query, candidate].
 
     `score` does it for the query of a number and some of its candidates [candidate]: at most the first 100 are timed, and
-    their time is scaled to all. Raises Cancelled, also where `score` does.
+    their time is scaled to all. Raises Stopped, also where `score` does.
     """
     queries, count = rows.shape
     timed = min(count, TIMED_CANDIDATES)
-    median = _median_of(lambda number: score(number, rows[number, :timed]), queries, TIMED_SECOND, is_cancelled)
+    median = _median_of(lambda number: score(number, rows[number, :timed]), queries, TIMED_SECOND, is_stopped)
     return median * count / timed
 
 
-def _median_of(work: Callable[[int], object], queries: int, most: int, is_cancelled: IsCancelled) -> float:
+def _median_of(work: Callable[[int], object], queries: int, most: int, is_stopped: IsStopped) -> float:
     seconds = []
     for number in (0, *np.linspace(0, queries - 1, min(most, queries)).astype(int)):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         started = time.perf_counter()
         work(number)
         seconds.append(time.perf_counter() - started)

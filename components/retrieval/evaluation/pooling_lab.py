@@ -37,7 +37,7 @@ import numpy as np
 
 from components.arrays import Float32, Float64, Int64, cosine, read_only
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.jobs import IsStopped, ReportProgress, Stopped, part_of
 from components.model.embedding.options import EmbedOptions
 from components.model.files.sentence_config import Role
 from components.retrieval.evaluation import metrics
@@ -143,14 +143,14 @@ def lab_layers(
     layers: Sequence[int] | None = None,
     max_length: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     embedded_pairs: Pooled | None = None,
 ) -> LabLayers:
     """Embed in float32 at all layers (or some) at once, with one pass for idf and one for all other poolings.
 
     Documents and queries get the model's own prompts, scored pairs none; `embedded_pairs` are those of `scored_vectors`,
     which are not embedded again. `progress(done, total)` counts texts over both passes. Raises InputError for fewer than
-    two documents or a layer the model does not have, Cancelled.
+    two documents or a layer the model does not have, Stopped.
     """
     if len(documents) < 2:
         count = "is 1 document" if len(documents) else "are no documents"
@@ -161,7 +161,7 @@ def lab_layers(
     if embedded_pairs is None:
         sides.append((() if scored_pairs is None else (*scored_pairs.first, *scored_pairs.second), None))
     layers = range(backend.facts.layers + 1) if layers is None else layers
-    pooled = _pooled(backend, sides, documents, layers, max_length, progress, is_cancelled)
+    pooled = _pooled(backend, sides, documents, layers, max_length, progress, is_stopped)
     if embedded_pairs is not None:
         pooled.append(embedded_pairs)
     return LabLayers(backend.spec.key, backend.revision, tuple(layers), *pooled)
@@ -172,15 +172,15 @@ def scored_vectors(
     documents: Texts,
     scored_pairs: ScoredPairs,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Pooled:
     """The vectors of the scored pairs alone at all layers, as in `LabLayers.pairs`: few texts, which are soon embedded.
 
-    The `documents` give the idf weights. Raises Cancelled.
+    The `documents` give the idf weights. Raises Stopped.
     """
     pairs = (*scored_pairs.first, *scored_pairs.second)
     layers = range(backend.facts.layers + 1)
-    return _pooled(backend, [(pairs, None)], documents, layers, None, progress, is_cancelled)[0]
+    return _pooled(backend, [(pairs, None)], documents, layers, None, progress, is_stopped)[0]
 
 
 def _pooled(
@@ -190,12 +190,12 @@ def _pooled(
     layers: Sequence[int],
     max_length: int | None,
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> list[Pooled]:
     """The vectors of some texts, each with their role, at these layers; the documents give the idf weights."""
     options = [backend.embed_options(layers, _KEPT[:3], max_length, "float32", role) for _, role in sides]
     of_documents = backend.embed_options(layers, _KEPT[:3], max_length, "float32", "document")
-    weights = idf_weights(backend, documents, of_documents, is_cancelled)
+    weights = idf_weights(backend, documents, of_documents, is_stopped)
     total, before = 2 * sum(len(texts) for texts, _ in sides), 0
     pooled: list[Pooled] = []
     for (texts, _), own_options in zip(sides, options, strict=True):
@@ -204,11 +204,9 @@ def _pooled(
         def keep(rows: Int64, vectors: Float32, stored: Float32 = stored) -> None:
             stored[:3, :, rows] = vectors.swapaxes(0, 1)  # [pooling, layer, n, dim]
 
-        backend.embed_into(
-            texts, own_options, keep, progress=part_of(progress, before, total), is_cancelled=is_cancelled
-        )
+        backend.embed_into(texts, own_options, keep, progress=part_of(progress, before, total), is_stopped=is_stopped)
         report_progress = part_of(progress, before + len(texts), total)
-        stored[3] = backend.embed_weighted(texts, weights, own_options, report_progress, is_cancelled)
+        stored[3] = backend.embed_weighted(texts, weights, own_options, report_progress, is_stopped)
         pooled.append(MappingProxyType(dict(zip(_KEPT, read_only(stored), strict=True))))
         before += 2 * len(texts)
     return pooled
@@ -232,7 +230,7 @@ def pair_correlations(
 
 
 def idf_weights(
-    backend: Backend, documents: Texts, options: EmbedOptions, is_cancelled: IsCancelled = lambda: False
+    backend: Backend, documents: Texts, options: EmbedOptions, is_stopped: IsStopped = lambda: False
 ) -> Float32:
     """ln((1 + n) / (1 + df)) + 1 for each piece, float32 [vocabulary]: 1 if all documents contain it, largest if none does.
 
@@ -241,7 +239,7 @@ def idf_weights(
     counts = np.zeros(backend.facts.vocabulary_size, np.int64)
     for start in range(0, len(documents), _BLOCK):
         block = (options.prompt + text for text in documents[start : start + _BLOCK])
-        for ids in backend.tokenization.encode_many(block, options.max_length, is_cancelled)[0]:
+        for ids in backend.tokenization.encode_many(block, options.max_length, is_stopped)[0]:
             counts[list(set(ids))] += 1
     return (np.log((1 + len(documents)) / (1 + counts)) + 1).astype(np.float32)
 
@@ -252,24 +250,24 @@ def lab_cells(
     dims: int = 128,
     seed: int = 0,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     rank: Callable[..., Ranks] = gold_ranks,
 ) -> Iterator[LabCell]:
     """A cell for each pooling and treatment, poolings outermost; `scores` are those of the scored pairs.
 
     `dims` is the number of dimensions of random, pca and whitened, if there are so many; `seed` fixes the random projection.
     `rank` finds the ranks of the correct answers, by default the document with the query's number. `progress(done, total)`
-    counts queries over all cells. Raises Cancelled.
+    counts queries over all cells. Raises Stopped.
     """
     _check(vectors, scores, (dims,))
     count, queries = min(dims, vectors.most_dims), len(vectors.queries["mean"])
     for row, pooling in enumerate(POOLINGS):
-        axes = _fitted_axes(vectors.documents[pooling], count, is_cancelled)
+        axes = _fitted_axes(vectors.documents[pooling], count, is_stopped)
         for column, treatment in enumerate(TREATMENTS):
             apply = _applied(treatment, axes, count, seed)
             before = (row * len(TREATMENTS) + column) * queries
             report_progress = part_of(progress, before, len(POOLINGS) * len(TREATMENTS) * queries)
-            yield _cell(vectors, pooling, treatment, apply, scores, report_progress, is_cancelled, rank)
+            yield _cell(vectors, pooling, treatment, apply, scores, report_progress, is_stopped, rank)
 
 
 def dimension_sweep(
@@ -279,7 +277,7 @@ def dimension_sweep(
     dims: Sequence[int] = SWEEP,
     seed: int = 0,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     rank: Callable[..., Ranks] = gold_ranks,
 ) -> Iterator[LabCell]:
     """Cells of random, pca and whitened at each number of dimensions up to `vectors.most_dims`, smallest first.
@@ -289,14 +287,14 @@ def dimension_sweep(
     """
     _check(vectors, scores, dims)
     possible = sorted({count for count in dims if count <= vectors.most_dims})
-    axes = _fitted_axes(vectors.documents[pooling], max(possible, default=1), is_cancelled)
+    axes = _fitted_axes(vectors.documents[pooling], max(possible, default=1), is_stopped)
     real = sorted({min(count, len(axes.spread)) for count in possible} - {0})
     cells = [(name, count) for name in PROJECTIONS for count in (possible if name == "random" else real)]
     queries = len(vectors.queries["mean"])
     for number, (treatment, count) in enumerate(cells):
         apply = _applied(treatment, axes, count, seed)
         report_progress = part_of(progress, number * queries, len(cells) * queries)
-        yield _cell(vectors, pooling, treatment, apply, scores, report_progress, is_cancelled, rank)
+        yield _cell(vectors, pooling, treatment, apply, scores, report_progress, is_stopped, rank)
 
 
 def _check(vectors: LabVectors, scores: Sequence[float], dims: Sequence[int]) -> None:
@@ -320,12 +318,12 @@ class _Axes:
         return (projected / self.spread[:count] if whitened else projected).astype(np.float32)
 
 
-def _fitted_axes(documents: Float32, count: int, is_cancelled: IsCancelled) -> _Axes:
+def _fitted_axes(documents: Float32, count: int, is_stopped: IsStopped) -> _Axes:
     """At most `count` axes: those in which the documents differ by more than rounding."""
     from sklearn.decomposition import PCA
 
-    if is_cancelled():
-        raise Cancelled
+    if is_stopped():
+        raise Stopped
     exact = documents.astype(np.float64)
     mean = exact.mean(axis=0)
     # With many documents from the covariance: fast, and accurate enough in float64 of centred vectors.
@@ -357,12 +355,12 @@ def _cell(
     apply: Callable[[Float32], Float32],
     scores: Sequence[float],
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
     rank: Callable[..., Ranks],
 ) -> LabCell:
     sides = (vectors.documents, vectors.queries, vectors.first, vectors.second)
     documents, queries, first, second = (apply(side[pooling]) for side in sides)
-    ranks = rank(queries, documents, progress=progress, is_cancelled=is_cancelled, cosine=treatment != "dot")
+    ranks = rank(queries, documents, progress=progress, is_stopped=is_stopped, cosine=treatment != "dot")
     agreement = _agreement(first, second, treatment, scores)
     return LabCell(f"{pooling}, {treatment}", pooling, treatment, documents.shape[1], *agreement, ranks=_kept(ranks))
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Float64, Int64
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.search.exact import NEAR, SAME, exact_directions
 
 NOT_FOUND = 2**31 - 1  # the rank of a text that a word ranking does not find: beyond every k, and 1 / rank counts as 0
@@ -55,14 +55,14 @@ def gold_ranks(
     documents: NDArray[np.floating],
     gold: Int64 | None = None,
     progress: ReportProgress | None = None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     cosine: bool = True,
 ) -> Int64:
     """Ranks from 1, int64 [query], of document `gold[query]` (by default the document with the query's number).
 
     Vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0. With `cosine` false they are
     ranked by the plain dot product, which favours long documents. `progress(done, total)` counts queries. Raises
-    InputError for vectors with NaN or infinity, and Cancelled once `is_cancelled()` is true, checked before each block of
+    InputError for vectors with NaN or infinity, and Stopped once `is_stopped()` is true, checked before each block of
     queries.
     """
     gold = np.arange(len(queries)) if gold is None else np.asarray(gold, np.int64)
@@ -72,8 +72,8 @@ def gold_ranks(
     directions = float32_directions(documents, longest)
     ranks = np.empty(len(queries), np.int64)
     for start in range(0, len(queries), QUERIES_PER_BLOCK):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         rows = slice(start, start + QUERIES_PER_BLOCK)
         ranks[rows] = _ranks_of(np.asarray(queries[rows], np.float32), directions, documents, gold[rows], longest)
         if progress is not None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64
-from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.jobs import IsStopped, ReportProgress, Stopped, part_of
 from components.retrieval.evaluation.graded.ranks import NONE, RelevantRanks
 from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import tolerance
@@ -40,7 +40,7 @@ class CandidateScores(Protocol):
         documents: Sequence[str],
         *,
         progress: ReportProgress,
-        is_cancelled: IsCancelled,
+        is_stopped: IsStopped,
     ) -> Float32: ...
 
 
@@ -48,11 +48,11 @@ def candidates(
     queries: NDArray[np.floating],
     documents: NDArray[np.floating],
     k: int,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     own: Int64 | None = None,
     similarity: Similarity = "cosine",
 ) -> Int64:
-    """The k nearest documents of each query by a similarity, best first, int64 [query, candidate]. Raises Cancelled.
+    """The k nearest documents of each query by a similarity, best first, int64 [query, candidate]. Raises Stopped.
 
     Vectors are [query, dim] and [document, dim]; there are fewer candidates than k if there are fewer documents. `own` [query]
     are the numbers of documents that are left out of one query's ranking, or NONE; where there are any, the candidates are at
@@ -62,8 +62,8 @@ def candidates(
     k = min(k, len(documents) - has_own)
     rows = np.empty((len(queries), k), np.int64)
     for start in range(0, len(queries) if k else 0, _QUERIES):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         block = slice(start, start + _QUERIES)
         found = engine.search(queries[block], k + has_own, similarity).indices
         if own is not None and has_own:
@@ -80,7 +80,7 @@ def candidate_scores(
     documents: Sequence[str],
     rows: Int64,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Float32:
     """The second stage's score of each candidate, float32 with the shape of `rows`.
 
@@ -96,7 +96,7 @@ def candidate_scores(
         [queries[row] for row in pair_queries],
         [documents[row] for row in pair_documents],
         progress=progress,
-        is_cancelled=is_cancelled,
+        is_stopped=is_stopped,
     )
     return np.asarray(scores, np.float32)[inverse].reshape(rows.shape)
 
@@ -109,13 +109,13 @@ def max_sim_candidate_scores(
     rows: Int64,
     max_length: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Float32:
     """The MaxSim of each query with each of its candidates, float32 [query, candidate], from the token vectors of a layer.
 
     A model that was trained for late interaction gives its own token vectors, whatever the layer.
     Each text goes through the model once per 512 queries, behind its role's prompt if the model has one.
-    `progress(done, total)` counts texts. Raises InputError for a layer or length that the model does not have, Cancelled.
+    `progress(done, total)` counts texts. Raises InputError for a layer or length that the model does not have, Stopped.
     """
     scores = np.empty(rows.shape, np.float32)
     numbers = _text_numbers(documents)[rows]  # [query, candidate]
@@ -126,7 +126,7 @@ def max_sim_candidate_scores(
     def vectors_of(texts: Sequence[str], role: Role) -> Sequence[Float32]:
         nonlocal done
         vectors = late_interaction_vectors(
-            backend, texts, role, layer, max_length, part_of(progress, done, total), is_cancelled
+            backend, texts, role, layer, max_length, part_of(progress, done, total), is_stopped
         )
         done += len(texts)
         return vectors

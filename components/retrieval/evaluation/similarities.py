@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.rankings.ranking import Ranking
@@ -47,14 +47,14 @@ def by_each_similarity(
     queries: Float32,
     documents: ExactSearch,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     rank: Callable[..., Ranks] = gold_ranks,
 ) -> Mapping[Similarity, Retrieval]:
     """What cosine and dot product retrieve for queries [query, dim] among documents.
 
     `rank` finds the ranks of the correct answers, by default the document with the query's number.
 
-    `progress(done, total)` counts queries, once for each similarity. Raises Cancelled, and InputError for vectors with
+    `progress(done, total)` counts queries, once for each similarity. Raises Stopped, and InputError for vectors with
     values that are not finite.
     """
     count = len(queries)
@@ -62,12 +62,12 @@ def by_each_similarity(
     for number, similarity in enumerate(SIMILARITIES):
         first_hits, is_single = np.empty(count, np.int64), np.empty(count, np.bool_)
         for start in range(0, count, _QUERIES):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             rows = slice(start, start + _QUERIES)
             hits = documents.search(queries[rows], 1, similarity)
             first_hits[rows], is_single[rows] = hits.indices[:, 0], hits.tied == 1
             progress(number * count + min(start + _QUERIES, count), len(SIMILARITIES) * count)
-        ranks = rank(queries, documents.vectors, is_cancelled=is_cancelled, cosine=similarity == "cosine")
+        ranks = rank(queries, documents.vectors, is_stopped=is_stopped, cosine=similarity == "cosine")
         retrieved[similarity] = Retrieval(similarity, first_hits, is_single, ranks=ranks)
     return retrieved

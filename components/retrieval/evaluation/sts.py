@@ -18,7 +18,7 @@ from scipy import stats
 
 from components.arrays import Float64, Int64, read_only
 from components.errors import InputError
-from components.jobs import IsCancelled, ReportProgress, part_of
+from components.jobs import IsStopped, ReportProgress, part_of
 from components.model.embedding.options import EmbedOptions
 from components.model.trace import Pooling
 from components.numbers import counted
@@ -83,9 +83,9 @@ def similarity_grid(
     pairs: ScoredPairs,
     options: EmbedOptions,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> SimilarityGrid:
-    """Every layer and pooling of the options, from one pass over both sides. Raises Cancelled.
+    """Every layer and pooling of the options, from one pass over both sides. Raises Stopped.
 
     Compared as the model was published: by the cosine, which nearly all are, or by the dot product or a negative distance.
 
@@ -97,7 +97,7 @@ def similarity_grid(
     for start in range(0, count, PAIRS_AT_ONCE):
         first, second = (side[start : start + PAIRS_AT_ONCE] for side in (pairs.first, pairs.second))
         report_progress = part_of(progress, 2 * start, 2 * count)
-        vectors = backend.embed([*first, *second], options=options, progress=report_progress, is_cancelled=is_cancelled)
+        vectors = backend.embed([*first, *second], options=options, progress=report_progress, is_stopped=is_stopped)
         for row, column in np.ndindex(cosines.shape[:2]):
             both = vectors[row, column]
             sides = both[: len(first)].astype(np.float64), both[len(first) :].astype(np.float64)
@@ -150,7 +150,7 @@ def read_scored_pairs(
     part: str | None = None,
     most: int | None = None,
     limits: Limits | None = BROWSER_LIMITS,
-    is_cancelled: IsCancelled = never,
+    is_stopped: IsStopped = never,
     dialect: DialectChoice = AS_FOUND,
     encoding: str | None = None,
 ) -> ScoredPairs:
@@ -159,11 +159,11 @@ def read_scored_pairs(
     `chosen` names the file's columns by ours ("sentence1", "sentence2", "label"). `part` is train, dev, test or all, of a file
     that says to which of them each row belongs; without it the test rows are used. `dialect` is what a person
     chose of how separated text is written, and `encoding` the file's, which is detected without it. Raises InputError for a
-    file that cannot be read, for unusable columns, and for too few or too many pairs, and Cancelled.
+    file that cannot be read, for unusable columns, and for too few or too many pairs, and Stopped.
     """
     limits = browser_limits() if limits is BROWSER_LIMITS else limits
     sources = [source] if isinstance(source, Path | bytes) else source
-    count = Count(name, limits, is_cancelled)
+    count = Count(name, limits, is_stopped)
     table = table_of(sources, name, limits, count, dialect, encoding)
     rows = rows_of(table, name, chosen=chosen, part=part, preferred=TO_MEASURE, wanted="scored")
     return _usable(rows, name, most)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import cosine, read_only
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.failures.failed_queries import Placing, SearchedCorpus
 from components.retrieval.failures.hubness import Hubness
 from components.retrieval.search.exact import ExactSearch
@@ -38,7 +38,7 @@ CAUSES: dict[str, str] = {
     "truncated": "The query or the right text is longer than the maximum length, so that the model did not read its end.",
     "other": "None of these rules holds.",
 }
-_CHECKED = 256  # failures between two looks at `is_cancelled`
+_CHECKED = 256  # failures between two looks at `is_stopped`
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +113,13 @@ def causes_of(
     hubness: Hubness,
     is_truncated: tuple[Sequence[bool], Sequence[bool]],
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Causes:
     """The traits of each failure, or those of queries that do not fail.
 
     `is_truncated` says for each query, and for each text, whether it is truncated.
 
-    `progress(done, total)` counts queries. Raises Cancelled.
+    `progress(done, total)` counts queries. Raises Stopped.
     """
     truncated_queries, truncated_texts = is_truncated
     names, often = tuple(CAUSES), float(np.quantile(hubness.counts, OFTEN))
@@ -127,8 +127,8 @@ def causes_of(
     for number, item in enumerate(placings):
         if number % _CHECKED == 0:
             progress(number, len(placings))
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
         of_query = corpus.number_of[item.row]
         query = corpus.queries.texts[of_query]
         right, rival = corpus.documents.texts[item.row], corpus.documents.texts[item.rival]

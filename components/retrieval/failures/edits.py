@@ -27,7 +27,7 @@ import numpy as np
 import regex
 
 from components.arrays import Float32, Float64, Int64, cosine
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.failures.failed_queries import NEVER
 from components.retrieval.search.exact import NEAR, SAME, ExactSearch
 from components.words.function import is_function_word
@@ -45,7 +45,7 @@ MOST_SINGLE = 240  # edits of one word that are tried
 MOST_DOUBLE = 160  # edits of two words
 COMBINED = 24  # the single edits that came nearest, which are combined
 MOST_LISTED = 20  # edits that help
-_BATCH = 32  # edits between two looks at `is_cancelled`
+_BATCH = 32  # edits between two looks at `is_stopped`
 
 
 @dataclass(frozen=True)
@@ -188,13 +188,13 @@ def query_edits(
     right_text: str,
     rank: Rank,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> EditSearch:
     """The edits of a query by one word; by two if no single one helps. `progress(done, total)` counts edits.
 
-    Raises Cancelled.
+    Raises Stopped.
     """
-    trials = _Trials(query, rank, progress, is_cancelled)
+    trials = _Trials(query, rank, progress, is_stopped)
     spans = typed_words(query)
     possible = len(removals(query)) + len(spans) * len(new_words(query, right_text))
     trials.expect(min(possible, MOST_SINGLE) + MOST_DOUBLE)
@@ -224,10 +224,10 @@ def text_edits(
     right_text: str,
     rank: Rank,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> EditSearch:
-    """The edits of the right text by one word. `progress(done, total)` counts edits. Raises Cancelled."""
-    trials = _Trials(right_text, rank, progress, is_cancelled)
+    """The edits of the right text by one word. `progress(done, total)` counts edits. Raises Stopped."""
+    trials = _Trials(right_text, rank, progress, is_stopped)
     changes = [*additions(right_text, query), *removals(right_text)]
     trials.expect(min(len(changes), MOST_SINGLE))
     edits = trials.run([(change,) for change in changes][:MOST_SINGLE])
@@ -237,8 +237,8 @@ def text_edits(
 class _Trials:
     """Edits of one text, tried in batches."""
 
-    def __init__(self, text: str, rank: Rank, progress: ReportProgress, is_cancelled: IsCancelled) -> None:
-        self._text, self._rank, self._progress, self._is_cancelled = text, rank, progress, is_cancelled
+    def __init__(self, text: str, rank: Rank, progress: ReportProgress, is_stopped: IsStopped) -> None:
+        self._text, self._rank, self._progress, self._is_stopped = text, rank, progress, is_stopped
         self._tried: dict[str, Edit] = {}  # by edited text: two changes can give one text
         self._expected, self._has_more = 0, False
 
@@ -274,8 +274,8 @@ class _Trials:
         return EditSearch(side, helping, nearest, len(self._tried), possible, self._has_more)
 
     def _ranked(self, texts: Sequence[str], changes: dict[str, tuple[WordEdit, ...]], by_itself: bool) -> list[Edit]:
-        if self._is_cancelled():
-            raise Cancelled
+        if self._is_stopped():
+            raise Stopped
         if not texts:
             return []
         ranks, leads = self._rank(texts, by_itself)

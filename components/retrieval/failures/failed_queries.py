@@ -19,7 +19,7 @@ import numpy as np
 
 from components.arrays import Float32, Float64, Int64, cosine, read_only
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_rows
@@ -29,7 +29,7 @@ from components.retrieval.search.exact import NEAR, SAME, ExactSearch
 MOST_SUCCESSES = 500
 SEED = 0  # of their sample
 NEVER = -2.0  # a cosine that no text has, for those that are not searched
-_BLOCK = 256  # queries between two looks at `is_cancelled`
+_BLOCK = 256  # queries between two looks at `is_stopped`
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,15 +170,15 @@ def find_failures(
     queries: Float32,
     engine: ExactSearch,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> FailedQueries:
     """The failed ones of a corpus's queries, with their vectors [query, dim]. `progress(done, total)` counts queries.
 
     Of several rows with one query only the row whose text ranks best is given. A query that only a text equal to its own comes
-    before does not fail. Raises Cancelled, and InputError for vectors
+    before does not fail. Raises Stopped, and InputError for vectors
     that are not finite.
     """
-    ranks = gold_ranks(queries, engine.vectors, corpus.rows, progress, is_cancelled)
+    ranks = gold_ranks(queries, engine.vectors, corpus.rows, progress, is_stopped)
     best: dict[str, int] = {}  # each query to the number of the row that ranks best
     for number, text in enumerate(corpus.queries.texts):
         earlier = best.setdefault(text.strip(), number)
@@ -189,8 +189,8 @@ def find_failures(
     chosen = np.sort(np.random.default_rng(SEED).permutation(first)[:MOST_SUCCESSES])
     placings = []
     for done, number in enumerate([*suspects, *chosen.tolist()]):
-        if done % _BLOCK == 0 and is_cancelled():
-            raise Cancelled
+        if done % _BLOCK == 0 and is_stopped():
+            raise Stopped
         no_rivals = corpus.no_rivals(corpus.right_rows[corpus.queries.texts[number].strip()])
         if len(no_rivals) < len(engine.vectors):
             vector = np.asarray(queries[number], np.float32)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from components.arrays import Float32, Int64, read_only
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.search.exact import ExactSearch
 
 HUB_DEVIATIONS = 2.0
@@ -64,20 +64,20 @@ def k_occurrence(
     k: int = FIRST_HITS,
     own_rows: Int64 | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Hubness:
     """The k-occurrence of every text among the queries [query, dim], by cosine; with fewer texts, k is their number.
 
     `own_rows` [query] is for queries that are texts of the corpus: the row of each, which is not counted as its hit.
     Of texts with equal scores those with lower numbers count. `progress(done, total)` counts queries. Raises InputError for
-    vectors that are not finite, and Cancelled.
+    vectors that are not finite, and Stopped.
     """
     texts = len(engine.vectors)
     k = min(k, texts if own_rows is None else texts - 1)
     counts = np.zeros(texts, np.int64)
     for start in range(0, len(queries) if k else 0, _BLOCK):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         block = np.asarray(queries[start : start + _BLOCK], np.float32)
         if own_rows is None:
             found = engine.search(block, k).indices  # [query, hit]

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from components.analysis.languages.known_letters import has_long_pieces, known_letters
 from components.arrays import Float32, read_only, unit
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.model.tokenization import Tokenization
 from components.numbers import counted, enumerated, percent
 from components.retrieval.evaluation.chance import unpaired
@@ -68,7 +68,7 @@ TRAITS: dict[str, str] = {
     "several right texts": "The query has more than one right text.",
 }
 MOST_NAMED = 3  # traits in a sentence
-_CHECKED = 256  # queries between two looks at `is_cancelled`
+_CHECKED = 256  # queries between two looks at `is_stopped`
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,13 +204,13 @@ def traits_of(
     prompts: tuple[str, str] = ("", ""),
     corpus_words: CorpusWords | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Traits:
     """The traits of each query.
 
     `queries` [query, dim] and `documents` [document, dim] are the vectors by which the queries are ranked, `max_length` is the
     number of tokens that are read of a text, and `prompts` stand before a query and before a text. `progress(done, total)`
-    counts queries. Raises Cancelled.
+    counts queries. Raises Stopped.
     """
     for_query, for_text = prompts
     known = corpus_words or CorpusWords(pairs.documents.texts, tokenization.vocabulary)
@@ -219,15 +219,15 @@ def traits_of(
     cut_queries = np.array(tokenization.lengths([for_query + text for text in pairs.queries.texts])) > max_length
     unknown_texts = _in_unknown_language(pairs.documents.texts, tokenization)
     unknown_queries = _in_unknown_language(pairs.queries.texts, tokenization)
-    has_twin = _near_duplicates(documents, pairs.documents.texts, rights, is_cancelled)
-    rival_is_hub = _hub_rivals(queries, documents, rights, is_cancelled)
+    has_twin = _near_duplicates(documents, pairs.documents.texts, rights, is_stopped)
+    rival_is_hub = _hub_rivals(queries, documents, rights, is_stopped)
     text_words = [content_words(text) for text in pairs.documents.texts]
     holds = np.zeros((len(TRAITS), len(pairs)), bool)
     for number, (query, own) in enumerate(zip(pairs.queries.texts, rights, strict=True)):
         if number % _CHECKED == 0:
             progress(number, len(pairs))
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
         query_words = words(query)
         content = content_words(query)
         has = frozenset().union(*(text_words[document] for document in own))
@@ -268,7 +268,7 @@ def _in_unknown_language(texts: Sequence[str], tokenization: Tokenization) -> ND
 
 
 def _near_duplicates(
-    documents: Float32, texts: Sequence[str], rights: Sequence[Sequence[int]], is_cancelled: IsCancelled
+    documents: Float32, texts: Sequence[str], rights: Sequence[Sequence[int]], is_stopped: IsStopped
 ) -> NDArray[np.bool_]:
     """[query]: whether a text that is not right nearly equals one that is, by its vector or by its words."""
     directions = unit(np.asarray(documents, np.float32))
@@ -284,8 +284,8 @@ def _near_duplicates(
             of_text.setdefault(document, []).append(number)
     has_twin = np.zeros(len(rights), bool)
     for start in range(0, len(texts), _CHECKED):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         block = slice(start, start + _CHECKED)
         shared = np.asarray((have[block] @ have.T).todense())
         either = sizes[block, None] + sizes[None] - shared
@@ -301,15 +301,15 @@ def _near_duplicates(
 
 
 def _hub_rivals(
-    queries: Float32, documents: Float32, rights: Sequence[Sequence[int]], is_cancelled: IsCancelled
+    queries: Float32, documents: Float32, rights: Sequence[Sequence[int]], is_stopped: IsStopped
 ) -> NDArray[np.bool_]:
     """[query]: whether the nearest text that is not right is a hub; False where every text is right."""
     engine = ExactSearch(np.asarray(documents, np.float32))
-    hubness = k_occurrence(np.asarray(queries, np.float32), engine, is_cancelled=is_cancelled)
+    hubness = k_occurrence(np.asarray(queries, np.float32), engine, is_stopped=is_stopped)
     hubs = np.zeros(len(rights), bool)
     for number, own in enumerate(rights):
-        if number % _CHECKED == 0 and is_cancelled():
-            raise Cancelled
+        if number % _CHECKED == 0 and is_stopped():
+            raise Stopped
         hits = engine.search(queries[number], min(len(own) + 1, len(documents))).indices[0]
         rivals = [row for row in hits.tolist() if row not in own]
         hubs[number] = bool(rivals) and hubness.is_hub(rivals[0])

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from components.jobs import IsCancelled, Stoppable
+from components.jobs import IsStopped, Stoppable
 from components.sizes import memory_of
 from components.words.forms import stems_of
 from components.words.function import is_function_word
@@ -45,9 +45,9 @@ class CorpusWords:
     def _by_deletion(self) -> dict[str, str]:
         return _by_deletion(self.counts)
 
-    def prepare(self, is_cancelled: IsCancelled) -> None:
-        """Make now what the first question would make, so that `nbytes` does not grow any more. Raises Cancelled."""
-        own = Stoppable(tuple(self.counts), is_cancelled)
+    def prepare(self, is_stopped: IsStopped) -> None:
+        """Make now what the first question would make, so that `nbytes` does not grow any more. Raises Stopped."""
+        own = Stoppable(tuple(self.counts), is_stopped)
         self._stems, self._by_deletion = _stems(own), _by_deletion(own)
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Int64
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.evaluation.graded.ranks import NONE, Grades, RelevantRanks, ranker_relevant_ranks
 from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import NOT_FOUND, TIED, ScoresDocuments, longest_of, tolerance
@@ -76,7 +76,7 @@ def fused_ranks(
     shape: tuple[int, int],
     answers: Int64 | Grades | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     own: Int64 | None = None,
 ) -> list[Ranks]:
     """The ranks of the correct answers by each fusion of the same runs, from 1; NOT_FOUND where no run ranks an answer.
@@ -84,15 +84,15 @@ def fused_ranks(
     `shape` is the number of queries and of documents. `answers` are the number of each query's correct answer [query], by
     default the query's own; or for several answers the grades of each query, which gives RelevantRanks. `own` [query] are the
     documents that are left out of one query's ranking (graded relevance). `progress(done, total)` counts queries. Raises
-    Cancelled, checked before each block.
+    Stopped, checked before each block.
     """
     queries, documents = shape
     answers = np.arange(queries) if answers is None else answers
     parts: list[list[Ranks]] = [[] for _ in fusions]
     step = max(1, _CELLS // max(1, documents))
     for start in range(0, queries, step):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         block = slice(start, min(start + step, queries))
         left_out = None if own is None else own[block]
         scored = [_without(scores(block), left_out) for scores in runs]

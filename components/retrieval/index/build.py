@@ -2,7 +2,7 @@
 
 The folder grows as `NAME.part`. Its vector files have their final size from the start, so that a full disk is noticed at
 once. After each block (4,096 sentences) the vectors are flushed, and then a small record says how many blocks are done: a
-build that was killed or cancelled continues after the last complete block and writes the same bytes as without the
+build that was killed or stopped continues after the last complete block and writes the same bytes as without the
 interruption, since the batches are the same (components.retrieval.index.unfinished). A lock file lets only one process build
 an index.
 """
@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 
 from components.errors import InputError
 from components.folders import check_writable, is_unfinished, write_json
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.model.embedding.disk import reserve_array
 from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions
 from components.model.files.published import read_json
@@ -105,7 +105,7 @@ def build_index(
     options: EmbedOptions,
     dtype: str = "auto",
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     embed: Embed = embed_here,
     sentences_per_block: int = SENTENCES_PER_BLOCK,
 ) -> VectorIndex:
@@ -113,12 +113,12 @@ def build_index(
 
     `embed` computes the vectors: in this process, or as components.distributed.embedding does. An unfinished build goes on
     with any of them. `progress(done, total)` counts sentences. Raises InputError for a folder with other content, for a full
-    disk, or while another process builds the same index. After Cancelled the build can be continued.
+    disk, or while another process builds the same index. After Stopped the build can be continued.
     """
     info = planned(backend, corpus, options, dtype)
     folder = _whole_path(folder)
     try:
-        return built(backend, corpus, folder, info, progress, is_cancelled, embed, sentences_per_block)
+        return built(backend, corpus, folder, info, progress, is_stopped, embed, sentences_per_block)
     except Timeout as problem:
         raise InputError(
             f"Another process is building {folder}.",
@@ -137,7 +137,7 @@ def built(
     folder: Path,
     info: IndexInfo,
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
     embed: Embed = embed_here,
     sentences_per_block: int = SENTENCES_PER_BLOCK,
 ) -> VectorIndex:
@@ -158,7 +158,7 @@ def built(
             Path(lock.lock_file).unlink(missing_ok=True)
             raise
         vectors = UnfinishedVectors(part, info, sentences_per_block)
-        embed(backend, corpus.texts, vectors, progress, is_cancelled)
+        embed(backend, corpus.texts, vectors, progress, is_stopped)
         info = replace(
             info,
             tokens=vectors.tokens,

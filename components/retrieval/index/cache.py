@@ -21,7 +21,7 @@ from filelock import Timeout
 from components import operator_settings
 from components.errors import InputError
 from components.folders import cache_part, private_folder
-from components.jobs import RETRY_SECONDS, Cancelled, IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
+from components.jobs import RETRY_SECONDS, IsStopped, Job, Jobs, Lane, Queue, ReportProgress, Stopped
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.index.build import built, lock_of, planned, remove_unfinished
@@ -87,7 +87,7 @@ class IndexCache:
         wanted = planned(backend, corpus, options, dtype)
         key = wanted.identity
 
-        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> VectorIndex:
+        def work(report_progress: ReportProgress, is_stopped: IsStopped) -> VectorIndex:
             while True:
                 with self._lock:  # a usable index may have been built since the request
                     usable = self._open_usable(wanted, wanted.dtype)
@@ -96,11 +96,11 @@ class IndexCache:
                 private_folder(self.folder)
                 self._remove_damaged(self.folder / key)
                 try:
-                    index = built(backend, corpus, self.folder / key, wanted, report_progress, is_cancelled)
+                    index = built(backend, corpus, self.folder / key, wanted, report_progress, is_stopped)
                     break
                 except Timeout:  # another server with the same cache builds it: its index serves here too
-                    if is_cancelled():
-                        raise Cancelled from None
+                    if is_stopped():
+                        raise Stopped from None
                     time.sleep(WAIT_SECONDS)
             for path in (index.folder, *index.folder.iterdir()):
                 path.chmod(0o700 if path.is_dir() else 0o600)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from components.arrays import Float32, Int64
 from components.errors import InputError
 from components.folders import write_json
-from components.jobs import IsCancelled, ReportProgress, part_of
+from components.jobs import IsStopped, ReportProgress, part_of
 from components.model.embedding.disk import writable_array
 from components.model.embedding.options import SENTENCES_PER_BLOCK
 from components.model.files.published import read_json
@@ -133,7 +133,7 @@ class UnfinishedVectors:
         write_json(self._record, content)
 
 
-Embed = Callable[["Backend", Sequence[str], UnfinishedVectors, ReportProgress, IsCancelled], None]
+Embed = Callable[["Backend", Sequence[str], UnfinishedVectors, ReportProgress, IsStopped], None]
 
 
 def embed_here(
@@ -141,7 +141,7 @@ def embed_here(
     texts: Sequence[str],
     vectors: UnfinishedVectors,
     progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> None:
     """Embed the waiting blocks in this process, one after the other. `progress(done, total)` counts sentences."""
     progress(vectors.sentences, len(texts))
@@ -156,7 +156,7 @@ def embed_here(
             vectors.info.options,
             keep,
             progress=part_of(progress, vectors.sentences, len(texts)),
-            is_cancelled=is_cancelled,
+            is_stopped=is_stopped,
         )
         vectors.finish(block, report.tokens, report.truncated)
     vectors.computed_on = backend.embedder.computed_on()

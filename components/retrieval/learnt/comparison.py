@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.arrays import arrays_of
-from components.jobs import Cancelled, IsCancelled, ReportProgress, Stoppable
+from components.jobs import IsStopped, ReportProgress, Stoppable, Stopped
 from components.retrieval.evaluation.graded import metrics
 from components.retrieval.learnt import learnt_ranking
 from components.retrieval.rankings.ranking import Ranking
@@ -82,16 +82,16 @@ def choose_candidates(
     seed: int = 0,
     check: Callable[[int, int], None] = lambda queries, documents: None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> LearningSet:
     """The candidates of at most `most` queries: the `first` of BM25 and of vectors, the relevant ones, and `others` drawn.
 
     Queries whose relevant documents the corpus lacks are not among them: nothing can be learnt from these.
 
     `by_vectors` gives the scores [document] of a query by its number. `check(queries, documents)` may raise before the
-    scores of all documents are put together, which takes memory. Raises InputError, Cancelled.
+    scores of all documents are put together, which takes memory. Raises InputError, Stopped.
     """
-    bm25, jm = (make_ranker(kind, Stoppable(graded.documents, is_cancelled)) for kind in ("bm25", "jm"))
+    bm25, jm = (make_ranker(kind, Stoppable(graded.documents, is_stopped)) for kind in ("bm25", "jm"))
     scores: dict[str, Callable[[int], np.ndarray]] = {
         "bm25": lambda query: bm25.scores(graded.queries[query]),
         "jm": lambda query: jm.scores(graded.queries[query]),
@@ -100,15 +100,15 @@ def choose_candidates(
     asking = np.flatnonzero([bool(grades) for grades in graded.grades])
     sampled = asking[learnt_ranking.sampled_queries(len(asking), most, seed)]
     pairs = learnt_ranking.judged_pairs(
-        graded, sampled, [scores["bm25"], scores["bi"]], first, others, seed, progress, is_cancelled
+        graded, sampled, [scores["bm25"], scores["bi"]], first, others, seed, progress, is_stopped
     )
     check(len(sampled), len(pairs.documents))
     of_documents = {}
     for name, score in scores.items():
         rows = []
         for query in sampled.tolist():
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             rows.append(score(query)[pairs.document_numbers])
         of_documents[name] = np.stack(rows)
     floors = {
@@ -117,7 +117,7 @@ def choose_candidates(
     }
     ranks = learnt_ranking.relevant_ranks(pairs, of_documents["bm25"], np.arange(len(sampled)), floors=floors["bm25"])
     split = learnt_ranking.split_queries(metrics.precision(ranks), seed, texts=pairs.queries)
-    random = learnt_ranking.random_means(pairs, split.test, RANKING_MEASURES, is_cancelled=is_cancelled)
+    random = learnt_ranking.random_means(pairs, split.test, RANKING_MEASURES, is_stopped=is_stopped)
     return LearningSet(pairs, split, of_documents, random, floors)
 
 
@@ -149,20 +149,20 @@ class LearningChoice:
         return f"Learnt: {f'{model}, ' if model else ''}{POOLING_SHORT[self.pooling]} layer {self.layer}"
 
     def learnt(
-        self, vectors: LearntVectors, candidates: LearningSet, is_cancelled: IsCancelled = lambda: False
+        self, vectors: LearntVectors, candidates: LearningSet, is_stopped: IsStopped = lambda: False
     ) -> LearntRanking:
-        """No forward pass: this is what a change of C costs. Raises Cancelled."""
+        """No forward pass: this is what a change of C costs. Raises Stopped."""
         pairs, split = candidates.pairs, candidates.split
         features = vectors.features(pairs, self.layer, self.pooling)
-        function = learnt_ranking.learn(features, pairs, split, self.c, is_cancelled)
+        function = learnt_ranking.learn(features, pairs, split, self.c, is_stopped)
         if vectors.reading == "together":
             scores = learnt_ranking.reranked(pairs, function.scores, candidates.scores["bi"], split.test)
-            ranks = learnt_ranking.relevant_ranks(pairs, scores, split.test, is_cancelled)
+            ranks = learnt_ranking.relevant_ranks(pairs, scores, split.test, is_stopped)
             return LearntRanking(self.name(), function=function, ranks=ranks)
-        scores = vectors.ranking(function, self.layer, self.pooling, split.test, is_cancelled)
+        scores = vectors.ranking(function, self.layer, self.pooling, split.test, is_stopped)
         cosines = vectors.cosines(self.layer, self.pooling, split.test)
         ranks, plain = (
-            learnt_ranking.relevant_ranks(pairs, each, split.test, is_cancelled) for each in (scores, cosines)
+            learnt_ranking.relevant_ranks(pairs, each, split.test, is_stopped) for each in (scores, cosines)
         )
         unlearnt = Ranking(f"Cosine: {POOLING_SHORT[self.pooling]} layer {self.layer}", ranks=plain)
         return LearntRanking(self.name(), function=function, ranks=ranks, unlearnt=unlearnt)

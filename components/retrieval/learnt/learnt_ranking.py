@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from components.arrays import Float32, Float64, Int64, read_only
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.corpora.texts import hash_of, memory_of_texts
 from components.retrieval.evaluation.graded.metrics import LEVELS
 from components.retrieval.evaluation.graded.ranks import TIED_SHARE, RelevantRanks, ranker_relevant_ranks
@@ -122,21 +122,21 @@ def judged_pairs(
     others: int = 0,
     seed: int = 0,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> JudgedPairs:
     """The candidates of some queries of a collection: the `first` documents of each ranking, and all relevant documents.
 
     With them come `others`, so many documents drawn with the seed: what is learnt from the most similar documents alone
     misjudges all others. Each of `scores` gives the scores [document] of a query by its number. Of a collection with more
     than MOST_DOCUMENTS only the candidates and a seeded sample of the others are ranked. `progress(done, total)` counts
-    queries. Raises Cancelled.
+    queries. Raises Stopped.
     """
     candidates: list[Int64] = []
     is_found: list[NDArray[np.bool_]] = []
     chance = np.random.default_rng(seed)
     for done, query in enumerate(queries.tolist(), start=1):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         first_documents = np.unique(np.concatenate([top(score(query), first) for score in scores]))
         drawn = chance.integers(len(graded.documents), size=others)
         relevant = np.fromiter(graded.grades[query], np.int64)
@@ -317,12 +317,12 @@ def learn(
     pairs: JudgedPairs,
     split: QuerySplit,
     c: float = 1.0,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> LearntFunction:
     """Logistic regression on the pairs of the training queries; `features` is [pair, feature] of all pairs.
 
     `c` is the inverse strength of regularisation. Raises InputError where the pairs of a part are all relevant or all not,
-    and Cancelled; once the solver runs, it comes to its end.
+    and Stopped; once the solver runs, it comes to its end.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -339,8 +339,8 @@ def learn(
     wide = np.asarray(features, np.float64)
     scaler = StandardScaler().fit(wide[rows["train"]])
     standardised = scaler.transform(wide)
-    if is_cancelled():
-        raise Cancelled
+    if is_stopped():
+        raise Stopped
     model = LogisticRegression(C=c, max_iter=_STEPS, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # `has_converged` says so
@@ -384,14 +384,14 @@ def relevant_ranks(
     pairs: JudgedPairs,
     scores: np.ndarray,
     queries: Int64,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     floors: Float64 | None = None,
 ) -> RelevantRanks:
     """The ranks of the relevant documents of some queries among all documents, by scores [query of these, document].
 
     Ties count against the ranking: float64 scores are equal within 1e-12 of the query's largest, others within 1e-6.
     Documents with the same text tie: the score of the first counts for all of them. `floors` [query of these] are the scores
-    of documents that a word ranking does not find. Raises Cancelled.
+    of documents that a word ranking does not find. Raises Stopped.
     """
     grades = []
     for query in queries:
@@ -400,8 +400,8 @@ def relevant_ranks(
     tied = SAME if scores.dtype == np.float64 else TIED_SHARE
 
     def of(number: str) -> np.ndarray:
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         return scores[int(number)][pairs.first_of_text]
 
     numbers = [str(number) for number in range(len(queries))]
@@ -416,16 +416,16 @@ def random_means(
     measures: Mapping[str, Callable[[RelevantRanks], Float64]],
     seed: int = 0,
     orders: int = 20,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> dict[str, Float64]:
     """Measures of all documents in random order, float64 [query] each: their means over some seeded orders.
 
-    All measures are of the same orders. Raises Cancelled.
+    All measures are of the same orders. Raises Stopped.
     """
     numbers, shape = np.random.default_rng(seed), (len(queries), len(pairs.documents))
     sums = {name: np.zeros(len(queries)) for name in measures}
     for _ in range(orders):
-        ranks = relevant_ranks(pairs, numbers.random(shape), queries, is_cancelled)
+        ranks = relevant_ranks(pairs, numbers.random(shape), queries, is_stopped)
         for name, measure in measures.items():
             sums[name] += measure(ranks)
     return {name: total / orders for name, total in sums.items()}

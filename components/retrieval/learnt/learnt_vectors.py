@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from components.arrays import Float32, Float64, Int64, read_only, unit
-from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.jobs import IsStopped, ReportProgress, Stopped, part_of
 from components.model.trace import Pooling
 
 if TYPE_CHECKING:
@@ -57,17 +57,17 @@ class LearntVectors:
         layer: int,
         pooling: Pooling,
         queries: Int64,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> Float64:
         """The learnt function's scores of all documents for some queries, float64 [query, document].
 
-        Only for vectors read apart: those read together exist for the candidates alone. Raises Cancelled.
+        Only for vectors read apart: those read together exist for the candidates alone. Raises Stopped.
         """
         first, second = (self._of(side, layer, pooling) for side in (self.first, self.second))
         scores = np.empty((len(queries), len(second)))
         for number, query in enumerate(queries):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             scores[number] = learnt.score(first[query] * second)
         return scores
 
@@ -91,32 +91,32 @@ def vectors_of(
     *,
     max_length: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> LearntVectors:
     """[CLS] and mean of the texts at some layers (every layer by default), in float32.
 
     Texts read apart get the model's own prompts for queries and documents, if it has any. `progress(done, total)` counts
-    texts or pairs. Raises InputError, Cancelled.
+    texts or pairs. Raises InputError, Stopped.
     """
     chosen = range(backend.facts.layers + 1) if layers is None else layers
     length = backend.own_max_length if max_length is None else max_length
     if reading == "together":
         options = backend.embed_options(chosen, LEARNT_POOLINGS, length, "float32")
         first = backend.embed_pairs(
-            *pairs.texts(), chosen, LEARNT_POOLINGS, max_length=length, progress=progress, is_cancelled=is_cancelled
+            *pairs.texts(), chosen, LEARNT_POOLINGS, max_length=length, progress=progress, is_stopped=is_stopped
         )
         second = np.empty((*first.shape[:2], 0, first.shape[3]), np.float32)
     else:
         total = len(pairs.queries) + len(pairs.documents)
         options = backend.embed_options(chosen, LEARNT_POOLINGS, length, "float32", role="query")
         first = backend.embed(
-            pairs.queries, options=options, progress=part_of(progress, 0, total), is_cancelled=is_cancelled
+            pairs.queries, options=options, progress=part_of(progress, 0, total), is_stopped=is_stopped
         )
         second = backend.embed(
             pairs.documents,
             options=backend.embed_options(chosen, LEARNT_POOLINGS, length, "float32", role="document"),
             progress=part_of(progress, len(pairs.queries), total),
-            is_cancelled=is_cancelled,
+            is_stopped=is_stopped,
         )
     return LearntVectors(
         reading,

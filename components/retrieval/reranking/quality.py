@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.arrays import Int64, read_only, wilson
-from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.jobs import IsStopped, ReportProgress, Stopped, part_of
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.second_stage import candidate_scores, candidates, second_ranks
@@ -97,23 +97,23 @@ def by_cross_encoder(
     pooling: Pooling,
     depths: Sequence[int] = CROSS_DEPTHS,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Reordered:
     """Search `texts` for each query by the vectors of a layer and pooling, and re-rank the first hits by a cross-encoder.
 
     `gold` [query] is the number of each query's right text. `progress(done, total)` counts the pairs that `scorer` reads.
-    Raises as the models do, Cancelled.
+    Raises as the models do, Stopped.
     """
     depths = sorted({min(depth, len(texts)) for depth in depths})
 
     def vectors(some: Sequence[str], role: str) -> Float32:
         options = backend.embed_options([layer], [pooling], None, "float32", role=role)  # type: ignore[arg-type]
-        return np.asarray(backend.embed(some, options=options, is_cancelled=is_cancelled)[0, 0], np.float32)
+        return np.asarray(backend.embed(some, options=options, is_stopped=is_stopped)[0, 0], np.float32)
 
     by, of = vectors(texts, "document"), vectors(queries, "query")
     first = gold_ranks(of, by, gold)
-    rows = candidates(of, by, depths[-1], is_cancelled)
-    scores = candidate_scores(scorer.score_pairs, queries, texts, rows, progress, is_cancelled)
+    rows = candidates(of, by, depths[-1], is_stopped)
+    scores = candidate_scores(scorer.score_pairs, queries, texts, rows, progress, is_stopped)
     return Reordered(_rankings(first, rows, scores, gold, depths))
 
 
@@ -127,12 +127,12 @@ def second_look(
     max_length: int | None = None,
     depths: Sequence[int] = DEPTHS,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> SecondLook:
     """Search `texts` for each query by the vectors of a layer and pooling, and look at the first hits again by MaxSim.
 
     `gold` [query] is the number of each query's right text. Each text goes through the model twice: once for its vector, and
-    once for those of its tokens. `progress(done, total)` counts these passes. Raises as the model does, Cancelled.
+    once for those of its tokens. `progress(done, total)` counts these passes. Raises as the model does, Stopped.
     """
     depths = sorted({min(depth, len(texts)) for depth in depths})
     total, done = 2 * (len(queries) + len(texts)), 0
@@ -140,9 +140,9 @@ def second_look(
     def vectors(some: Sequence[str], role: str) -> Float32:
         nonlocal done
         options = backend.embed_options([layer], [pooling], max_length, "float32", role=role)  # type: ignore[arg-type]
-        found = backend.embed(
-            some, options=options, progress=part_of(progress, done, total), is_cancelled=is_cancelled
-        )[0, 0]
+        found = backend.embed(some, options=options, progress=part_of(progress, done, total), is_stopped=is_stopped)[
+            0, 0
+        ]
         done += len(some)
         return np.asarray(found, np.float32)
 
@@ -155,19 +155,19 @@ def second_look(
             layer,
             max_length,
             part_of(progress, done, total),
-            is_cancelled,
+            is_stopped,
         )
         done += len(some)
         return found
 
     by, of = vectors(texts, "document"), vectors(queries, "query")
     first = gold_ranks(of, by, gold)
-    rows = candidates(of, by, depths[-1], is_cancelled)
+    rows = candidates(of, by, depths[-1], is_stopped)
     tokens, asked = token_vectors(texts, "document"), token_vectors(queries, "query")
     scores = np.empty(rows.shape, np.float32)
     for query, own in enumerate(rows):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         scores[query] = trained_scores(backend, asked[query], [tokens[row] for row in own])
     timed = range(min(TIMED_QUERIES, len(queries)))
     options = backend.embed_options([layer], [pooling], max_length, "float32", role="query")

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from components.arrays import Float64, read_only
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.search.words import content_words
 from components.words.unicode_words import words
 
@@ -85,18 +85,18 @@ def chance_level(
     texts: Sequence[str],
     scores: Scores,
     report_progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     seed: int = SEED,
 ) -> ChanceLevel:
     """The level of chance of a ranking. `queries` are the words of each, `scores(query)` those of all texts, [text].
 
-    Equal texts are one text. Raises Cancelled.
+    Equal texts are one text. Raises Stopped.
     """
     draw = np.random.default_rng(seed)
     best, others = [], []
     for number, query in enumerate(queries):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         of_all = np.asarray(scores(number))
         found = next(_without(frozenset(query), of_all, texts), None)
         if found is not None:

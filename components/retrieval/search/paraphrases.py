@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, unit
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 
 _ROWS = 2048
 
@@ -30,11 +30,11 @@ def most_similar_pairs(
     k: int = 100,
     texts: Sequence[str] | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> tuple[SimilarPair, ...]:
     """The k pairs of different sentences with the highest cosine, best first; ties by number.
 
-    With `texts`, pairs of identical sentences are left out. `progress(done, total)` counts blocks. Raises Cancelled.
+    With `texts`, pairs of identical sentences are left out. `progress(done, total)` counts blocks. Raises Stopped.
     """
     count = len(vectors)
     starts = range(0, count, _ROWS)
@@ -48,8 +48,8 @@ def most_similar_pairs(
     for row in starts:
         left = _directions(vectors, row, _ROWS)
         for column in starts[starts.index(row) :]:
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             block = left @ _directions(vectors, column, _ROWS).T  # [row, column]
             if row == column:
                 block[np.tril_indices(len(block))] = -np.inf

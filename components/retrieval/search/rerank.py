@@ -19,7 +19,7 @@ from components.arrays import Float32, unit
 from components.jobs import part_of
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.files.sentence_config import Role
 
@@ -31,21 +31,21 @@ def late_interaction_scores(
     layer: int,
     max_length: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Float32:
     """The MaxSim of a query with each document, float32 [document].
 
     Each text goes through the model once, behind the model's own prompt for queries or documents if it has one, truncated
     to `max_length` tokens (the model's own by default), and `progress(done, total)` counts these texts. See
     `late_interaction_vectors` for the vectors. Raises InputError for a layer or a length that the model does not have,
-    Cancelled.
+    Stopped.
     """
     total = 1 + len(documents)
     (own,) = late_interaction_vectors(
-        backend, [query], "query", layer, max_length, part_of(progress, 0, total), is_cancelled
+        backend, [query], "query", layer, max_length, part_of(progress, 0, total), is_stopped
     )
     others = late_interaction_vectors(
-        backend, documents, "document", layer, max_length, part_of(progress, 1, total), is_cancelled
+        backend, documents, "document", layer, max_length, part_of(progress, 1, total), is_stopped
     )
     return trained_scores(backend, own, others)
 
@@ -57,7 +57,7 @@ def late_interaction_vectors(
     layer: int,
     max_length: int | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Sequence[Float32]:
     """The vectors of each text's tokens that MaxSim compares, each float32 [token, dim].
 
@@ -65,8 +65,8 @@ def late_interaction_vectors(
     hidden states of a layer, without special tokens, and scaled to length 1: once, whatever they are compared with.
     """
     if backend.late_interaction is not None:
-        return backend.multi_vectors(texts, role, max_length=max_length, progress=progress, is_cancelled=is_cancelled)
-    return [unit(own) for own in backend.own_token_vectors(texts, layer, max_length, progress, is_cancelled, role=role)]
+        return backend.multi_vectors(texts, role, max_length=max_length, progress=progress, is_stopped=is_stopped)
+    return [unit(own) for own in backend.own_token_vectors(texts, layer, max_length, progress, is_stopped, role=role)]
 
 
 def trained_scores(backend: Backend, query: Float32, documents: Sequence[Float32]) -> Float32:

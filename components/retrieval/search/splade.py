@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.arrays import Float32, Int64
-from components.jobs import Cache, IsCancelled, ReportProgress
+from components.jobs import Cache, IsStopped, ReportProgress
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -68,17 +68,17 @@ class SpladeIndex:
         texts: Sequence[str],
         max_length: int | None = None,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> SpladeIndex:
         """Every text goes through the model once, equal ones together, so that they tie exactly.
 
         `progress(done, total)` counts different texts. Raises ModelError for a model that is not SPLADE, InputError for
-        more weights than are kept, Cancelled.
+        more weights than are kept, Stopped.
         """
         first: dict[str, int] = {}
         numbers = [first.setdefault(text, len(first)) for text in texts]
         weights = backend.sparse_matrix(
-            list(first), role="document", max_length=max_length, progress=progress, is_cancelled=is_cancelled
+            list(first), role="document", max_length=max_length, progress=progress, is_stopped=is_stopped
         )
         text_of = None if len(first) == len(texts) else np.array(numbers, np.int64)
         return cls(_compared(weights, backend).T.tocsr(), text_of, max_length)
@@ -129,12 +129,12 @@ class SpladeRanker:
         self,
         queries: Sequence[str],
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> QueriesRanker:
-        """The same for queries that go through the model together. `progress` counts them. Raises Cancelled."""
+        """The same for queries that go through the model together. `progress` counts them. Raises Stopped."""
         distinct = list(dict.fromkeys(queries))
         weights = self.backend.sparse_matrix(
-            distinct, role="query", max_length=self.max_length, progress=progress, is_cancelled=is_cancelled
+            distinct, role="query", max_length=self.max_length, progress=progress, is_stopped=is_stopped
         )
         return QueriesRanker(self, _compared(weights, self.backend), {query: row for row, query in enumerate(distinct)})
 

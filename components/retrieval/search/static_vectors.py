@@ -20,7 +20,7 @@ import numpy as np
 
 from components.arrays import Float32, Float64, Int64, unit
 from components.errors import InputError
-from components.jobs import IsCancelled
+from components.jobs import IsStopped
 from components.retrieval.corpora.readers.limits import MOST_ROW_CHARACTERS, content_blocks, never
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.score_split import ScorePart, ScoreSplit
@@ -166,18 +166,18 @@ def _direction(matrix: Float32, rows: Sequence[int]) -> Float32:
 
 
 def read_static_vectors(
-    source: Path | bytes, name: str, max_words: int = MAX_WORDS, is_cancelled: IsCancelled = never
+    source: Path | bytes, name: str, max_words: int = MAX_WORDS, is_stopped: IsStopped = never
 ) -> StaticVectors:
     """The first `max_words` word vectors of a text file or its bytes, with or without gzip.
 
-    Raises InputError and Cancelled.
+    Raises InputError and Stopped.
     """
     row_of: dict[str, int] = {}
     matrix = np.empty(
         (0, 0), np.float32
     )  # [row, dim]: as many rows as are ever read; memory is taken as they are filled
     bad, dim, most_rows = 0, 0, max_words
-    for number, line in enumerate(_lines(source, name, is_cancelled), start=1):
+    for number, line in enumerate(_lines(source, name, is_stopped), start=1):
         if number > LINES_PER_WORD * max_words:
             raise _too_large(name, f"more than {LINES_PER_WORD * max_words:,} lines")
         if number == 1 and "\0" in line[:4096]:
@@ -223,8 +223,8 @@ def read_static_vectors(
     return StaticVectors(name, row_of, matrix, bad)
 
 
-def _lines(source: Path | bytes, name: str, is_cancelled: IsCancelled) -> Iterator[str]:
-    """The lines of a file, decompressed a block at a time. Raises InputError above the limits of bytes, and Cancelled."""
+def _lines(source: Path | bytes, name: str, is_stopped: IsStopped) -> Iterator[str]:
+    """The lines of a file, decompressed a block at a time. Raises InputError above the limits of bytes, and Stopped."""
 
     def check_size(size: int) -> None:
         if size > MAX_BYTES:
@@ -232,7 +232,7 @@ def _lines(source: Path | bytes, name: str, is_cancelled: IsCancelled) -> Iterat
 
     decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
     rest = ""
-    for block in content_blocks(source, name, check_size, is_cancelled):
+    for block in content_blocks(source, name, check_size, is_stopped):
         lines = (rest + decoder.decode(block)).split("\n")
         rest = lines.pop()
         if len(rest) > MOST_ROW_CHARACTERS:

@@ -36,8 +36,8 @@ def fused_ranks(
     return evaluation.result(
         ("fused", answers.content_hash, tuple(part.key for part in parts), tuple(fusions)),
         f"{name}: ranking the queries",
-        lambda report_progress, is_cancelled: answers.ranks_by_fusions(
-            [part.scores() for part in parts], fusions, report_progress, is_cancelled
+        lambda report_progress, is_stopped: answers.ranks_by_fusions(
+            [part.scores() for part in parts], fusions, report_progress, is_stopped
         ),
         where,
         short=len(answers.queries) * len(answers.documents) <= SHORT,

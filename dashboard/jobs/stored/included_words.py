@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from components.analysis.first_look.decisive import Habits
     from components.analysis.first_look.nearest import WordStore
-    from components.jobs import IsCancelled, Job, ReportProgress
+    from components.jobs import IsStopped, Job, ReportProgress
     from components.model.backend import Backend
 
 log = logging.getLogger(__name__)
@@ -91,8 +91,8 @@ def measured_habits(backend: Backend) -> Habits:
 def request(backend: Backend, person: str | None = None, lane: str | None = None) -> Job:
     """The job that reads them; `person` is who waits for it."""
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Included:
-        return _read(backend, report_progress, is_cancelled)
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> Included:
+        return _read(backend, report_progress, is_stopped)
 
     key = (backend.spec.key, backend.revision)
     return caching.included_words().request(key, "Reading the included sentences", work, person=person, lane=lane)
@@ -103,11 +103,11 @@ def _is_small(backend: Backend) -> bool:
     return (backend.facts.layers + 1) * backend.facts.hidden_size * 2 * MOST_WORDS <= IN_MEMORY
 
 
-def _read(backend: Backend, report_progress: ReportProgress, is_cancelled: IsCancelled) -> Included:
-    """Raises Cancelled."""
+def _read(backend: Backend, report_progress: ReportProgress, is_stopped: IsStopped) -> Included:
+    """Raises Stopped."""
     from components.analysis.first_look.decisive import HabitCount
     from components.analysis.first_look.nearest import WordCollection
-    from components.jobs import Cancelled
+    from components.jobs import Stopped
 
     rows = read_senses(ASSETS / "senses.jsonl", "senses.jsonl").rows
     senses: dict[str, list[tuple[str, str]]] = {}
@@ -123,8 +123,8 @@ def _read(backend: Backend, report_progress: ReportProgress, is_cancelled: IsCan
         for texts, for_habits in ((plain, needs_habits), (labelled, False)):
             by_length = sorted(texts, key=len)  # a batch is as long as its longest sentence
             for begin in range(0, len(by_length), BATCH):
-                if is_cancelled():
-                    raise Cancelled
+                if is_stopped():
+                    raise Stopped
                 # Not a trace of the store, where it would push out those of people's sentences.
                 trace = backend.run(by_length[begin : begin + BATCH], options=TraceOptions(attentions=for_habits))
                 collection.add(trace)

@@ -132,7 +132,7 @@ def measured(backend: Backend) -> bytes:
     own = backend.own_pooling
     options = backend.embed_options(backend.text_layers, backend.poolings, precision="float32")
     found = pair_cosines(
-        lambda some, progress, is_cancelled: backend.embed(some, options=options), pairs.first, pairs.second
+        lambda some, progress, is_stopped: backend.embed(some, options=options), pairs.first, pairs.second
     )
     probes = {kind: _probe(backend, pairs, kind) for kind in PROBED}
     shown = [patching.pair_effect(backend, row, own) for row in texts]

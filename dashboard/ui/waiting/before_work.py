@@ -38,7 +38,7 @@ def other_layers(request: EmbedRequest, corpus: Texts, where: str) -> None:
     key = request.key(corpus)
     if key in asking:
         layers(request, corpus, f"more_{where}")
-        st.button("Cancel", key=f"enough_{where}", on_click=asking.discard, args=(key,))
+        st.button("Keep these", key=f"enough_{where}", on_click=asking.discard, args=(key,))
     else:
         st.button(
             "Other layers or poolings", key=f"more_{where}", icon=":material/layers:", on_click=asking.add, args=(key,)

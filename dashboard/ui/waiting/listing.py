@@ -43,7 +43,7 @@ def _jobs() -> tuple[list[Job], int]:
     the server, and would see their own work before as another person's.
     Whoever waits for nothing has no list: it would be drawn every second, in every browser of a class.
     """
-    jobs = [job for job in caching.queue().under_way() if job.people and not job.cancel.is_set()]
+    jobs = [job for job in caching.queue().under_way() if job.people and not job.told_to_stop.is_set()]
     own = [job for job in jobs if caching.person() in job.people]
     return own, sum(job not in own and any(map(caching.is_connected, job.people)) for job in jobs)
 

@@ -268,7 +268,7 @@ def explain_end(job: Job, *, doing: str, unit: str = "", resumes: bool = False) 
     title = messages.escape(job.title)
     if _goes_on(job):
         st.info(f"**Stopped for you; other people still wait for it:** {title}.")
-    elif job.is_cancelled or not job.finished.is_set():
+    elif job.is_stopped or not job.finished.is_set():
         kept = f" after {job.done:,} of {job.total:,} {unit}, which are kept" if resumes else ""
         st.info(f"Stopped: {title}{kept}.")
     else:
@@ -282,4 +282,4 @@ def again_label(job: Job, resumes: bool = False) -> str:
 
 def _goes_on(job: Job) -> bool:
     """Whether a job that a person left continues for others."""
-    return not job.finished.is_set() and not job.cancel.is_set()
+    return not job.finished.is_set() and not job.told_to_stop.is_set()

@@ -13,7 +13,7 @@ import streamlit as st
 from components import numbers
 from components.analysis.attention.overview import Reduction, attention_overview, attention_row
 from components.charts import matrices
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.shown_code.code import Command
 from components.sizes import in_words
 from dashboard import caching
@@ -23,7 +23,7 @@ from dashboard.views.attention.head_choice import BLOCK_HELP, forget_of_other_te
 
 if TYPE_CHECKING:
     from components.arrays import Float64
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.one_block.queries_and_keys import QueriesAndKeys
     from components.model.trace import TokenizedSentence
@@ -61,8 +61,8 @@ def one_head(backend: Backend, pair: InputPair, sentence: TokenizedSentence, row
     length = controls.length_for(backend)
     key = (backend.spec.key, backend.revision, pair.first, pair.second, length, block)
 
-    def read(report: ReportProgress, is_cancelled: IsCancelled) -> QueriesAndKeys:
-        return backend.queries_and_keys(pair.first, pair.second, block, length, report, is_cancelled)
+    def read(report: ReportProgress, is_stopped: IsStopped) -> QueriesAndKeys:
+        return backend.queries_and_keys(pair.first, pair.second, block, length, report, is_stopped)
 
     vectors = requests.latest(
         ("queries and keys", *key),
@@ -93,12 +93,12 @@ def _overview(
     factor: int,
     how: Reduction,
     report: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> Float64:
     arrays = vectors.queries[head], vectors.keys[head]
-    found = attention_overview(*arrays, vectors.score_scale, vectors.window, factor, how, is_cancelled)
-    if is_cancelled():
-        raise Cancelled
+    found = attention_overview(*arrays, vectors.score_scale, vectors.window, factor, how, is_stopped)
+    if is_stopped():
+        raise Stopped
     return found
 
 

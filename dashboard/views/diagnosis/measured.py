@@ -23,7 +23,7 @@ from dashboard.jobs import evaluation
 from dashboard.views.diagnosis.other_models import OtherModels
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.failures.remedies.diagnosis import RemedyRow
     from dashboard.jobs.embedding import EmbedRequest
@@ -86,8 +86,8 @@ class Diagnosed:
     def row(self, name: str) -> RemedyRow:
         """A remedy, measured. Raises NotReady."""
 
-        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RemedyRow:
-            return next(diagnosis.rows_of([name], self._setting(), self.seed, lambda _: report_progress, is_cancelled))
+        def work(report_progress: ReportProgress, is_stopped: IsStopped) -> RemedyRow:
+            return next(diagnosis.rows_of([name], self._setting(), self.seed, lambda _: report_progress, is_stopped))
 
         title, key = kinds.TITLES[name], ("remedy", name, self.seed, *self.key, *self.others.key_of(name))
         return evaluation.result(key, f"Measuring {title}", work, f"remedy_{name}")
@@ -95,20 +95,20 @@ class Diagnosed:
     def cost(self) -> SearchCost:
         """What a search costs as it is now. Raises NotReady."""
 
-        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> SearchCost:
-            return cost_now(self._setting().present, is_cancelled)
+        def work(report_progress: ReportProgress, is_stopped: IsStopped) -> SearchCost:
+            return cost_now(self._setting().present, is_stopped)
 
         return evaluation.result(("cost", *self.key), "Measuring the time per query", work, "cost_now")
 
     def shares(self) -> tuple[TraitShare, ...]:
         """What failed queries share. Raises NotReady."""
 
-        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[TraitShare, ...]:
+        def work(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[TraitShare, ...]:
             present = self._setting().present
             vectors = np.asarray(present.query_vectors), np.asarray(present.document_vectors)
             prompts = present.query_options.prompt, present.document_options.prompt
             tokenization, length = present.backend.tokenization, present.document_options.max_length
-            found = traits_of(self.pairs, *vectors, tokenization, length, prompts, None, report_progress, is_cancelled)
+            found = traits_of(self.pairs, *vectors, tokenization, length, prompts, None, report_progress, is_stopped)
             return compared(found, self.now > 1)
 
         return evaluation.result(("traits", *self.key), "Looking for traits of the queries", work, "traits")

@@ -28,7 +28,7 @@ from dashboard.views.evaluate import choices
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.engines.approximation import Approximated, HitLosses
@@ -76,13 +76,13 @@ class SearchVectors:
         of = self.documents if self.queries is None else self.queries
         return np.asarray(of.engine(self.layer, self.pooling).vectors[: engines.MOST_QUERIES], np.float32)
 
-    def losses(self, report_progress: ReportProgress, is_cancelled: IsCancelled) -> HitLosses:
+    def losses(self, report_progress: ReportProgress, is_stopped: IsStopped) -> HitLosses:
         return engines.losses(
-            self.stored(), self.vectors(), self.similarity, None, report_progress, is_cancelled, self.queries is None
+            self.stored(), self.vectors(), self.similarity, None, report_progress, is_stopped, self.queries is None
         )
 
-    def times(self, report_progress: ReportProgress, is_cancelled: IsCancelled) -> Mapping[str, float]:
-        return engines.times(self.stored(), self.vectors(), self.similarity, None, report_progress, is_cancelled)
+    def times(self, report_progress: ReportProgress, is_stopped: IsStopped) -> Mapping[str, float]:
+        return engines.times(self.stored(), self.vectors(), self.similarity, None, report_progress, is_stopped)
 
 
 def approximation(backend: Backend) -> None:

@@ -31,7 +31,7 @@ from dashboard.views.evaluate.rows.runs import RunRow
 from dashboard.views.evaluate.run_table import RunComparison
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
@@ -167,7 +167,7 @@ def _compared(
     """The table, the tests, and each run's mean and difference with their intervals. Raises NotReady."""
 
     def compare_all(
-        report_progress: ReportProgress, is_cancelled: IsCancelled
+        report_progress: ReportProgress, is_stopped: IsStopped
     ) -> tuple[pd.DataFrame, RunComparison, list[tuple[metrics.Interval, metrics.Interval | None]]]:
         judged = [metrics.MEASURES[measure](run.ranks) for run in runs]
         are_paired = [run_table.paired(run, runs[reference]) for run in runs]

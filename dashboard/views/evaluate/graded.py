@@ -29,7 +29,7 @@ from dashboard.views.evaluate import choices, run_table
 from dashboard.views.evaluate.choices import RunRequest
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
@@ -122,7 +122,7 @@ def _compared(
     table, intervals, unsure = evaluation.result(
         ("graded table", graded.content_hash, tuple((name, _hash(outcome)) for name, outcome in ranks), measure),
         f"Comparing {counted(len(ranks), 'run')}",
-        lambda report_progress, is_cancelled: _table(ranks, measure),
+        lambda report_progress, is_stopped: _table(ranks, measure),
         "graded_comparison",
         short=True,
     )
@@ -224,9 +224,9 @@ def _ranks_of(
     queries: ExactSearch,
     graded: GradedSet,
     report_progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> RelevantRanks:
-    return graded.ranks_by_vectors(queries.vectors, documents.vectors, report_progress, is_cancelled)
+    return graded.ranks_by_vectors(queries.vectors, documents.vectors, report_progress, is_stopped)
 
 
 def _hash(outcome: RelevantRanks) -> str:

@@ -107,7 +107,7 @@ def _candidates(backend: Backend, indexes: PairIndexes, pairs: Pairs, measure: s
     found = evaluation.result(
         ("best of", *cells, hashlib.sha256(np.array(judged).tobytes()).hexdigest(), measure),
         f"Comparing {len(cells)} vectors",
-        lambda report_progress, is_cancelled: best_of(np.array(judged)),
+        lambda report_progress, is_stopped: best_of(np.array(judged)),
         "grid_best",
         short=True,
     )

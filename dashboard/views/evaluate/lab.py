@@ -26,7 +26,7 @@ from dashboard.views.evaluate import choices, sts
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.evaluation.pair_runs import Pairs
@@ -102,7 +102,7 @@ class Lab:
         return embedding / (embedding + 0.7 * len(self.pairs) ** 2 + 500_000)
 
     def vectors(
-        self, layer: int, report_progress: ReportProgress, is_cancelled: IsCancelled
+        self, layer: int, report_progress: ReportProgress, is_stopped: IsStopped
     ) -> tuple[LabVectors, ReportProgress]:
         """A layer's vectors, kept or new; and how the rest of the job reports its progress."""
         layers = self.kept.find(self.key)
@@ -115,20 +115,20 @@ class Lab:
             self.pairs.queries.texts,
             self.scored,
             progress=_phase(report_progress, 0, share),
-            is_cancelled=is_cancelled,
+            is_stopped=is_stopped,
             embedded_pairs=self.kept_pairs.find(self.key),
         )
         self.kept.put(self.key, layers)
         return layers.of(layer), _phase(report_progress, share, 1)
 
     def agreement(
-        self, layer: int, dims: int, seed: int, report_progress: ReportProgress, is_cancelled: IsCancelled
+        self, layer: int, dims: int, seed: int, report_progress: ReportProgress, is_stopped: IsStopped
     ) -> np.ndarray:
         """Spearman's correlations [pooling, treatment] that need the scored pairs alone; NaN for the others."""
         vectors = self.kept_pairs.find(self.key)
         if vectors is None:
             vectors = pooling_lab.scored_vectors(
-                self.backend, self.pairs.documents.texts, self.scored, report_progress, is_cancelled
+                self.backend, self.pairs.documents.texts, self.scored, report_progress, is_stopped
             )
             self.kept_pairs.put(self.key, vectors)
         layers = range(self.backend.facts.layers + 1)
@@ -210,10 +210,10 @@ def _agreement(work: Lab, layer: int, dims: int, seed: int) -> np.ndarray:
 def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
     """A cell for each pooling and treatment. Raises NotReady while they are computed."""
 
-    def run(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[LabCell, ...]:
-        vectors, report_rest = work.vectors(layer, report_progress, is_cancelled)
+    def run(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[LabCell, ...]:
+        vectors, report_rest = work.vectors(layer, report_progress, is_stopped)
         rank = work.pairs.ranks_by_vectors
-        return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, report_rest, is_cancelled, rank))
+        return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, report_rest, is_stopped, rank))
 
     return evaluation.result(
         _cells_key(work, layer, dims, seed), f"Pooling and comparing {len(work.pairs):,} pairs", run, "lab"
@@ -223,15 +223,15 @@ def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
 def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCell, ...]:
     """One pooling's cells at several numbers of dimensions. Raises NotReady while they are computed."""
 
-    def run(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[LabCell, ...]:
-        vectors, report_rest = work.vectors(layer, report_progress, is_cancelled)
+    def run(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[LabCell, ...]:
+        vectors, report_rest = work.vectors(layer, report_progress, is_stopped)
         cells = pooling_lab.dimension_sweep(
             vectors,
             pooling,
             work.scored.scores,
             seed=seed,
             progress=report_rest,
-            is_cancelled=is_cancelled,
+            is_stopped=is_stopped,
             rank=work.pairs.ranks_by_vectors,
         )
         return tuple(cells)

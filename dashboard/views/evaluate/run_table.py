@@ -25,7 +25,7 @@ from dashboard.views.evaluate import choices
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-    from components.jobs import IsCancelled
+    from components.jobs import IsStopped
 
 HOLM = (
     "From a paired randomisation test: how often a difference at least this large appears when the two runs' results are "
@@ -315,7 +315,7 @@ def _uploads() -> None:
         st.button("Remove", key="drop_runs", on_click=_remove)
 
 
-def _read_runs(file: UploadedFile | uploads.StoredFile, is_cancelled: IsCancelled) -> tuple[Run, ...]:
+def _read_runs(file: UploadedFile | uploads.StoredFile, is_stopped: IsStopped) -> tuple[Run, ...]:
     return read_runs(file.getvalue(), file.name)
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-    from components.jobs import IsCancelled
+    from components.jobs import IsStopped
     from components.model.backend import Backend
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.sts import ScoredPairs, SimilarityGrid
@@ -133,7 +133,7 @@ def _upload() -> ScoredPairs | None:
         pairs = None
         with frame.figure("read_pairs"):
             pairs = uploads.read_once(
-                caching.scored_pairs(), name, lambda is_cancelled: _read(stored, choice, written, is_cancelled)
+                caching.scored_pairs(), name, lambda is_stopped: _read(stored, choice, written, is_stopped)
             )
         return pairs
 
@@ -144,7 +144,7 @@ def _read(
     file: UploadedFile | uploads.StoredFile,
     choice: ReadingChoice,
     written: dialect_menu.FormChoice,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> ScoredPairs:
     return sts.read_scored_pairs(
         file.getvalue(),
@@ -152,7 +152,7 @@ def _read(
         chosen=choice.columns,
         part=choice.part,
         most=MOST_PAIRS,
-        is_cancelled=is_cancelled,
+        is_stopped=is_stopped,
         dialect=written.dialect,
         encoding=written.encoding,
     )
@@ -163,9 +163,7 @@ def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
     return evaluation.result(
         ("similarity", backend.spec.key, backend.revision, options, pairs.content_hash),
         f"Embedding {2 * len(pairs.first):,} sentences",
-        lambda report_progress, is_cancelled: sts.similarity_grid(
-            backend, pairs, options, report_progress, is_cancelled
-        ),
+        lambda report_progress, is_stopped: sts.similarity_grid(backend, pairs, options, report_progress, is_stopped),
         "similarity",
     )
 

@@ -16,7 +16,7 @@ from dashboard.ui import controls, messages, model_gate
 
 if TYPE_CHECKING:
     from components.arrays import Float32
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from dashboard.declared.view import View
 
@@ -59,8 +59,8 @@ def _found(asked: str, backend: Backend) -> None:
     asks = [(view, text) for view in views for text in (f"{view.label}. {view.question}", *view.asks)]
     texts = [text for _, text in asks]
 
-    def embed(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
-        return _vectors(reader, texts, report_progress, is_cancelled)
+    def embed(report_progress: ReportProgress, is_stopped: IsStopped) -> Float32:
+        return _vectors(reader, texts, report_progress, is_stopped)
 
     vectors = requests.prepared(
         ("questions of views", reader.revision),
@@ -98,11 +98,11 @@ def _vectors(
     reader: Backend,
     texts: list[str],
     report_progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Float32:
     """The model's own sentence vectors, float32 [text, dim]."""
     options = reader.embed_options([reader.facts.layers], [reader.own_pooling], None, precision="float32")
-    return reader.embed(texts, options=options, progress=report_progress, is_cancelled=is_cancelled)[0, 0]
+    return reader.embed(texts, options=options, progress=report_progress, is_stopped=is_stopped)[0, 0]
 
 
 def _cards(views: list[View]) -> None:

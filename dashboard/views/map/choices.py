@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from components.analysis.maps.drawing import MapDrawing, MapLayers
     from components.analysis.maps.token_set import TokenSet
-    from components.jobs import IsCancelled, Job, ReportProgress
+    from components.jobs import IsStopped, Job, ReportProgress
     from components.model.backend import Backend
     from components.model.embedding.token_vectors import TokenVectors
     from components.retrieval.corpora.corpus import Corpus
@@ -146,14 +146,14 @@ def request_tokens(
     `corpus` is a hash of the texts; `name` is what people call the corpus.
     """
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> TokenVectors:
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> TokenVectors:
         return backend.token_vectors(
             texts,
             word=word or None,
             max_tokens=max_tokens,
             folder=caching.token_folder(),
             progress=report_progress,
-            is_cancelled=is_cancelled,
+            is_stopped=is_stopped,
         )
 
     key = (backend.spec.key, backend.revision, corpus, word, str(max_tokens))

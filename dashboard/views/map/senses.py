@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from components.analysis.maps.token_set import TokenSet
     from components.analysis.word_senses import Cluster, SenseCurve
-    from components.jobs import IsCancelled, Job, ReportProgress
+    from components.jobs import IsStopped, Job, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
@@ -235,7 +235,7 @@ def _upload() -> SenseFile | None:
         "senses",
         caching.sense_files(),
         file,
-        lambda file, is_cancelled: reading.read_senses(file.getvalue(), file.name, is_cancelled),
+        lambda file, is_stopped: reading.read_senses(file.getvalue(), file.name, is_stopped),
     )
     if labelled is None:
         st.caption("Each line is one sentence with an ambiguous word and the sense of the word in this sentence.")
@@ -494,7 +494,7 @@ def _unlabelled(backend: Backend, place: ControlRow, word_slot: DeltaGenerator) 
     job = caching.sense_jobs().request(
         ("groups", *occurrences.key, layer),
         f"Grouping the occurrences of “{word}”",
-        lambda report_progress, is_cancelled: word_senses.clusters(vectors, is_cancelled=is_cancelled),
+        lambda report_progress, is_stopped: word_senses.clusters(vectors, is_stopped=is_stopped),
         person=caching.person(),
     )
     requests.given_time(job)
@@ -571,13 +571,13 @@ def _all_words(backend: Backend, labelled: SenseFile) -> None:
 def _request_overview(backend: Backend, labelled: SenseFile) -> Job:
     """The job that measures every word of a file at its best layer; its result: a row per word."""
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> list[dict[str, object]]:
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> list[dict[str, object]]:
         rows = []
         for done, word in enumerate(labelled.words):
             report_progress(done, len(labelled.words))
             labelled_rows = labelled.of(word)
             texts = [row.sentence for row in labelled_rows]
-            vectors = backend.token_vectors(texts, word=word, is_cancelled=is_cancelled)
+            vectors = backend.token_vectors(texts, word=word, is_stopped=is_stopped)
             occurrences = [(token.sentence, token.start, token.end) for token in vectors.tokens]
             chosen, _ = reading.meant_occurrences(labelled_rows, occurrences)
             meant = [labelled_rows[vectors.tokens[occurrence].sentence].sense for occurrence in chosen]

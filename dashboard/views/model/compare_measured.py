@@ -204,7 +204,7 @@ def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], nam
     compared = evaluation.result(
         ("layers alike", *(ready[name].documents.folder.name for name in (first, second))),
         f"Comparing the layers of {first} and {second}",
-        lambda report_progress, is_cancelled: cka.layer_cka(
+        lambda report_progress, is_stopped: cka.layer_cka(
             _vectors(ready[first].documents, sides[0]), _vectors(ready[second].documents, sides[1])
         ),
         "compare_cka",

@@ -62,7 +62,7 @@ def _record(backend: Backend, sentence: TokenizedSentence, block: int) -> FeedFo
     return requests.latest(
         ("feed forward", backend.spec.key, backend.revision, text, length, block),
         f"Reading {len(sentence):,} tokens",
-        lambda report, is_cancelled: backend.feed_forward(text, None, length, block, report, is_cancelled),
+        lambda report, is_stopped: backend.feed_forward(text, None, length, block, report, is_stopped),
         "inner_dimensions",
         "reading a long text",
         "blocks",

@@ -27,7 +27,7 @@ from dashboard.ui.wording import counted, quoted, shortened
 if TYPE_CHECKING:
     from components.analysis.leave_one_out import LeaveOneOut
     from components.arrays import Float32, Int64
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
@@ -130,14 +130,14 @@ def _candidates(
     together = reranking.scored_together(k)  # the slider then costs no pass
     key = ("disagreement", index.folder.name, corpus.content_hash, backend.revision, queries, stage.key, together)
 
-    def score(report_progress: ReportProgress, is_cancelled: IsCancelled) -> _Candidates:
+    def score(report_progress: ReportProgress, is_stopped: IsStopped) -> _Candidates:
         vectors = caching.query_vectors(backend, queries, index.info)[layer, pooling]
         hits = index.engine(layer, pooling).search(vectors, together)
         logits = stage.pair_scores(
             [query for query, rows in zip(queries, hits.indices, strict=True) for _ in rows],
             [corpus.texts[row] for rows in hits.indices for row in rows],
             report_progress,
-            requests.unless_left(key, is_cancelled),
+            requests.unless_left(key, is_stopped),
         )
         return _Candidates(hits.indices, hits.scores, read_only(logits.reshape(hits.indices.shape)))
 
@@ -249,11 +249,11 @@ def _left_out(stage: SecondStage, query: str, document: str) -> LeaveOneOut:
     (sentence,) = stage.backend.tokenize([query], [document], max_length=stage.max_length)
     key = ("leave one out", stage.key, query, document)
 
-    def score(report_progress: ReportProgress, is_cancelled: IsCancelled) -> LeaveOneOut:
+    def score(report_progress: ReportProgress, is_stopped: IsStopped) -> LeaveOneOut:
         return leave_one_out(
             sentence,
             lambda first, second: stage.pair_scores(
-                first, second, report_progress, requests.unless_left(key, is_cancelled)
+                first, second, report_progress, requests.unless_left(key, is_stopped)
             ),
         )
 

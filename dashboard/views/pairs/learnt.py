@@ -14,7 +14,7 @@ from components.charts import curves as curve_charts
 from components.charts import theme
 from components.charts.retrieval import evaluation as charts
 from components.charts.retrieval import thresholds
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.learnt.comparison import POOLING_SHORT, RANKING_MEASURES, LearningChoice
@@ -30,7 +30,7 @@ from dashboard.views.pairs import learnt_rankers
 from dashboard.views.pairs.learnt_rankers import LearntSource, MeasuredRanking
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.evaluation.graded.collection import GradedSet
@@ -403,14 +403,14 @@ def _layers(main: LearntSource, candidates: LearningSet, choice: LearningChoice)
         )
         return
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> dict[str, np.ndarray]:
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> dict[str, np.ndarray]:
         """MAP of the learnt ranking, and of the plain cosine, at each layer, in per cent: [layer]."""
         rows: dict[str, list[float]] = {"learnt": [], "cosine": []}
         for done, layer in enumerate(vectors.layers):
             report_progress(done, len(vectors.layers))
-            if is_cancelled():
-                raise Cancelled
-            learnt = replace(choice, layer=layer).learnt(vectors, candidates, is_cancelled)
+            if is_stopped():
+                raise Stopped
+            learnt = replace(choice, layer=layer).learnt(vectors, candidates, is_stopped)
             for name, ranking in (("learnt", learnt), ("cosine", learnt.unlearnt)):
                 rows[name].append(
                     np.nan if ranking is None else _mean(learnt_rankers.MeasuredRanking.of(ranking), MEASURE)

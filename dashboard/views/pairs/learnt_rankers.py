@@ -22,7 +22,7 @@ from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
     from components.arrays import Float64
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
@@ -73,8 +73,8 @@ def candidates_of(
     candidates = requests.prepared(
         key,
         f"Choosing the candidates of {min(most, len(graded.queries)):,} queries",
-        lambda report_progress, is_cancelled: _chosen(
-            graded, documents, queries, request.backend, most, report_progress, is_cancelled
+        lambda report_progress, is_stopped: _chosen(
+            graded, documents, queries, request.backend, most, report_progress, is_stopped
         ),
         "learnt_pairs",
     )
@@ -88,7 +88,7 @@ def _chosen(
     backend: Backend,
     most: int,
     report_progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> LearningSet:
     cell = reranking.cell_of(backend, documents)
     search, vectors = documents.engine(*cell), queries.engine(*cell).vectors
@@ -98,7 +98,7 @@ def _chosen(
         most,
         check=check_choosing,
         progress=report_progress,
-        is_cancelled=is_cancelled,
+        is_stopped=is_stopped,
     )
 
 
@@ -137,13 +137,13 @@ def of_model(
     )
     length = request.max_length
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> LearntVectors:
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> LearntVectors:
         if indexes is not None and reading == "apart":
             known = learnt_vectors.from_indexes(*indexes, pairs)  # of a small collection they hold every layer
             if known is not None and known.layers[-1] == backend.facts.layers == len(known.layers) - 1:
                 return known
         return learnt_vectors.vectors_of(
-            backend, pairs, reading, max_length=length, progress=report_progress, is_cancelled=is_cancelled
+            backend, pairs, reading, max_length=length, progress=report_progress, is_stopped=is_stopped
         )
 
     vectors = requests.prepared(
@@ -168,7 +168,7 @@ def _source(
     learnt = requests.prepared(
         (*all_keys, choice),
         f"Learning from {counted(len(candidates.pairs), 'pair')}",
-        lambda _, is_cancelled: choice.learnt(vectors, candidates, is_cancelled),
+        lambda _, is_stopped: choice.learnt(vectors, candidates, is_stopped),
         f"learnt_{where}",
     )
     return LearntSource(all_keys, vectors, learnt)
@@ -242,9 +242,9 @@ def cross_encoder(candidates: LearningSet, key: tuple[object, ...]) -> list[Meas
     length = controls.length_for(scorer)
     all_keys = (*key, "cross-encoder", scorer.spec.key, scorer.revision, length)
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> np.ndarray:
-        is_over = requests.unless_left(all_keys, is_cancelled)
-        return scorer.score_pairs(*pairs.texts(rows), max_length=length, progress=report_progress, is_cancelled=is_over)
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> np.ndarray:
+        is_over = requests.unless_left(all_keys, is_stopped)
+        return scorer.score_pairs(*pairs.texts(rows), max_length=length, progress=report_progress, is_stopped=is_over)
 
     rankers = []
     with frame.figure("learnt_cross_encoder"):

@@ -90,7 +90,7 @@ def _look(stage: SecondStage, layer: int, pooling: Pooling, pairs: Pairs, name: 
     return evaluation.result(
         ("second look", stage.key, layer, pooling, pairs.content_hash),
         f"MaxSim for {len(pairs):,} {name}",
-        lambda report_progress, is_cancelled: second_look(
+        lambda report_progress, is_stopped: second_look(
             stage.backend,
             pairs.queries.texts,
             pairs.documents.texts,
@@ -99,7 +99,7 @@ def _look(stage: SecondStage, layer: int, pooling: Pooling, pairs: Pairs, name: 
             pooling,
             stage.max_length,
             progress=report_progress,
-            is_cancelled=is_cancelled,
+            is_stopped=is_stopped,
         ),
         f"second_look_{name}",
     )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from components.analysis.pair_scales import Scale
     from components.arrays import Float32, Int64
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.evaluation.threshold import Confusion
@@ -270,14 +270,14 @@ def _logits(stage: SecondStage, corpus: Corpus, query: str, rows: Int64) -> Floa
     chosen = hashlib.sha256(np.asarray(rows, np.int64).tobytes()).hexdigest()
     key = ("pair logits", scorer.spec.key, scorer.revision, corpus.content_hash, query, chosen, stage.max_length)
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> Float32:
         return read_only(
             scorer.pair_logits(
                 [query] * len(documents),
                 documents,
                 max_length=stage.max_length,
                 progress=report_progress,
-                is_cancelled=requests.unless_left(key, is_cancelled),
+                is_stopped=requests.unless_left(key, is_stopped),
             )
         )
 

@@ -31,7 +31,7 @@ from dashboard.views.search.why import UNITS
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-    from components.jobs import IsCancelled
+    from components.jobs import IsStopped
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
@@ -266,10 +266,10 @@ def _offer_own(corpus: Corpus) -> None:
     st.button(label, key="own_queries_used", icon=":material/table:", on_click=state.put, args=("typed_queries", taken))
 
 
-def _read_queries(file: UploadedFile, is_cancelled: IsCancelled) -> tuple[str, ...]:
+def _read_queries(file: UploadedFile, is_stopped: IsStopped) -> tuple[str, ...]:
     """Read like a corpus of lines, so that the encoding is detected in the same way."""
     return _few_enough(
-        [text.strip() for text in reading.read_corpus(file.getvalue(), "queries.txt", is_cancelled=is_cancelled).texts]
+        [text.strip() for text in reading.read_corpus(file.getvalue(), "queries.txt", is_stopped=is_stopped).texts]
     )
 
 

@@ -17,7 +17,7 @@ from dashboard.ui import messages
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, Job, ReportProgress
+    from components.jobs import IsStopped, Job, ReportProgress
     from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
@@ -43,9 +43,9 @@ def of_vectors(
     """Measures what is found by chance with the vectors of a layer and pooling; None for a corpus that is too large."""
     backend, info = request.backend, index.info
 
-    def scores(queries: Sequence[Sequence[str]], is_cancelled: IsCancelled) -> Scores:
+    def scores(queries: Sequence[Sequence[str]], is_stopped: IsStopped) -> Scores:
         typed = tuple(map(" ".join, queries))
-        vectors = caching.random_query_vectors(backend, typed, info, is_cancelled)[layer, pooling]
+        vectors = caching.random_query_vectors(backend, typed, info, is_stopped)[layer, pooling]
         return lambda query: index.engine(layer, pooling).scores(vectors[query], similarity)
 
     return _measured((info.identity, layer, pooling, similarity), request.corpus, scores)
@@ -54,7 +54,7 @@ def of_vectors(
 def of_words(corpus: Corpus, ranker: Ranker, source: str) -> Job | None:
     """The same with a ranking by words that has vectors; `source` names it."""
 
-    def scores(queries: Sequence[Sequence[str]], is_cancelled: IsCancelled) -> Scores:
+    def scores(queries: Sequence[Sequence[str]], is_stopped: IsStopped) -> Scores:
         return lambda query: ranker.scores(" ".join(queries[query]))
 
     return _measured((corpus.content_hash, ranker.title, source), corpus, scores)
@@ -63,9 +63,9 @@ def of_words(corpus: Corpus, ranker: Ranker, source: str) -> Job | None:
 def of_splade(corpus: Corpus, ranker: SpladeRanker) -> Job | None:
     """The same with SPLADE."""
 
-    def scores(queries: Sequence[Sequence[str]], is_cancelled: IsCancelled) -> Scores:
+    def scores(queries: Sequence[Sequence[str]], is_stopped: IsStopped) -> Scores:
         typed = [" ".join(query) for query in queries]
-        of_queries = ranker.for_queries(typed, is_cancelled=is_cancelled)
+        of_queries = ranker.for_queries(typed, is_stopped=is_stopped)
         return lambda query: of_queries.scores(typed[query])
 
     model = (ranker.backend.spec.key, ranker.backend.revision, ranker.max_length)
@@ -73,16 +73,16 @@ def of_splade(corpus: Corpus, ranker: SpladeRanker) -> Job | None:
 
 
 def _measured(
-    key: Hashable, corpus: Corpus, scores: Callable[[Sequence[Sequence[str]], IsCancelled], Scores]
+    key: Hashable, corpus: Corpus, scores: Callable[[Sequence[Sequence[str]], IsStopped], Scores]
 ) -> Job | None:
     texts = corpus.texts
     if len(texts) > chance.MOST_TEXTS:
         return None
 
-    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> ChanceLevel:
+    def measure(report_progress: ReportProgress, is_stopped: IsStopped) -> ChanceLevel:
         queries = chance.random_queries(texts)
-        of_queries = scores(queries, is_cancelled) if queries else (lambda query: np.empty(0))
-        return chance.chance_level(queries, texts, of_queries, report_progress, is_cancelled)
+        of_queries = scores(queries, is_stopped) if queries else (lambda query: np.empty(0))
+        return chance.chance_level(queries, texts, of_queries, report_progress, is_stopped)
 
     return caching.chance_levels().request(
         key,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.trace import TraceOptions
 from components.retrieval.search.score_split import shades, split_of_vectors
 from dashboard import caching
@@ -14,7 +14,7 @@ from dashboard.jobs import requests
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.jobs import IsCancelled, Job, ReportProgress
+    from components.jobs import IsStopped, Job, ReportProgress
     from components.model.trace import Pooling
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.score_split import Shade
@@ -49,12 +49,12 @@ def of_vectors(
     prompts = (len(asked.prompt), len(options.prompt))
     jobs, key = caching.explanations(), ("words of hits", index.info.identity, layer, pooling, query, tuple(rows))
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> dict[int, Shaded]:
-        is_over = requests.unless_left(key, is_cancelled, jobs)
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> dict[int, Shaded]:
+        is_over = requests.unless_left(key, is_stopped, jobs)
         found: dict[int, Shaded] = {}
         for start in range(0, len(rows), AT_ONCE):
             if is_over():
-                raise Cancelled
+                raise Stopped
             some = rows[start : start + AT_ONCE]
             # Not kept like the passes of sentences: these are of texts that a person has not chosen.
             trace = backend.run(

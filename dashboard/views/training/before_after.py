@@ -40,7 +40,7 @@ from dashboard.views.training import choice, failures, findings, microscope, row
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.sts import ScoredPairs
@@ -257,7 +257,7 @@ def _vectors(
     texts: tuple[str, ...],
     role: str,
     report_progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> np.ndarray:
     """Vectors as the model gives them to others, float32 [text, dim]: of the last layer, by its own pooling."""
     options = backend.embed_options(
@@ -267,11 +267,11 @@ def _vectors(
         "float32",
         role=role,  # type: ignore[arg-type]
     )
-    return backend.embed(texts, options=options, progress=report_progress, is_cancelled=is_cancelled)[0, 0]
+    return backend.embed(texts, options=options, progress=report_progress, is_stopped=is_stopped)[0, 0]
 
 
 def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs: Pairs, source: str) -> None:
-    def rank(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Ranks:
+    def rank(report_progress: ReportProgress, is_stopped: IsStopped) -> Ranks:
         answers = pairs.documents.texts
         each = len(pairs.queries) + len(answers)
         total, ranks = each * len(models.all), []
@@ -283,11 +283,11 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
                 answers,
                 "document",
                 part_of(report_progress, start, total),
-                is_cancelled,
+                is_stopped,
             )
             start += len(answers)
             queries = _vectors(
-                settings, backend, pairs.queries.texts, "query", part_of(report_progress, start, total), is_cancelled
+                settings, backend, pairs.queries.texts, "query", part_of(report_progress, start, total), is_stopped
             )
             ranks.append(first_ranks(pairs.ranks_by_vectors(queries, documents)))
         return Ranks(*ranks)
@@ -353,10 +353,10 @@ def _moves(moved: before_after.QueryChanges) -> str:
 
 
 def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs: ScoredPairs, source: str) -> None:
-    def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Cosines:
+    def compare(report_progress: ReportProgress, is_stopped: IsStopped) -> Cosines:
         sides = (tuple(pairs.first), tuple(pairs.second))
         return Cosines(
-            *failures.cosines_of(models.all, partial(_vectors, settings), sides, report_progress, is_cancelled)
+            *failures.cosines_of(models.all, partial(_vectors, settings), sides, report_progress, is_stopped)
         )
 
     cosines = evaluation.result(

@@ -26,7 +26,7 @@ from dashboard.views.training import row_cards, row_source
 from dashboard.views.training.plan import Plan
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.training.data import TrainingData
     from components.training.settings import TrainingSettings
@@ -102,8 +102,8 @@ def _cards(backend: Backend, plan: Plan, table: pd.DataFrame) -> None:
 def _lengths(backend: Backend, rows: TrainingData) -> dict[str, Int64]:
     tokenization = backend.tokenization
 
-    def count(_: ReportProgress, is_cancelled: IsCancelled) -> dict[str, Int64]:
-        return training_data.token_lengths(rows, tokenization, is_cancelled)
+    def count(_: ReportProgress, is_stopped: IsStopped) -> dict[str, Int64]:
+        return training_data.token_lengths(rows, tokenization, is_stopped)
 
     key = ("training lengths", rows.sha256, backend.spec.key, backend.revision)
     return requests.prepared(key, f"Counting the tokens of {len(rows):,} rows", count, "training_lengths")
@@ -207,10 +207,10 @@ def _examples(backend: Backend, plan: Plan) -> pd.DataFrame:
     """Some of the rows that the first objective learns from, with their wrong answers. Raises NotReady."""
     settings, key = plan.settings, plan.settings.objectives[0]
 
-    def make(report_progress: ReportProgress, is_cancelled: IsCancelled) -> pd.DataFrame:
+    def make(report_progress: ReportProgress, is_stopped: IsStopped) -> pd.DataFrame:
         train = plan.data.take(plan.split.train)
-        vectors = _vectors_of(backend, settings, is_cancelled)
-        return _sample(negatives.training_rows(settings, key, train, vectors, report_progress, is_cancelled))
+        vectors = _vectors_of(backend, settings, is_stopped)
+        return _sample(negatives.training_rows(settings, key, train, vectors, report_progress, is_stopped))
 
     # Nothing but what the rows depend on: another number of epochs must not cost a forward pass.
     by_model = (backend.spec.key, backend.revision, settings.pooling, settings.max_length)
@@ -233,13 +233,13 @@ def _whole_examples(plan: Plan, table: pd.DataFrame) -> None:
     figures.plain_table(table)
 
 
-def _vectors_of(backend: Backend, settings: TrainingSettings, is_cancelled: IsCancelled) -> negatives.Embed:
+def _vectors_of(backend: Backend, settings: TrainingSettings, is_stopped: IsStopped) -> negatives.Embed:
     """How the model embeds texts before training, with the run's pooling and length, for wrong answers it finds similar."""
     max_length = settings.max_length if settings.max_length < backend.own_max_length else None
 
     def vectors(texts: Sequence[str], role: negatives.Role) -> Float32:
         options = backend.embed_options([backend.facts.layers], [settings.pooling], max_length, role=role)
-        return backend.embed(texts, options=options, is_cancelled=is_cancelled)[0, 0]
+        return backend.embed(texts, options=options, is_stopped=is_stopped)[0, 0]
 
     return vectors
 

@@ -23,12 +23,12 @@ from dashboard.ui import figures, messages
 if TYPE_CHECKING:
     from components.analysis.why.contrasts import Separation
     from components.arrays import Float32
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.corpora.minimal_pairs import MinimalPairs
 
     # A model's vectors of texts, float32 [text, dim].
-    Vectors = Callable[[Backend, tuple[str, ...], str, ReportProgress, IsCancelled], Float32]
+    Vectors = Callable[[Backend, tuple[str, ...], str, ReportProgress, IsStopped], Float32]
 
 KINDS_SHOWN = 8  # a phone shows so many groups of bars
 GUESSING = 0.5
@@ -61,15 +61,13 @@ def cosines_of(
     vectors: Vectors,
     sides: tuple[tuple[str, ...], tuple[str, ...]],
     report_progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> list[Float64]:
-    """The cosines [pair] of two lists of texts by each model. Raises Cancelled."""
+    """The cosines [pair] of two lists of texts by each model. Raises Stopped."""
     count, total, found = len(sides[0]), 2 * len(models) * len(sides[0]), []
     for place, backend in enumerate(models):
         first, second = (
-            vectors(
-                backend, texts, "document", part_of(report_progress, (2 * place + side) * count, total), is_cancelled
-            )
+            vectors(backend, texts, "document", part_of(report_progress, (2 * place + side) * count, total), is_stopped)
             for side, texts in enumerate(sides)
         )
         found.append(cosine(first, second))
@@ -135,8 +133,8 @@ def draw(
     """Bars for each kind of difference. `names` are those of the models before training and untouched."""
     pairs = stored.demo_pairs()
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> PairFailures:
-        return measured(cosines_of(models, vectors, (pairs.first, pairs.second), report_progress, is_cancelled), pairs)
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> PairFailures:
+        return measured(cosines_of(models, vectors, (pairs.first, pairs.second), report_progress, is_stopped), pairs)
 
     found = evaluation.result(
         key("known failures", pairs.content_hash),

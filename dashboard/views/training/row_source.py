@@ -24,13 +24,13 @@ from dashboard.ui.waiting import frame
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-    from components.jobs import IsCancelled
+    from components.jobs import IsStopped
     from components.retrieval.corpora.columns import ColumnPreview
     from components.training.data import TrainingData
     from components.training.run_folder import RunFolder
 
     Chosen = Mapping[str, str] | None  # our columns to the table's; None where their names are to tell
-    Load = Callable[[ReadingChoice, IsCancelled], TrainingData]
+    Load = Callable[[ReadingChoice, IsStopped], TrainingData]
     Found = TrainingData | tuple[ColumnPreview, ...]  # rows, or the columns of a table that are not recognised
 
 NAMES = {
@@ -89,13 +89,13 @@ def _of_file() -> TrainingData | None:
     written = dialect_menu.of_upload("training", file)
 
     def load_from(
-        file: UploadedFile | uploads.StoredFile, choice: ReadingChoice, is_cancelled: IsCancelled
+        file: UploadedFile | uploads.StoredFile, choice: ReadingChoice, is_stopped: IsStopped
     ) -> TrainingData:
         return training_data.load(
             file.getvalue(),
             file.name,
             choice.columns,
-            is_cancelled=is_cancelled,
+            is_stopped=is_stopped,
             part=choice.part,
             dialect=written.dialect,
             encoding=written.encoding,
@@ -133,15 +133,15 @@ def _of_corpus() -> TrainingData | None:
     columns = {corpus.report.text_column: corpus.texts, **corpus.columns}
     key = f"corpus {current_corpus.key_of(corpus)}"
 
-    def load(choice: ReadingChoice, _: IsCancelled) -> TrainingData:
+    def load(choice: ReadingChoice, _: IsStopped) -> TrainingData:
         return training_data.from_columns(columns, corpus.name, choice.columns, part=choice.part)
 
     return _recognised(caching.training_files().get(key, lambda: _loaded(load, never)), key, load)
 
 
-def _loaded(load: Load, is_cancelled: IsCancelled) -> Found:
+def _loaded(load: Load, is_stopped: IsStopped) -> Found:
     try:
-        return load(ReadingChoice(), is_cancelled)
+        return load(ReadingChoice(), is_stopped)
     except UnclearColumns as problem:
         return problem.columns  # and not the problem itself, which holds the whole table
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from components.analysis.why.contrasts import PairCosines, Separation
     from components.arrays import Float32, Float64
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.corpora.minimal_pairs import MinimalPairs
@@ -90,8 +90,8 @@ class ClinicCosines:
         """The same with intervals, [layer]. Raises NotReady while they are computed."""
         paraphrases, changed = (self.at_all_layers(name, pooling) for name in (PARAPHRASE, kind))
 
-        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Separation, ...]:
-            return separations(paraphrases, changed, progress=report_progress, is_cancelled=is_cancelled)
+        def work(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[Separation, ...]:
+            return separations(paraphrases, changed, progress=report_progress, is_stopped=is_stopped)
 
         return requests.latest(
             ("separations", *self.key, kind, pooling),
@@ -187,7 +187,7 @@ def _upload() -> MinimalPairs | None:
         "minimal_pairs",
         caching.minimal_pairs(),
         file,
-        lambda file, is_cancelled: reading.read_minimal_pairs(file.getvalue(), file.name, is_cancelled=is_cancelled),
+        lambda file, is_stopped: reading.read_minimal_pairs(file.getvalue(), file.name, is_stopped=is_stopped),
     )
     if pairs is None:
         st.caption(
@@ -205,11 +205,11 @@ def _measured(backend: Backend, pairs: MinimalPairs) -> ClinicCosines:
     if kept is not None:
         return ClinicCosines(pairs, kept, options.poolings, key)
 
-    def embed(texts: Sequence[str], report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
-        return backend.embed(texts, options=options, progress=report_progress, is_cancelled=is_cancelled)
+    def embed(texts: Sequence[str], report_progress: ReportProgress, is_stopped: IsStopped) -> Float32:
+        return backend.embed(texts, options=options, progress=report_progress, is_stopped=is_stopped)
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> PairCosines:
-        return pair_cosines(embed, pairs.first, pairs.second, progress=report_progress, is_cancelled=is_cancelled)
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> PairCosines:
+        return pair_cosines(embed, pairs.first, pairs.second, progress=report_progress, is_stopped=is_stopped)
 
     cosines = requests.latest(
         ("minimal pairs", *key),

@@ -23,7 +23,7 @@ from dashboard.ui.wording import POOLING_NAMES, counted
 
 if TYPE_CHECKING:
     from components.analysis.why.probes import ProbeResult
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.embedding.options import EmbedOptions
     from components.model.trace import Pooling
@@ -78,9 +78,9 @@ def draw(
 def _probed(backend: Backend, first: list[str], second: list[str], options: EmbedOptions, kind: str) -> ProbeResult:
     """The probe of every layer. Raises NotReady while it is trained."""
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> ProbeResult:
-        vectors = backend.embed([*first, *second], options=options, is_cancelled=is_cancelled)[:, 0]
-        return probes.probe_pairs(vectors, first, second, report_progress, is_cancelled)
+    def work(report_progress: ReportProgress, is_stopped: IsStopped) -> ProbeResult:
+        vectors = backend.embed([*first, *second], options=options, is_stopped=is_stopped)[:, 0]
+        return probes.probe_pairs(vectors, first, second, report_progress, is_stopped)
 
     return requests.latest(
         ("probe", backend.spec.key, backend.revision, options, tuple(first), tuple(second)),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from components.analysis.why.deletion import DeletionCurve
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling, TokenizedSentence
 
@@ -88,9 +88,9 @@ def draw(backend: Backend) -> None:
         for text in (first, second)
     )
 
-    def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> MethodComparison:
+    def compare(report_progress: ReportProgress, is_stopped: IsStopped) -> MethodComparison:
         similarity = PairSimilarity.of(backend, first, second, layer, pooling, length)
-        return compare_methods(similarity, from_both, progress=report_progress, is_cancelled=is_cancelled)
+        return compare_methods(similarity, from_both, progress=report_progress, is_stopped=is_stopped)
 
     key = ("deletion", backend.spec.key, backend.revision, first, second, layer, pooling, length, from_both)
     title = f"Removing the words of {pair.names[0]} and {pair.names[1]}"

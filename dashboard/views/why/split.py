@@ -25,7 +25,7 @@ from dashboard.views.why import context, split_figures
 if TYPE_CHECKING:
     from components.analysis.why.integrated_jacobians import IntegratedLedger
     from components.analysis.why.ledger import Ledger
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.contributions.path_products import Reference
     from components.model.trace import Pooling, TokenizedSentence
@@ -210,6 +210,6 @@ def _work(
     reference: Reference | None,
     steps: int,
     report_progress: ReportProgress,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
 ) -> IntegratedLedger:
-    return split_to_words(backend, *texts, layer, pooling, reference, steps, report_progress, is_cancelled)
+    return split_to_words(backend, *texts, layer, pooling, reference, steps, report_progress, is_stopped)

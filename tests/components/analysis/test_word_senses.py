@@ -11,7 +11,7 @@ from components.analysis import word_senses
 from components.analysis.maps import token_set
 from components.analysis.word_senses import clusters, nearest_neighbour_accuracy, sense_curve
 from components.arrays import unit
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.corpora.senses import meant_occurrences, read_senses
 from tests.support.places import ASSETS
 
@@ -76,12 +76,12 @@ def test_clusters_find_the_groups_and_their_most_typical(two_senses):
 def test_grouping_ends_between_two_numbers_of_groups(two_senses):
     asked = []
 
-    def is_cancelled():
+    def is_stopped():
         asked.append(1)
         return len(asked) > 2
 
-    with pytest.raises(Cancelled):
-        clusters(two_senses[0][1], is_cancelled=is_cancelled)
+    with pytest.raises(Stopped):
+        clusters(two_senses[0][1], is_stopped=is_stopped)
     assert len(asked) == 3
 
 

@@ -24,7 +24,7 @@ from components.distributed.cluster import connected
 from components.distributed.embedding import BlockEmbedder, embed_on_ray
 from components.distributed.ranks import gold_ranks_on_ray
 from components.errors import InputError, ModelError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.ranks import gold_ranks
@@ -143,14 +143,14 @@ def listening_of(process: psutil.Process) -> list[Any]:
 def test_a_stopped_build_goes_on_and_equals_that_of_one_process(nodes, backend, corpus, options, expected, tmp_path):
     on_ray = partial(embed_on_ray, address=nodes.address)
     seen: list[int] = []
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         build_index(
             backend,
             corpus,
             tmp_path / "x",
             options,
             progress=lambda done, total: seen.append(done),
-            is_cancelled=lambda: len(seen) > 3,
+            is_stopped=lambda: len(seen) > 3,
             embed=on_ray,
             sentences_per_block=BLOCK,
         )

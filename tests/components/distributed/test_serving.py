@@ -23,7 +23,7 @@ from components.arrays import Float32
 from components.distributed import direct, serving
 from components.distributed.serving import ModelServer, Served, TraceRequest, joined
 from components.errors import InputError, UserError
-from components.jobs import Cancelled, WorkFailed
+from components.jobs import Stopped, WorkFailed
 from components.model.backend import Backend
 from components.model.elsewhere import part_of_trace
 from components.model.embedding import embedder
@@ -258,8 +258,8 @@ def test_vectors_of_a_corpus_come_in_pieces_and_stop_between_them(
     there.answers = False
     np.testing.assert_allclose(backend.embed(texts, [0, 1]), vectors, atol=1e-5)
     there.answers = True
-    with pytest.raises(Cancelled):
-        backend.embed(texts, [0, 1], is_cancelled=lambda: len(there.embedded) > 4)
+    with pytest.raises(Stopped):
+        backend.embed(texts, [0, 1], is_stopped=lambda: len(there.embedded) > 4)
     there.is_there = False  # another model, or no connection
     before = len(there.embedded)
     backend.embed(texts, [0, 1])

@@ -130,7 +130,7 @@ def test_who_is_still_there_when_somebody_stops(outside: Outside) -> None:
     outside.jobs.request("a", "A", gate, person="Ben")
     outside.is_present = lambda: outside.ask() or False
     outside.jobs.stop(job, "Ann")
-    assert ended(job).is_cancelled
+    assert ended(job).is_stopped
 
 
 def test_who_is_still_there_when_everybody_seems_to_have_left(outside: Outside) -> None:
@@ -138,7 +138,7 @@ def test_who_is_still_there_when_everybody_seems_to_have_left(outside: Outside) 
     job = outside.jobs.request("a", "A", gate, person="Ann")
     outside.is_present = lambda: outside.ask() or False
     assert outside.jobs.end_if_left(job)
-    assert ended(job).is_cancelled
+    assert ended(job).is_stopped
 
 
 def test_who_is_still_there_where_work_gives_way(outside: Outside) -> None:
@@ -206,7 +206,7 @@ def test_the_end_of_work_that_never_began(outside: Outside) -> None:
     assert gate.begun.wait(SOON)
     waiting = outside.jobs.request("b", "B", partial(lambda corpus, *_: corpus, outside.value()))
     outside.jobs.stop(waiting)
-    assert waiting.is_cancelled
+    assert waiting.is_stopped
     wait_until(lambda: gc.collect() >= 0 and len(outside.answers) > 0)
     gate.go_on.set()
     ended(working)

@@ -59,7 +59,7 @@ def test_every_job_has_a_number_of_its_own() -> None:
 
 
 def test_the_work_reports_to_its_job() -> None:
-    def work(report_progress: Callable[[int, int], None], is_cancelled: Callable[[], bool]) -> str:
+    def work(report_progress: Callable[[int, int], None], is_stopped: Callable[[], bool]) -> str:
         report_progress(3, 4)
         return "done"
 
@@ -83,7 +83,7 @@ def test_any_exception_is_the_jobs_own_and_the_lane_goes_on(problem: BaseExcepti
         assert isinstance(job.error, WorkFailed)
         assert str(job.error) == f"{type(problem).__name__}: no"
     assert job.result is None
-    assert not job.is_cancelled
+    assert not job.is_stopped
     assert ended(jobs.request("b", "B", quick())).result == "done"
 
 

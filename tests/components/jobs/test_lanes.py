@@ -73,7 +73,7 @@ def test_the_newest_first_and_the_oldest_dropped() -> None:
         jobs.request(key, key, lambda *_, key=key: order.append(key), person="me")  # type: ignore[misc]
         for key in "bcd"
     )
-    assert ended(one).is_cancelled
+    assert ended(one).is_stopped
     assert one.run_again
     assert not one.is_stopped_for("me")  # nobody stopped it
     assert jobs.find("b") is None
@@ -143,13 +143,13 @@ def test_the_pace_of_work_that_gave_way_is_that_of_its_working_time() -> None:
     queue = background()
     jobs, work, reported, go_on = Jobs(queue, "lane", 8), Gate(), threading.Event(), threading.Event()
 
-    def in_two_parts(report_progress: Callable[[int, int], None], is_cancelled: Callable[[], bool]) -> None:
+    def in_two_parts(report_progress: Callable[[int, int], None], is_stopped: Callable[[], bool]) -> None:
         report_progress(0, 100)
         time.sleep(0.02)
         report_progress(50, 100)
         reported.set()
         assert go_on.wait(SOON)
-        is_cancelled()  # pauses here
+        is_stopped()  # pauses here
 
     job = jobs.request("demo", "Demo", in_two_parts, lane="background")
     assert reported.wait(SOON)
@@ -192,10 +192,10 @@ def test_it_goes_on_when_somebody_waits_for_it_and_can_be_stopped_while_it_pause
     assert jobs.request("demo", "Demo", steps, person="me") is job
     wait_until(steps.goes_on)
     jobs.stop(job, "me")
-    assert ended(job).is_cancelled
+    assert ended(job).is_stopped
     paused = jobs.request("other", "Other", Steps(), lane="background")
     jobs.stop(paused)
-    assert ended(paused).is_cancelled
+    assert ended(paused).is_stopped
     work.go_on.set()
 
 
@@ -213,7 +213,7 @@ def test_it_pauses_again_when_the_last_person_who_waits_has_left_without_stop() 
     wait_until(steps.goes_on)
     jobs.stop(job)
     work.go_on.set()
-    assert ended(job).is_cancelled
+    assert ended(job).is_stopped
 
 
 def test_a_waiting_job_leaves_the_background_once_somebody_waits_for_it() -> None:
@@ -233,12 +233,12 @@ def test_a_closed_queue_stops_all_and_takes_no_more() -> None:
     working, waiting = (jobs.request(number, "", gate) for number, gate in enumerate(gates))
     assert gates[0].begun.wait(SOON)
     assert jobs.queue.close(SOON)
-    assert working.is_cancelled
-    assert waiting.is_cancelled
+    assert working.is_stopped
+    assert waiting.is_stopped
     assert not gates[1].begun.is_set()
     late = jobs.request("late", "", quick())
     assert late.finished.is_set()
-    assert late.is_cancelled
+    assert late.is_stopped
     assert jobs.queue.under_way() == ()
 
 
@@ -262,7 +262,7 @@ def test_what_other_processes_do_goes_on_when_a_queue_is_closed() -> None:
     training = Jobs(queue, "training", keep=1).request("a", "A", gate)
     assert gate.begun.wait(SOON)
     assert queue.close(SOON)
-    assert not training.cancel.is_set()
+    assert not training.told_to_stop.is_set()
     gate.go_on.set()
     assert ended(training).result == "done"
 
@@ -273,7 +273,7 @@ def test_a_thread_that_cannot_start_fails_its_job_and_the_lane_goes_on(monkeypat
     job = jobs.request("a", "A", quick())
     assert job.finished.is_set()
     assert "allows it no more threads" in str(job.error)
-    assert not job.is_cancelled
+    assert not job.is_stopped
     assert jobs.queue.under_way() == ()
     assert not jobs.queue.can_start_threads()
     no_threads.is_on = False
@@ -317,7 +317,7 @@ def test_a_job_moved_to_a_lane_without_a_thread_fails_with_the_reason(monkeypatc
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread has no niceness of its own")
 def test_long_work_is_nicer_than_the_threads_that_wait_for_it():
-    def niceness(report_progress, is_cancelled):
+    def niceness(report_progress, is_stopped):
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
     queue = Queue({"long": Lane(niceness=3), "short": Lane()})
@@ -339,6 +339,6 @@ def test_work_is_done_where_a_thread_may_not_be_nice(monkeypatch):
     monkeypatch.setattr(os, "setpriority", refuse)
     jobs = Jobs(Queue({"long": Lane(niceness=3)}), "long", keep=2)
     for key in ("first", "second"):
-        job = jobs.request(key, key, lambda report_progress, is_cancelled: 7)
+        job = jobs.request(key, key, lambda report_progress, is_stopped: 7)
         assert job.finished.wait(10)
         assert job.result == 7

@@ -33,7 +33,7 @@ def test_work_that_gives_way_pauses_while_a_page_is_drawn():
     job = Job("quiet work")
     with drawing.under_way():
         assert drawing.is_under_way()
-        queue.put(job, lambda report, is_cancelled: is_cancelled(), "background")
+        queue.put(job, lambda report, is_stopped: is_stopped(), "background")
         assert not job.finished.wait(0.3)
     assert not drawing.is_under_way()
     assert job.finished.wait(10)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from components.jobs import STEPS, Action, Cancelled, Job, Jobs, Lane, Queue, State, kinds
+from components.jobs import STEPS, Action, Job, Jobs, Lane, Queue, State, Stopped, kinds
 from components.jobs.states import ENDED_BY_STOP, ENDS, TOLD_TO_END
 from tests.support.work import SOON, NoThreads, failing, quick
 
@@ -63,8 +63,8 @@ def test_an_action_without_a_step_changes_nothing(state: State, action: Action) 
 def test_what_pages_read_follows_from_the_state(state: State) -> None:
     job = Job("A", state=state, stopped_by={"Ann"})
     assert job.finished.is_set() is (state in ENDS)
-    assert job.cancel.is_set() is (state in TOLD_TO_END)
-    assert job.is_cancelled is (state in ENDED_BY_STOP)
+    assert job.told_to_stop.is_set() is (state in TOLD_TO_END)
+    assert job.is_stopped is (state in ENDED_BY_STOP)
     assert job.run_again is (state in (State.GIVING_UP, State.GIVEN_UP))
     assert job.is_stopped_for("Ann") is (state is not State.DONE)
     assert job.is_stopped_for("Ben") is (state in (State.STOPPING, State.STOPPED))
@@ -72,7 +72,7 @@ def test_what_pages_read_follows_from_the_state(state: State) -> None:
 
 def test_a_signal_wakes_whoever_waits_for_it_and_nobody_else() -> None:
     job, told, ended = Job("A"), threading.Event(), threading.Event()
-    for signal, event in ((job.cancel, told), (job.finished, ended)):
+    for signal, event in ((job.told_to_stop, told), (job.finished, ended)):
         threading.Thread(target=lambda signal=signal, event=event: signal.wait(SOON) and event.set()).start()  # type: ignore[misc]
     assert not job.finished.wait(0.01)
     job.take(Action.STOP)
@@ -104,7 +104,7 @@ class OneAtATime:
     def of(self, key: Hashable, chance: random.Random) -> Callable[..., Any]:
         kind, pauses = chance.choice(("ends", "fails", "stops", "hears", "deaf")), chance.randrange(4)
 
-        def work(report_progress: Callable[[int, int], None], is_cancelled: Callable[[], bool]) -> Any:
+        def work(report_progress: Callable[[int, int], None], is_stopped: Callable[[], bool]) -> Any:
             with self._lock:
                 self._running[key] += 1
                 self.most = max(self.most, self._running[key])
@@ -112,11 +112,11 @@ class OneAtATime:
                 for step in range(pauses):
                     report_progress(step, pauses)
                     threading.Event().wait(0.001)
-                    if kind == "hears" and is_cancelled():
-                        raise Cancelled
+                    if kind == "hears" and is_stopped():
+                        raise Stopped
                 if kind == "stops":
-                    raise Cancelled
-                return failing(OSError("no"))() if kind == "fails" else quick(kind)(report_progress, is_cancelled)
+                    raise Stopped
+                return failing(OSError("no"))() if kind == "fails" else quick(kind)(report_progress, is_stopped)
             finally:
                 with self._lock:
                     self._running[key] -= 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.errors import InputError
-from components.jobs import Cancelled, Job, Jobs, Lane, Queue
+from components.jobs import Job, Jobs, Lane, Queue, Stopped
 from tests.support.work import SOON, Gate, ended, one_lane, quick, wait_until
 
 
@@ -19,12 +19,12 @@ def test_a_stop_while_it_waits_and_while_it_works() -> None:
     assert work.begun.wait(SOON)
     jobs.stop(waiting, "me")
     assert waiting.finished.is_set()  # at once
-    assert waiting.is_cancelled
+    assert waiting.is_stopped
     assert not at_work.finished.is_set()
     jobs.stop(at_work, "me")
     assert at_work.is_stopped_for("me")
-    assert ended(at_work).is_cancelled
-    assert isinstance(at_work.error, Cancelled)
+    assert ended(at_work).is_stopped
+    assert isinstance(at_work.error, Stopped)
     assert jobs.request("a", "A", quick(), person="me") is at_work  # until it is forgotten
     jobs.forget(at_work, "me")
     assert ended(jobs.request("a", "A", quick(), person="me")).result == "done"
@@ -34,14 +34,14 @@ def test_an_error_of_its_own_after_a_stop_counts_as_the_stop() -> None:
     """A download says in its own words that it was stopped."""
     jobs = one_lane(retry_seconds=0)
 
-    def work(report_progress: Any, is_cancelled: Callable[[], bool]) -> None:
-        wait_until(is_cancelled)
+    def work(report_progress: Any, is_stopped: Callable[[], bool]) -> None:
+        wait_until(is_stopped)
         raise InputError("The download was stopped.", "", "")
 
     job = jobs.request("a", "A", work, person="me")
     jobs.stop(job, "me")
     ended(job)
-    assert job.is_cancelled
+    assert job.is_stopped
     assert job.is_stopped_for("me")
 
 
@@ -50,7 +50,7 @@ def test_a_stop_by_one_leaves_the_others_their_job() -> None:
     job = jobs.request("a", "A", work, person="me")
     assert jobs.request("a", "A", work, person="you") is job
     jobs.stop(job, "me")
-    assert not job.cancel.is_set()
+    assert not job.told_to_stop.is_set()
     assert [job.is_stopped_for(person) for person in ("me", "you")] == [True, False]
     assert jobs.request("a", "A", work, person="me") is job  # a page drawn again is no change of mind
     assert job.people == {"you"}
@@ -58,9 +58,9 @@ def test_a_stop_by_one_leaves_the_others_their_job() -> None:
     assert jobs.request("a", "A", work, person="me") is job
     assert not job.is_stopped_for("me")
     jobs.stop(job, "you")
-    assert not job.cancel.is_set()
+    assert not job.told_to_stop.is_set()
     jobs.stop(job, "me")
-    assert ended(job).is_cancelled
+    assert ended(job).is_stopped
 
 
 def test_who_is_gone_waits_no_longer() -> None:
@@ -68,7 +68,7 @@ def test_who_is_gone_waits_no_longer() -> None:
     job = jobs.request("a", "A", Gate(), person="me")
     jobs.request("a", "A", Gate(), person="gone")
     jobs.stop(job, "me")
-    assert ended(job).is_cancelled
+    assert ended(job).is_stopped
 
 
 def test_a_stop_for_nobody_in_particular_ends_it_for_all() -> None:
@@ -94,12 +94,12 @@ def test_a_stop_that_was_taken_back_waits_for_the_end_of_the_old_work() -> None:
     jobs = one_lane(lane=Lane(workers=2))
     begun, go_on, at_work = threading.Event(), threading.Event(), []
 
-    def deaf(report_progress: Any, is_cancelled: Any) -> str:
+    def deaf(report_progress: Any, is_stopped: Any) -> str:
         at_work.append("old")
         begun.set()
         assert go_on.wait(SOON)
         at_work.remove("old")
-        raise Cancelled
+        raise Stopped
 
     def new(*_: Any) -> list[str]:
         return [*at_work, "new"]
@@ -130,7 +130,7 @@ def test_stops_taken_back_again_and_again_never_run_two_at_once() -> None:
         begun.set()
         assert go_on.wait(SOON)
         running.pop()
-        raise Cancelled
+        raise Stopped
 
     job = jobs.request("a", "A", deaf, person="me")
     assert begun.wait(SOON)
@@ -166,13 +166,13 @@ def test_whoever_comes_at_the_moment_of_a_stop_gets_work_of_their_own(monkeypatc
     jobs, gate = one_lane(lane=Lane(workers=2)), Gate()
     job = jobs.request("a", "A", gate, person="Ann")
     assert gate.begun.wait(SOON)
-    cancel, joined = jobs.queue.cancel, []
+    stop, joined = jobs.queue.stop, []
 
-    def late_cancel(stopped: Job) -> None:
+    def late_stop(stopped: Job) -> None:
         joined.append(jobs.request("a", "A", quick("for Ben"), person="Ben"))
-        cancel(stopped)
+        stop(stopped)
 
-    monkeypatch.setattr(jobs.queue, "cancel", late_cancel)
+    monkeypatch.setattr(jobs.queue, "stop", late_stop)
     jobs.stop(job, "Ann")
     (bens,) = joined
     assert not bens.is_stopped_for("Ben")
@@ -190,9 +190,9 @@ def test_a_stop_after_the_end_changes_nothing() -> None:
 def test_a_job_stopped_before_it_was_put_is_not_run() -> None:
     queue, work = Queue({"lane": Lane()}), Gate()
     job = Job("A")
-    queue.cancel(job)
+    queue.stop(job)
     queue.put(job, work, "lane")
-    assert ended(job).is_cancelled
+    assert ended(job).is_stopped
     assert work.runs == 0
 
 
@@ -208,7 +208,7 @@ def test_a_job_of_which_everybody_has_left_ends_and_a_later_request_starts_it_ag
     present.discard("Ben")
     assert jobs.end_if_left(job)
     assert job.finished.wait(SOON)
-    assert job.is_cancelled
+    assert job.is_stopped
     present.add("Ben")
     gate.go_on.set()
     again = jobs.request("key", "Scoring", gate, person="Ben")
@@ -238,7 +238,7 @@ def test_whoever_comes_while_the_others_are_looked_for_keeps_the_job(way: str) -
     else:
         assert not jobs.end_if_left(job)
     assert joined == [job]
-    assert not job.cancel.is_set()
+    assert not job.told_to_stop.is_set()
     gate.go_on.set()
     assert ended(job).result == "done"
     assert not job.is_stopped_for("Ben")

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from components.errors import ModelError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from components.model.interventions import patched as patched_module
 from components.model.interventions.patched import Replacement
@@ -258,14 +258,14 @@ def test_all_heads_of_the_embedded_model_are_one_pass(embedded):
     assert embedded.forward_passes == before + 1
 
 
-def test_progress_and_cancellation(embedded, monkeypatch):
+def test_progress_and_stopping(embedded, monkeypatch):
     (sentence,) = embedded.tokenize(["The cat sat."])
     monkeypatch.setattr(patched_module, "CHUNK_TOKENS", 2 * len(sentence))
     steps = []
     embedded.patched_vectors(sentence, [[]] * 5, "mean", lambda done, total: steps.append((done, total)))
     assert steps == [(2, 5), (4, 5), (5, 5)]
-    with pytest.raises(Cancelled):
-        embedded.patched_vectors(sentence, [[]] * 5, "mean", is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        embedded.patched_vectors(sentence, [[]] * 5, "mean", is_stopped=lambda: True)
     assert embedded.patched_vectors(sentence, [], "mean").shape == (0, 0)
 
 

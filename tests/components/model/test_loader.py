@@ -36,11 +36,11 @@ def spec_of(key):
 @pytest.fixture
 def loads(monkeypatch):
     """Backend.load replaced by a stand-in that notes what it was asked for and obeys `then`."""
-    asked = types.SimpleNamespace(keys=[], sizes={}, then=lambda spec, progress, is_cancelled: None)
+    asked = types.SimpleNamespace(keys=[], sizes={}, then=lambda spec, progress, is_stopped: None)
 
-    def load(spec, store, progress, is_cancelled, make_room):
+    def load(spec, store, progress, is_stopped, make_room):
         asked.keys.append(spec.key)
-        asked.then(spec, progress, is_cancelled)
+        asked.then(spec, progress, is_stopped)
         return types.SimpleNamespace(spec=spec, store=store, nbytes=asked.sizes.get(spec.key, 0))
 
     monkeypatch.setattr(Backend, "load", load)
@@ -64,17 +64,17 @@ def finished(job):
 
 
 def failing(problem="offline"):
-    def then(spec, progress, is_cancelled):
+    def then(spec, progress, is_stopped):
         raise ModelError(problem, "given", "expected", "mend")
 
     return then
 
 
-def stopped_download(spec, progress, is_cancelled):
+def stopped_download(spec, progress, is_stopped):
     end = time.monotonic() + 10
-    while not is_cancelled() and time.monotonic() < end:
+    while not is_stopped() and time.monotonic() < end:
         time.sleep(0.001)
-    failing("cancelled" if is_cancelled() else "offline")(spec, progress, is_cancelled)
+    failing("stopped" if is_stopped() else "offline")(spec, progress, is_stopped)
 
 
 def test_thirty_requests_cost_one_load(loader, loads):
@@ -137,10 +137,10 @@ def test_a_failure_holds_on_to_nothing_that_was_loaded(loader, loads):
 
     kept = []
 
-    def then(spec, progress, is_cancelled):
+    def then(spec, progress, is_stopped):
         weights = Weights()
         kept.append(weakref.ref(weights))
-        failing()(spec, progress, is_cancelled)
+        failing()(spec, progress, is_stopped)
 
     loads.then = then
     logging.disable(logging.CRITICAL)  # pytest keeps what is logged, the traceback with it
@@ -275,7 +275,7 @@ def test_what_follows_a_load_runs_once_for_each(loads):
 def test_progress_can_be_read_while_it_loads(loader, loads):
     half, go_on = threading.Event(), threading.Event()
 
-    def then(spec, progress, is_cancelled):
+    def then(spec, progress, is_stopped):
         progress(30_000_000, 60_000_000)
         half.set()
         go_on.wait(10)
@@ -310,7 +310,7 @@ def test_a_stop_is_heard_and_says_what_the_download_said(loader, loads):
     job = loader.request(spec_of("a"), "me")
     assert started.wait(10)
     loader.jobs.stop(job, "me")
-    assert finished(job).error.kind == "cancelled"
+    assert finished(job).error.kind == "stopped"
     assert job.is_stopped_for("me")
 
 
@@ -324,7 +324,7 @@ def test_a_model_that_is_in_memory_is_found_without_a_start(loader, loads):
     assert loads.keys == ["a", "b"]
 
 
-def test_a_cancelled_download_of_the_real_client_can_be_asked_for_again(monkeypatch, tmp_path, embedded_folder):
+def test_a_stopped_download_of_the_real_client_can_be_asked_for_again(monkeypatch, tmp_path, embedded_folder):
     monkeypatch.setenv("BERT_INTERNALS_DEVICE", "cpu")
     loader = model_loader(1 << 20)
     spec = catalog_spec("sentence-transformers/all-MiniLM-L6-v2")
@@ -337,7 +337,7 @@ def test_a_cancelled_download_of_the_real_client_can_be_asked_for_again(monkeypa
             time.sleep(0.005)
         assert 0 < job.fraction < 1
         loader.jobs.stop(job)
-        assert finished(job).error.kind == "cancelled"
+        assert finished(job).error.kind == "stopped"
         server.pause = 0.0
         loader.forget(spec.key)
         again = finished(loader.request(spec))
@@ -376,7 +376,7 @@ def test_models_that_are_loaded_at_once_count_each_other(loads):
     cpu = torch.device("cpu")
     loader._make_room("a", cpu, 60)
     loader._make_room("b", cpu, 30)
-    loads.then = lambda spec, progress, is_cancelled: loader._make_room(spec.key, cpu, 5)
+    loads.then = lambda spec, progress, is_stopped: loader._make_room(spec.key, cpu, 5)
     assert loader.request(spec_of("embedded")).finished.wait(10)
     loader._make_room("c", cpu, 1)
     assert room == [(60, 100), (90, 100), (95, 100), (91, 100)]

@@ -12,7 +12,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_to
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model import tokenization as tokenization_module
 from components.model.files import example_tokenizers
 from components.model.files.splitting import text_cuts
@@ -309,7 +309,7 @@ def test_stop_is_asked_for_every_batch_of_a_long_text(kind):
             asked += 1
             return asked > 2
 
-        with pytest.raises(Cancelled):
+        with pytest.raises(Stopped):
             work(stop)
         assert asked == 3
 

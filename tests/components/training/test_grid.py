@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.evaluation.sts import ScoredPairs
 from components.training import grid as grid_module
 from components.training import runs, worker
@@ -92,8 +92,8 @@ def test_each_run_gets_its_own_settings_and_is_measured_as_saved(nli, tiny_folde
     assert {(cell.objectives, cell.projection) for cell in given} == {(("softmax",), None)}
     np.testing.assert_array_equal(grid.spearman, np.broadcast_to(grid.before[:, None, None], (2, 2, 2)))
     assert grid.before[0] != grid.before[1]
-    with pytest.raises(Cancelled):
-        run_grid(settings, *nli, SCORED, tmp_path, copied, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        run_grid(settings, *nli, SCORED, tmp_path, copied, is_stopped=lambda: True)
 
 
 def test_mean_and_spread_by_hand():

@@ -115,13 +115,13 @@ def test_no_wrong_answer_is_known_where_all_pairs_hang_together():
 
 
 def test_the_work_can_be_stopped_and_reports_progress(demo):
-    from components.jobs import Cancelled
+    from components.jobs import Stopped
 
     seen = []
     find_negatives(demo, "bm25", progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (len(demo), len(demo))
-    with pytest.raises(Cancelled):
-        find_negatives(demo, "bm25", is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        find_negatives(demo, "bm25", is_stopped=lambda: True)
 
 
 def test_pairs_and_wrong_answers_in_equal_number(demo):

@@ -21,7 +21,7 @@ import pytest
 
 from components.command_line import program
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.catalog import parse_model, spec_of
 from components.training import runs, worker
 from components.training.data import load, split
@@ -46,7 +46,7 @@ class Follower(threading.Thread):
     def run(self) -> None:
         try:
             self.result = self.work(lambda done, total: self.progress.append((done, total)), self.is_stopped.is_set)
-        except (InputError, Cancelled, runs.RunFailed) as problem:
+        except (InputError, Stopped, runs.RunFailed) as problem:
             self.error = problem
 
 
@@ -129,7 +129,7 @@ def test_a_process_stays_ours_when_somebody_sets_the_clock(folder, monkeypatch, 
 
 def test_a_run_that_is_stopped_before_it_begins_starts_nothing(folder):
     run = small_run()
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         runs.follow(run)(lambda done, total: None, lambda: True)
     assert run.state().status == "stopped"
     assert started_for(run) == []
@@ -275,7 +275,7 @@ def train(run, checkpoint_seconds, is_interrupted, begun):
     while sys.argv[1] == "prepares" or not is_interrupted():
         time.sleep(0.02)
     (run.path / "looked").touch()
-    raise worker.Cancelled
+    raise worker.Stopped
 
 worker.train, worker._give_way, worker.PARENT_SECONDS = train, lambda: None, 0.05
 main, arguments = worker.main, [sys.argv[2], "--parent", str(os.getppid())]

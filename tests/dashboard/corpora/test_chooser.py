@@ -213,14 +213,14 @@ class Hub:
         self.error: Exception | None = None
 
     def fetch(
-        self, name: str, progress: Callable[[int, int], None], is_cancelled: Callable[[], bool], limits: Any
+        self, name: str, progress: Callable[[int, int], None], is_stopped: Callable[[], bool], limits: Any
     ) -> tuple[Path, ...]:
         self.names.append(name)
         progress(1_500_000, 6_000_000)
         self.begun.set()
         while not self.release.wait(0.01):
-            if is_cancelled():
-                raise hub_datasets.DatasetError("cancelled", "The download was cancelled.", "", "")
+            if is_stopped():
+                raise hub_datasets.DatasetError("stopped", "The download was stopped.", "", "")
         if self.error is not None:
             raise self.error
         return (self.path,)
@@ -265,7 +265,7 @@ def test_stop_reaches_the_download_and_it_can_be_started_again(hub: Hub, monkeyp
     (job,) = caching.datasets().under_way()
     app.button(key="stop_dataset").click().run()
     assert job.finished.wait(10)
-    assert job.is_cancelled
+    assert job.is_stopped
     app.run()
     assert "Stopped: Downloading somebody/news." in texts(app)
     assert not app.error

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.sizes import memory_of
 from dashboard import caching, state
 from dashboard.corpora import current
@@ -98,10 +98,10 @@ def test_whoever_stops_the_reading_can_use_the_demo_corpus_or_read_again(monkeyp
     restart()
     release = threading.Event()
 
-    def slow(_key: str, _source: object, _: object, is_cancelled: Callable[[], bool]) -> None:
+    def slow(_key: str, _source: object, _: object, is_stopped: Callable[[], bool]) -> None:
         while not release.wait(0.02):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
 
     try:
         with monkeypatch.context() as patch:

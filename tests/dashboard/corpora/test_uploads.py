@@ -49,7 +49,7 @@ def test_a_file_is_read_once_and_remembered(session: dict[str, Any]) -> None:
     cache: CachePart[int] = CachePart(Cache(6), "things")
     reads: list[str] = []
 
-    def read(file: Upload, is_cancelled: Any) -> int:
+    def read(file: Upload, is_stopped: Any) -> int:
         reads.append(file.name)
         return len(file.content)
 
@@ -71,7 +71,7 @@ def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> KeptFiles:
     return kept
 
 
-def read_text(file: Any, is_cancelled: Any) -> str:
+def read_text(file: Any, is_stopped: Any) -> str:
     return str(file.getvalue().decode())
 
 
@@ -88,7 +88,7 @@ def test_what_made_room_for_others_is_read_again_without_a_new_upload(
 def test_several_files_are_read_again_together(session: dict[str, Any], files: KeptFiles) -> None:
     cache: CachePart[dict[str, bytes]] = CachePart(Cache(1), "things")
 
-    def read(given: list[Any], is_cancelled: Any) -> dict[str, bytes]:
+    def read(given: list[Any], is_stopped: Any) -> dict[str, bytes]:
         return {file.name: file.getvalue() for file in given}
 
     given = [Upload("a.txt", b"1", "1"), Upload("b.txt", b"2", "2")]
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_read_is_not_kept(
 ) -> None:
     monkeypatch.setattr("dashboard.ui.messages.explain", lambda problem, where: None)
 
-    def refuse(file: Upload, is_cancelled: Any) -> str:
+    def refuse(file: Upload, is_stopped: Any) -> str:
         raise InputError("Bad.", "Good was expected.", "Choose another file.")
 
     file = Upload("a", b"bad", "1")
@@ -186,7 +186,7 @@ def test_several_files_are_one_thing_in_any_order(session: dict[str, Any]) -> No
     cache: CachePart[int] = CachePart(Cache(6), "things")
     first, second = Upload("a", b"1", "1"), Upload("b", b"2", "2")
 
-    def count(files: list[Upload], is_cancelled: Any) -> int:
+    def count(files: list[Upload], is_stopped: Any) -> int:
         return len(files)
 
     key = uploads.added(cache, [first, second], count)
@@ -202,10 +202,10 @@ def test_a_bad_file_is_explained_and_the_last_good_one_stays(
     monkeypatch.setattr("dashboard.ui.messages.explain", lambda problem, where: said.append(problem))
     cache: CachePart[str] = CachePart(Cache(6), "things")
 
-    def refuse(file: Upload, is_cancelled: Any) -> str:
+    def refuse(file: Upload, is_stopped: Any) -> str:
         raise InputError("Bad.", "Good was expected.", "Choose another file.")
 
-    assert uploads.kept("things", cache, Upload("a", b"1", "1"), lambda file, is_cancelled: "good") == "good"
+    assert uploads.kept("things", cache, Upload("a", b"1", "1"), lambda file, is_stopped: "good") == "good"
     assert uploads.kept("things", cache, Upload("b", b"2", "2"), refuse) == "good"
     assert [type(problem) for problem in said] == [InputError]
 
@@ -214,7 +214,7 @@ def test_two_sessions_with_one_file_read_it_once(session: dict[str, Any]) -> Non
     cache: CachePart[int] = CachePart(Cache(6), "things")
     begun, go_on, reads = threading.Event(), threading.Event(), []
 
-    def read(file: Upload, is_cancelled: Any) -> int:
+    def read(file: Upload, is_stopped: Any) -> int:
         reads.append(file.name)
         begun.set()
         assert go_on.wait(10)
@@ -236,7 +236,7 @@ def test_a_refused_file_is_not_read_again_however_late(
     cache: CachePart[str] = CachePart(Cache(6), "things")
     reads: list[str] = []
 
-    def refuse(is_cancelled: Any) -> str:
+    def refuse(is_stopped: Any) -> str:
         reads.append("read")
         raise InputError("Bad.", "Good was expected.", "Choose another file.")
 
@@ -258,7 +258,7 @@ def test_a_refused_file_is_not_read_again_however_late(
 
 def test_what_was_read_is_kept_in_the_cache_alone(session: dict[str, Any]) -> None:
     cache: CachePart[bytearray] = CachePart(Cache(6), "things")
-    assert uploads.read_once(cache, "kept", lambda is_cancelled: bytearray(5)) == bytearray(5)
+    assert uploads.read_once(cache, "kept", lambda is_stopped: bytearray(5)) == bytearray(5)
     deadline = time.monotonic() + 10
     for jobs in (caching.readings(), caching.preparations()):
         while any(isinstance(job.result, bytearray) for job in jobs.finished()):
@@ -272,17 +272,17 @@ def test_stop_ends_reading_and_nothing_waits_any_more(monkeypatch: pytest.Monkey
 
         import streamlit as st
 
-        from components.jobs import Cache, CachePart, Cancelled
+        from components.jobs import Cache, CachePart, Stopped
         from dashboard.corpora import uploads
         from dashboard.ui.waiting import frame
 
         kept = st.cache_resource(lambda: (CachePart(Cache(6), "things"), threading.Event()), show_spinner=False)
 
-        def read(is_cancelled):  # type: ignore[no-untyped-def]
-            while not is_cancelled():
+        def read(is_stopped):  # type: ignore[no-untyped-def]
+            while not is_stopped():
                 stopped.wait(0.01)
             stopped.set()
-            raise Cancelled
+            raise Stopped
 
         cache, stopped = kept()
         with frame.figure("read"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.jobs import Cancelled, Job
+from components.jobs import Job, Stopped
 from components.retrieval.corpora.texts import Texts
 from dashboard import caching
 from dashboard.jobs import embedding
@@ -26,13 +26,13 @@ class Model:
     def embed_options(self, precision: str) -> None:
         return None
 
-    def embed(self, texts: Any, *, options: Any, progress: Any, is_cancelled: Any) -> None:
+    def embed(self, texts: Any, *, options: Any, progress: Any, is_stopped: Any) -> None:
         self.runs += 1
         progress(len(texts), len(texts))
         self.begun.set()
         while self.is_endless:
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def _session(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_speed_beside_other_work_is_measured_again_without_it() -> None:
     model, gate, other = Model("beside"), threading.Event(), Job("other")
-    caching.queue().put(other, lambda report_progress, is_cancelled: gate.wait(60), "tokens")
+    caching.queue().put(other, lambda report_progress, is_stopped: gate.wait(60), "tokens")
     while other.started is None:
         pass
     try:
@@ -83,7 +83,7 @@ def test_the_speed_is_that_of_the_best_turn_after_one_that_warms_up(monkeypatch:
 
 def test_tokens_are_counted_with_the_prompt() -> None:
     model = Model("counted")
-    model.tokenization = SimpleNamespace(lengths=lambda texts, is_cancelled: list(map(len, texts)))  # type: ignore[attr-defined]
+    model.tokenization = SimpleNamespace(lengths=lambda texts, is_stopped: list(map(len, texts)))  # type: ignore[attr-defined]
     for prompt in ("", "query: "):
         counts = None
         while counts is None:
@@ -103,4 +103,4 @@ def test_stop_ends_the_trial() -> None:
     (job,) = caching.preparations().under_way()
     caching.preparations().stop(job)
     assert job.finished.wait(10)
-    assert job.is_cancelled
+    assert job.is_stopped

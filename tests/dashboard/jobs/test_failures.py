@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.failures import edits
 from dashboard import caching
 from dashboard.jobs import failures, requests
@@ -73,10 +73,10 @@ def test_repairs_stop_when_they_are_asked_to(
     assert kept.neighbour("phyiscs") == "physics"
     assert kept.nbytes == size > 0
     for work in works.values():
-        with pytest.raises(Cancelled):
+        with pytest.raises(Stopped):
             work(lambda done, total: None, lambda: True)
     stops = iter([False, True])
     ranked.clear()
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         works["repairs"](lambda done, total: None, lambda: next(stops))
     assert ranked == ["physics institue"]  # one, and no other after the stop

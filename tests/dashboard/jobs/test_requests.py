@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.jobs import Cancelled, Job, Jobs, Lane, Queue
+from components.jobs import Job, Jobs, Lane, Queue, Stopped
 from dashboard import caching
 from dashboard.jobs import requests
 from dashboard.jobs.requests import NotReady
@@ -24,7 +24,7 @@ def test_a_result_is_returned_and_what_is_missing_is_raised_with_its_job(monkeyp
     monkeypatch.setattr(requests, "SHOWN_AFTER", 0.0)
     jobs, release = Jobs(Queue({"preparation": Lane()}), "preparation", keep=8), threading.Event()
 
-    def work(report_progress: Any, is_cancelled: Any) -> str:
+    def work(report_progress: Any, is_stopped: Any) -> str:
         assert release.wait(30)
         return "done"
 
@@ -49,7 +49,7 @@ def test_a_failure_is_raised_as_not_ready_and_not_as_itself(monkeypatch: pytest.
     as_person(monkeypatch, "Ann")
     jobs = Jobs(Queue({"preparation": Lane()}), "preparation", keep=8)
 
-    def fail(report_progress: Any, is_cancelled: Any) -> str:
+    def fail(report_progress: Any, is_stopped: Any) -> str:
         raise ZeroDivisionError("a fault of ours")
 
     job = jobs.request("key", "Ranking", fail, person="Ann")
@@ -68,10 +68,10 @@ def test_a_session_waits_only_for_what_it_asked_for_last(monkeypatch: pytest.Mon
     release, queue = threading.Event(), Queue({"preparation": Lane(workers=4)})
     kinds = Jobs(queue, "preparation", keep=8), Jobs(queue, "preparation", keep=8)
 
-    def work(report_progress: Any, is_cancelled: Any) -> str:
+    def work(report_progress: Any, is_stopped: Any) -> str:
         while not release.wait(0.01):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
         return "done"
 
     def ask(kind: int, where: str, key: str, view: str) -> Job:
@@ -80,17 +80,17 @@ def test_a_session_waits_only_for_what_it_asked_for_last(monkeypatch: pytest.Mon
 
     try:
         layers = [ask(0, "curves", f"layer {layer}", "methods") for layer in range(5)]
-        assert [job.cancel.is_set() for job in layers] == [True] * 4 + [False]
+        assert [job.told_to_stop.is_set() for job in layers] == [True] * 4 + [False]
         assert ask(0, "curves", "layer 4", "methods") is layers[4]  # drawn again
         both = ask(1, "probe", "probe", "clinic"), ask(0, "cosines", "cosines", "clinic")
-        assert layers[4].cancel.is_set()  # another view
-        assert not any(job.cancel.is_set() for job in both)  # two places of one view
+        assert layers[4].told_to_stop.is_set()  # another view
+        assert not any(job.told_to_stop.is_set() for job in both)  # two places of one view
         again = ask(0, "curves", "layer 4", "methods")
-        assert all(job.cancel.is_set() for job in both)
+        assert all(job.told_to_stop.is_set() for job in both)
         assert again is not layers[4]  # nobody pressed Stop: it starts again
-        assert not again.cancel.is_set()
+        assert not again.told_to_stop.is_set()
         requests.stop_requested()
-        assert again.cancel.is_set()
+        assert again.told_to_stop.is_set()
     finally:
         release.set()
 
@@ -101,19 +101,19 @@ def test_work_ends_once_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(queue, "is_present", lambda person: present)
     entered = threading.Event()
 
-    def work(report_progress: Any, is_cancelled: Any) -> None:
-        is_over = requests.unless_left("key", is_cancelled, jobs)
+    def work(report_progress: Any, is_stopped: Any) -> None:
+        is_over = requests.unless_left("key", is_stopped, jobs)
         assert not is_over()
         entered.set()
         while not is_over():
             time.sleep(0.01)
-        raise Cancelled
+        raise Stopped
 
     job = jobs.request("key", "Probing", work, person="Ann")
     assert entered.wait(10)
     present = False
     assert job.finished.wait(10)
-    assert job.is_cancelled
+    assert job.is_stopped
 
 
 def test_a_stop_holds_after_a_reload_until_the_same_tab_starts_the_job_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,11 +123,11 @@ def test_a_stop_holds_after_a_reload_until_the_same_tab_starts_the_job_again(mon
     monkeypatch.setattr(caching, "is_visitor_known", lambda: True)
     starts = []
 
-    def work(report_progress: Any, is_cancelled: Any) -> None:
+    def work(report_progress: Any, is_stopped: Any) -> None:
         starts.append(1)
-        while not is_cancelled():
+        while not is_stopped():
             time.sleep(0.01)
-        raise Cancelled
+        raise Stopped
 
     def asked(person: str) -> Job:
         as_person(monkeypatch, person)

@@ -87,9 +87,9 @@ def test_scores_of_many_documents_end_with_those_who_wait(jobs: Jobs, keys: list
     stage = reranking.SecondStage("rerank", scorer, 99)
     assert scores._logits(stage, current.demo(), "a query", np.arange(3)) is not None
     assert scorer.options["max_length"] == 99
-    assert not scorer.options["is_cancelled"]()
+    assert not scorer.options["is_stopped"]()
     jobs.left.add(keys[0])
-    assert scorer.options["is_cancelled"]()
+    assert scorer.options["is_stopped"]()
 
 
 def test_the_cross_encoder_beside_a_learnt_ranking_reads_the_chosen_length_and_ends_with_those_who_wait(
@@ -107,9 +107,9 @@ def test_the_cross_encoder_beside_a_learnt_ranking_reads_the_chosen_length_and_e
         assert ranker.name == "Cross-encoder"
         assert scorer.options["max_length"] == length
     assert len(set(keys)) == 2
-    assert not scorer.options["is_cancelled"]()
+    assert not scorer.options["is_stopped"]()
     jobs.left.add(keys[1])
-    assert scorer.options["is_cancelled"]()
+    assert scorer.options["is_stopped"]()
 
 
 def test_a_session_keeps_few_keys_of_stopped_jobs(jobs: Jobs) -> None:

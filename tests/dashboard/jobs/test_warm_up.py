@@ -57,7 +57,7 @@ def indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexCa
     monkeypatch.setenv("BERT_INTERNALS_WARM_UP", "1")
     yield own
     for job in queue.under_way():
-        queue.cancel(job)
+        queue.stop(job)
         assert job.finished.wait(60)
 
 
@@ -112,7 +112,7 @@ def test_it_pauses_while_another_lane_works_and_not_for_who_asks(indexes: IndexC
     queue, model = indexes.jobs.queue, backend()
     release, entered = threading.Event(), threading.Event()
 
-    def long(report_progress: object, is_cancelled: object) -> None:
+    def long(report_progress: object, is_stopped: object) -> None:
         entered.set()
         release.wait(60)
 

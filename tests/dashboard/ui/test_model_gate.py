@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from dashboard import caching
 from dashboard.ui.waiting import progress
@@ -32,14 +32,14 @@ def test_loading_can_be_stopped_and_started_again(
     forget(folder)
 
     def held(
-        spec: Any, store: Any, progress: Callable[[int, int], None], is_cancelled: Callable[[], bool], **more: Any
+        spec: Any, store: Any, progress: Callable[[int, int], None], is_stopped: Callable[[], bool], **more: Any
     ) -> Backend:
         if spec.key != folder:
-            return load(spec, store, progress=progress, is_cancelled=is_cancelled, **more)
+            return load(spec, store, progress=progress, is_stopped=is_stopped, **more)
         progress(1_000_000, 4_000_000)
-        while not is_cancelled():
+        while not is_stopped():
             time.sleep(0.01)
-        raise Cancelled
+        raise Stopped
 
     def watched(job: Any, unit: str = "") -> str:
         """The line under the bar; once it was drawn with the bytes, Ann presses Stop."""

@@ -17,7 +17,7 @@ from components.analysis.maps.map_trust import map_trust, true_neighbours
 from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.word_senses import sense_curve
 from components.charts import theme
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.corpora.corpus import read_corpus
 from components.shown_code.code import Command
 from components.shown_code.vectors import MOST_TEXTS, of_senses
@@ -321,11 +321,11 @@ def test_tokens_are_the_backends_taken_once_for_all_who_ask() -> None:
 
 
 def test_a_stop_says_so_and_can_be_taken_back(open_page: Open, monkeypatch: Any) -> None:
-    def until_stopped(*_: Any, is_cancelled: Any, **__: Any) -> None:
+    def until_stopped(*_: Any, is_stopped: Any, **__: Any) -> None:
         end = time.monotonic() + 20
-        while not is_cancelled() and time.monotonic() < end:
+        while not is_stopped() and time.monotonic() < end:
             time.sleep(0.01)
-        raise Cancelled
+        raise Stopped
 
     real = backend().token_vectors
     monkeypatch.setattr(backend(), "token_vectors", until_stopped)

@@ -16,7 +16,7 @@ import pytest
 
 from components import operator_settings
 from components.analysis.similarity import late_interaction
-from components.jobs import Cancelled, Job
+from components.jobs import Job, Stopped
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from components.model.trace import POOLINGS, TraceOptions
 from components.retrieval.corpora.corpus import Corpus, read_corpus
@@ -666,15 +666,15 @@ class Comparison:
         self.runs, self.begun, self.release = 0, threading.Event(), threading.Event()
 
     def __call__(
-        self, vectors: Any, k: int, texts: Any, progress: Callable[[int, int], None], is_cancelled: Callable[[], bool]
+        self, vectors: Any, k: int, texts: Any, progress: Callable[[int, int], None], is_stopped: Callable[[], bool]
     ) -> Any:
         self.runs += 1
         progress(1, 4)
         self.begun.set()
         while not self.release.wait(0.01):
-            if is_cancelled():
-                raise Cancelled
-        return most_similar_pairs(vectors, k, texts, progress, is_cancelled)
+            if is_stopped():
+                raise Stopped
+        return most_similar_pairs(vectors, k, texts, progress, is_stopped)
 
 
 @pytest.fixture
@@ -719,7 +719,7 @@ def test_stop_reaches_the_comparison_of_all_pairs(
     (job,) = caching.evaluations().under_way()
     app.button(key="stop_pairs").click().run()
     assert job.finished.wait(10)
-    assert job.is_cancelled
+    assert job.is_stopped
     app.run()
     assert "Stopped: Comparing all pairs of Demo news." in texts(app)
     assert not app.table

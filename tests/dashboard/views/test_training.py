@@ -456,10 +456,10 @@ def test_a_run_whose_process_died_can_continue(open_page: Open, monkeypatch: pyt
 def _fake_follow(run: RunFolder, starts: bool = True) -> Callable[..., RunFolder]:
     """Stands for a process that trains: it writes that the run is done."""
 
-    def work(report_progress: Any, is_cancelled: Any) -> RunFolder:
+    def work(report_progress: Any, is_stopped: Any) -> RunFolder:
         for step in range(1, STEPS + 1):
             report_progress(step, STEPS)
-            if is_cancelled():
+            if is_stopped():
                 run.write_state(replace(run.state(), status="stopped", step=step, steps=STEPS))
                 return run
         run.write_state(replace(run.state(), status="done", step=STEPS, steps=STEPS, seconds=1.0))
@@ -482,7 +482,7 @@ def test_one_click_starts_a_run_which_another_session_joins_and_stops(
     other = open_page("training", v="training-run")  # a reload: another session
     monkeypatch.setenv(access.TRAINING.variable, "0")
     caching.training_runs().stop(job)  # as a browser can, where training is off
-    assert not job.cancel.is_set()
+    assert not job.told_to_stop.is_set()
     assert not run.is_asked_to_stop()
     other.run()
     assert "1 of 20 steps" in "".join(bar.proto.text for bar in other.get("progress"))
@@ -495,10 +495,10 @@ def test_one_click_starts_a_run_which_another_session_joins_and_stops(
 
 
 def _follow_until_stopped(run: RunFolder, starts: bool = True) -> Callable[..., RunFolder]:
-    def work(report_progress: Any, is_cancelled: Any) -> RunFolder:
+    def work(report_progress: Any, is_stopped: Any) -> RunFolder:
         report_progress(1, STEPS)
         for _ in range(1_200):  # a minute
-            if is_cancelled():
+            if is_stopped():
                 return run
             time.sleep(0.05)
         raise AssertionError("nobody stopped the run")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import InputError, first_line
-from components.jobs import IsCancelled
+from components.jobs import IsStopped
 from components.retrieval.corpora.readers.csv_files import column_names, read_separated
 from components.retrieval.corpora.readers.encoding import Decoded, decode
 from components.retrieval.corpora.readers.limits import (
@@ -73,7 +73,7 @@ def read_table(
     limits: Limits | None = None,
     max_rows: int | None = None,
     count: Count | None = None,
-    is_cancelled: IsCancelled = never,
+    is_stopped: IsStopped = never,
     dialect: DialectChoice = AS_FOUND,
 ) -> Table:
     """The table of a file, or its first `max_rows` rows. `count` goes on from the other files of the same data set.
@@ -81,10 +81,10 @@ def read_table(
     `dialect` is what a person chose of how a separated text is written; of another file nothing can be chosen.
 
     Raises InputError for another kind of file, and for one above a limit (see components.retrieval.corpora.readers.limits)
-    except that of sentences: their number is known once bad rows are removed. Raises Cancelled.
+    except that of sentences: their number is known once bad rows are removed. Raises Stopped.
     """
     ending = format_of(source, name)
-    count = count or Count(name, limits, is_cancelled)
+    count = count or Count(name, limits, is_stopped)
     count.check()
     if dialect and ending not in SEPARATED:
         raise InputError(
@@ -96,9 +96,9 @@ def read_table(
         if isinstance(source, Path):
             _check_file(source, name, limits)
         packed = not isinstance(source, Path) or source.name.lower().endswith(".gz")
-        content = read_bytes(source, name, limits, count.is_cancelled) if packed else source
+        content = read_bytes(source, name, limits, count.is_stopped) if packed else source
         return _named(read_parquet(content, name, limits, max_rows, count))
-    decoded = read_text(source, name, encoding, limits, count.is_cancelled)
+    decoded = read_text(source, name, encoding, limits, count.is_stopped)
     if ending == ".txt":
         table = _read_lines(decoded, max_rows, count)
     elif ending in SEPARATED:
@@ -115,12 +115,12 @@ def read_text(
     name: str,
     encoding: str | None = None,
     limits: Limits | None = None,
-    is_cancelled: IsCancelled = never,
+    is_stopped: IsStopped = never,
 ) -> Decoded:
-    """The text of a file, decompressed. Raises InputError where it is not text, or too large, and Cancelled."""
+    """The text of a file, decompressed. Raises InputError where it is not text, or too large, and Stopped."""
     if isinstance(source, Path):
         _check_file(source, name, limits)
-    content = read_bytes(source, name, limits, is_cancelled)
+    content = read_bytes(source, name, limits, is_stopped)
     foreign = next((kind for start, kind in _FOREIGN if content.startswith(start)), None)
     if foreign is not None:
         raise InputError(

@@ -13,7 +13,7 @@ MB. A Parquet file is read in a second process, which takes up to three times `L
 as it reads. Of a test collection this holds for each of its three files; while a packed one is read, all that was unpacked
 takes up to `Limits.bytes` besides, and so do the bytes of the .zip where the caller holds them, as the server does.
 
-Whoever started the reading can stop it: `is_cancelled` is asked for each block of rows or bytes, and Cancelled raised.
+Whoever started the reading can stop it: `is_stopped` is asked for each block of rows or bytes, and Stopped raised.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 
 from components import operator_settings
 from components.errors import InputError, first_line
-from components.jobs import Cancelled, IsCancelled
+from components.jobs import IsStopped, Stopped
 from components.sizes import in_words
 
 ROWS_PER_SENTENCE = 3  # rows that are read for each sentence of the limit: many can be blank or without text
@@ -105,26 +105,26 @@ def browser_limits() -> Limits:
 class Count:
     """What a reader has read and kept so far, of the file `name`. Without limits nothing is refused.
 
-    `is_cancelled` is asked for each block of rows or bytes.
+    `is_stopped` is asked for each block of rows or bytes.
     """
 
-    def __init__(self, name: str, limits: Limits | None, is_cancelled: IsCancelled = never) -> None:
+    def __init__(self, name: str, limits: Limits | None, is_stopped: IsStopped = never) -> None:
         self._name, self._limits = name, limits
-        self.is_cancelled = is_cancelled
+        self.is_stopped = is_stopped
         self.rows = self.memory = 0
         self._next_check = 0  # a number of rows
 
     def check(self) -> None:
-        """Raise Cancelled if somebody stopped the work."""
-        if self.is_cancelled():
-            raise Cancelled
+        """Raise Stopped if somebody stopped the work."""
+        if self.is_stopped():
+            raise Stopped
 
     def go_back(self, rows: int, memory: int) -> None:
         """Count from an earlier state again."""
         self.rows, self.memory, self._next_check = rows, memory, rows
 
     def add_rows(self, rows: int) -> None:
-        """Count rows that were read. Raises InputError above the limit, and Cancelled."""
+        """Count rows that were read. Raises InputError above the limit, and Stopped."""
         self.rows += rows
         if self.rows >= self._next_check:
             self._next_check = self.rows + _CHECKED_ROWS
@@ -169,10 +169,10 @@ def memory_of(value: Any) -> int:
     return _NUMBER
 
 
-def read_bytes(source: Path | bytes, name: str, limits: Limits | None, is_cancelled: IsCancelled = never) -> bytes:
+def read_bytes(source: Path | bytes, name: str, limits: Limits | None, is_stopped: IsStopped = never) -> bytes:
     """The bytes of a file, decompressed up to the limits.
 
-    Raises InputError for a file that is larger or cannot be read, and Cancelled.
+    Raises InputError for a file that is larger or cannot be read, and Stopped.
     """
     try:
         content = source if isinstance(source, bytes) else _read_file(source, limits)
@@ -180,7 +180,7 @@ def read_bytes(source: Path | bytes, name: str, limits: Limits | None, is_cancel
         raise unreadable(name, problem) from problem
     if limits is not None and len(content) > limits.bytes:
         raise limits.exceeded(name, f"more than {in_words(limits.bytes, binary=True)}")
-    return decompressed(content, name, limits, is_cancelled) if content.startswith(_GZIP) else content
+    return decompressed(content, name, limits, is_stopped) if content.startswith(_GZIP) else content
 
 
 def _read_file(path: Path, limits: Limits | None) -> bytes:
@@ -189,27 +189,27 @@ def _read_file(path: Path, limits: Limits | None) -> bytes:
         return file.read(-1 if limits is None else limits.bytes + 1)
 
 
-def decompressed(content: bytes, name: str, limits: Limits | None, is_cancelled: IsCancelled = never) -> bytes:
-    """The content of gzip's bytes, which is read no further than the limits. Raises InputError and Cancelled."""
+def decompressed(content: bytes, name: str, limits: Limits | None, is_stopped: IsStopped = never) -> bytes:
+    """The content of gzip's bytes, which is read no further than the limits. Raises InputError and Stopped."""
 
     def check_size(size: int) -> None:
         if limits is not None and size > limits.bytes:
             raise limits.exceeded(name, f"more than {in_words(limits.bytes, binary=True)} when decompressed")
 
     unpacked = io.BytesIO()  # its value is no copy, unlike that of joined blocks
-    for block in content_blocks(content, name, None if limits is None else check_size, is_cancelled):
+    for block in content_blocks(content, name, None if limits is None else check_size, is_stopped):
         unpacked.write(block)
     return unpacked.getvalue()
 
 
 def content_blocks(
-    source: Path | bytes, name: str, check_size: Callable[[int], None] | None, is_cancelled: IsCancelled = never
+    source: Path | bytes, name: str, check_size: Callable[[int], None] | None, is_stopped: IsStopped = never
 ) -> Iterator[bytes]:
     """The content of a file a block at a time, decompressed if gzip packed it.
 
     `check_size` gets the number of bytes so far, and raises an error where there are too many; without it, neither their
     number nor how far they expand has a limit. Raises InputError for a file that cannot be read or expands far more than
-    text does, and Cancelled.
+    text does, and Stopped.
     """
     size = 0
     try:
@@ -219,8 +219,8 @@ def content_blocks(
             raw.seek(0)
             file = gzip.GzipFile(fileobj=raw) if is_packed else raw
             while block := file.read(_BLOCK_BYTES):
-                if is_cancelled():
-                    raise Cancelled
+                if is_stopped():
+                    raise Stopped
                 size += len(block)
                 if check_size is not None:
                     check_size(size)

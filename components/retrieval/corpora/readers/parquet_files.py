@@ -34,7 +34,7 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
     """The table of a parquet file, or its first `max_rows` rows. Columns of bytes other than text are left out, and so are
     rows of more than MOST_ROW_CHARACTERS, which are counted.
 
-    Raises InputError for a file that is damaged or above a limit, and Cancelled.
+    Raises InputError for a file that is damaged or above a limit, and Stopped.
     """
     import pyarrow as pa
 
@@ -192,7 +192,7 @@ def _rows_of_child(source: Path | bytes, name: str, limits: Limits, count: Count
         # A stream can also break off between two batches, which looks like its end.
         said = process.stderr.read().decode("utf-8", "replace")
         status = process.wait()
-        count.check()  # that it was cancelled is why it ended
+        count.check()  # that it was stopped is why it ended
         if problem is not None or status != 0:
             raise _ended(name, limits, memory, status, said) from problem
     finally:
@@ -206,7 +206,7 @@ def _rows_of_child(source: Path | bytes, name: str, limits: Limits, count: Count
 
 
 class _ProcessWatch(threading.Thread):
-    """Ends a process whose work is cancelled."""
+    """Ends a process whose work is stopped."""
 
     def __init__(self, process: subprocess.Popen[bytes], count: Count) -> None:
         super().__init__(name="parquet watch", daemon=True)
@@ -215,7 +215,7 @@ class _ProcessWatch(threading.Thread):
 
     def run(self) -> None:
         while not self.end.wait(WATCH_SECONDS):
-            if self._count.is_cancelled():
+            if self._count.is_stopped():
                 self._process.kill()
                 return
 

@@ -132,7 +132,7 @@ def table_of(
 
     `dialect` is what a person chose of how separated text is written, and `encoding` the file's, which is detected without it.
 
-    Raises InputError for a file that cannot be read or is beyond its limits, and Cancelled.
+    Raises InputError for a file that cannot be read or is beyond its limits, and Stopped.
     """
     table = read_parts(sources, name, encoding, limits, count, dialect)
     if limits is not None and len(table.numbers) > limits.sentences:

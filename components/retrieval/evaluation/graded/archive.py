@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import PurePosixPath
 
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled
+from components.jobs import IsStopped, Stopped
 from components.retrieval.corpora.readers.limits import (
     EXPANDED_BYTES,
     MOST_EXPANSION,
@@ -47,32 +47,32 @@ def unpacked(
     name: str,
     part_of: Callable[[str], Hashable | None],
     limits: Limits | None = None,
-    is_cancelled: IsCancelled = never,
+    is_stopped: IsStopped = never,
 ) -> dict[str, bytes]:
     """The files of a .zip that are a part of a collection, by their path in the packed folder.
 
     `part_of(path)` says which part a file is, None for none. All files together may take as many bytes as one file.
     Raises InputError for an archive that is damaged, encrypted, too large or packed by a method that is not read, and
-    Cancelled.
+    Stopped.
     """
     _check_number(content, name)
     files: dict[str, bytes] = {}
     size = 0
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = _asking(archive.infolist(), is_cancelled)
+            entries = _asking(archive.infolist(), is_stopped)
             for path, entry in _needed(entries, part_of).items():
                 _check_entry(entry, path, name)
                 blocks = io.BytesIO()
                 with archive.open(entry) as file:
                     while block := file.read(_BLOCK_BYTES):
-                        if is_cancelled():
-                            raise Cancelled
+                        if is_stopped():
+                            raise Stopped
                         size += len(block)
                         _check(size, len(content), name, limits)
                         blocks.write(block)
                 files[path] = blocks.getvalue()
-    except (InputError, Cancelled):
+    except (InputError, Stopped):
         raise
     except Exception as problem:  # a damaged archive fails in many ways
         raise unreadable(name, problem) from problem
@@ -104,11 +104,11 @@ def _needed(
     return {path: data[path] for path, part in parts.items() if part not in usual or _is_usual(path)}
 
 
-def _asking(entries: Iterable[zipfile.ZipInfo], is_cancelled: IsCancelled) -> Iterator[zipfile.ZipInfo]:
-    """The entries, as long as nobody stops the work. Raises Cancelled."""
+def _asking(entries: Iterable[zipfile.ZipInfo], is_stopped: IsStopped) -> Iterator[zipfile.ZipInfo]:
+    """The entries, as long as nobody stops the work. Raises Stopped."""
     for entry in entries:
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         yield entry
 
 

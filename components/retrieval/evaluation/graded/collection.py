@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from components.arrays import Int64
 from components.errors import InputError
 from components.folders import lies_in
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.readers.limits import (
     BROWSER_LIMITS,
@@ -158,22 +158,22 @@ class GradedSet:
         queries: NDArray[np.floating],
         documents: NDArray[np.floating],
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
         cosine: bool = True,
     ) -> RelevantRanks:
         """The ranks of the relevant documents by vectors [query, dim] and [document, dim], as `vector_relevant_ranks` does."""
-        found = vector_relevant_ranks(queries, documents, self.grades, progress, is_cancelled, cosine, self.own)
+        found = vector_relevant_ranks(queries, documents, self.grades, progress, is_stopped, cosine, self.own)
         return with_missing(found, self.missing)
 
     def ranks_by_words(
         self,
         ranker: ScoresDocuments,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> RelevantRanks:
         """The ranks of the relevant documents by a word ranking over the documents."""
         found = ranker_relevant_ranks(
-            ranker.scores, self.queries, self.grades, progress, is_cancelled, floor=ranker.floor, own=self.own
+            ranker.scores, self.queries, self.grades, progress, is_stopped, floor=ranker.floor, own=self.own
         )
         return with_missing(found, self.missing)
 
@@ -182,11 +182,11 @@ class GradedSet:
         runs: Sequence[ScoresOf],
         fusions: Sequence[Fusion],
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> list[RelevantRanks]:
         """The ranks of the relevant documents by each fusion of runs."""
         shape = (len(self.queries), len(self.documents))
-        found = fused_ranks(runs, fusions, shape, self.grades, progress, is_cancelled, self.own)
+        found = fused_ranks(runs, fusions, shape, self.grades, progress, is_stopped, self.own)
         return [with_missing(each, self.missing) for each in found if isinstance(each, RelevantRanks)]
 
     @cached_property
@@ -314,21 +314,21 @@ def read_graded(
     files: Mapping[str, Source],
     name: str = "Uploaded files",
     limits: Limits | None = BROWSER_LIMITS,
-    is_cancelled: IsCancelled = never,
+    is_stopped: IsStopped = never,
 ) -> GradedSet:
     """The collection of three files, given by name as bytes or paths, in BEIR's or TREC's format, with or without gzip.
 
     With BROWSER_LIMITS the operator's limits apply to each file (`browser_limits`); with None there is no limit. Raises
-    InputError for files that are missing, ambiguous, unreadable, too large, or do not belong together. Raises Cancelled.
+    InputError for files that are missing, ambiguous, unreadable, too large, or do not belong together. Raises Stopped.
     """
-    return read_fields(files, name, limits, is_cancelled).chosen()
+    return read_fields(files, name, limits, is_stopped).chosen()
 
 
 def read_fields(
     files: Mapping[str, Source],
     name: str = "Uploaded files",
     limits: Limits | None = BROWSER_LIMITS,
-    is_cancelled: IsCancelled = never,
+    is_stopped: IsStopped = never,
 ) -> FieldedSet:
     """As `read_graded`, with every field.
 
@@ -337,7 +337,7 @@ def read_fields(
     """
     packed = next(filter(archive.is_archive, files), None)
     if packed is None:
-        return _read(files, name, None, limits, is_cancelled)
+        return _read(files, name, None, limits, is_stopped)
     if len(files) > 1:
         raise InputError(
             f"{packed[:100]} was chosen together with other files.",
@@ -345,28 +345,28 @@ def read_fields(
             "Choose one .zip, or the three files.",
         )
     limits = _limits(limits)
-    sources = _unpacked(files[packed], packed, limits, is_cancelled)
-    return _read(sources, Path(packed).stem, "test", limits, is_cancelled, packed)
+    sources = _unpacked(files[packed], packed, limits, is_stopped)
+    return _read(sources, Path(packed).stem, "test", limits, is_stopped, packed)
 
 
-def _unpacked(source: Source, name: str, limits: Limits | None, is_cancelled: IsCancelled) -> dict[str, bytes]:
+def _unpacked(source: Source, name: str, limits: Limits | None, is_stopped: IsStopped) -> dict[str, bytes]:
     """The files of a .zip. Its own bytes, if they were read here, are freed before the files are."""
-    return archive.unpacked(read_bytes(source, name, limits, is_cancelled), name, part_of, limits, is_cancelled)
+    return archive.unpacked(read_bytes(source, name, limits, is_stopped), name, part_of, limits, is_stopped)
 
 
 def read_graded_folder(
-    path: Path, split: str = "test", limits: Limits | None = BROWSER_LIMITS, is_cancelled: IsCancelled = never
+    path: Path, split: str = "test", limits: Limits | None = BROWSER_LIMITS, is_stopped: IsStopped = never
 ) -> GradedSet:
     """The collection in a folder: BEIR's (corpus.jsonl, queries.jsonl, qrels/test.tsv) or three files in TREC's format.
 
     Of several files with judgements (or queries) the one with `split` in its name is read. Raises InputError and
-    Cancelled as `read_graded` does.
+    Stopped as `read_graded` does.
     """
-    return read_folder_fields(path, split, limits, is_cancelled).chosen()
+    return read_folder_fields(path, split, limits, is_stopped).chosen()
 
 
 def read_folder_fields(
-    path: Path, split: str = "test", limits: Limits | None = BROWSER_LIMITS, is_cancelled: IsCancelled = never
+    path: Path, split: str = "test", limits: Limits | None = BROWSER_LIMITS, is_stopped: IsStopped = never
 ) -> FieldedSet:
     """As `read_graded_folder`, with every field."""
     try:
@@ -388,7 +388,7 @@ def read_folder_fields(
             "A folder from somebody else could show any file of this machine by such a link.",
             "Put the file itself into the folder, or remove the link.",
         )
-    return _read(sources, path.resolve().name, split, limits, is_cancelled)
+    return _read(sources, path.resolve().name, split, limits, is_stopped)
 
 
 def demo_graded(corpus: Corpus) -> GradedSet:
@@ -424,15 +424,15 @@ def _read(
     name: str,
     split: str | None,
     limits: Limits | None,
-    is_cancelled: IsCancelled = never,
+    is_stopped: IsStopped = never,
     packed: str = "",
 ) -> FieldedSet:
     """`packed` names the .zip that the files are from."""
     limits = _limits(limits)
     parts = find_parts(sources, split, packed)
-    judgements = read_judgements(sources[parts["judgements"]], parts["judgements"], limits, is_cancelled)
-    queries = read_entries(sources[parts["queries"]], parts["queries"], QUERY_FIELDS, limits, is_cancelled)
-    corpus = read_entries(sources[parts["corpus"]], parts["corpus"], DOCUMENT_FIELDS, limits, is_cancelled)
+    judgements = read_judgements(sources[parts["judgements"]], parts["judgements"], limits, is_stopped)
+    queries = read_entries(sources[parts["queries"]], parts["queries"], QUERY_FIELDS, limits, is_stopped)
+    corpus = read_entries(sources[parts["corpus"]], parts["corpus"], DOCUMENT_FIELDS, limits, is_stopped)
     return _matched(name, corpus, queries, judgements, parts)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
 from components.errors import InputError
-from components.jobs import IsCancelled
+from components.jobs import IsStopped
 from components.retrieval.corpora.columns import as_text
 from components.retrieval.corpora.readers.encoding import Decoded, clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import read_table, read_text
@@ -83,13 +83,13 @@ def find_parts(sources: Mapping[str, Source], split: str | None = None, packed: 
 
 
 def read_entries(
-    source: Source, name: str, fields: Sequence[str], limits: Limits | None = None, is_cancelled: IsCancelled = never
+    source: Source, name: str, fields: Sequence[str], limits: Limits | None = None, is_stopped: IsStopped = never
 ) -> Entries:
     """The texts of a corpus or of queries, in those of the `fields` that they have. An entry has at least one of them.
 
-    Raises InputError for a file without ids or texts, or with too many, and Cancelled.
+    Raises InputError for a file without ids or texts, or with too many, and Stopped.
     """
-    table = _read_table(source, name, limits, is_cancelled)
+    table = _read_table(source, name, limits, is_stopped)
     bad = BadRows()
     ids: dict[str, int] = {}
     texts: dict[str, list[str]] = {field: [] for field in fields}
@@ -136,14 +136,14 @@ def _values_of(table: Table, field: str) -> Callable[[int], Any]:
 
 
 def read_judgements(
-    source: Source, name: str, limits: Limits | None = None, is_cancelled: IsCancelled = never
+    source: Source, name: str, limits: Limits | None = None, is_stopped: IsStopped = never
 ) -> GradedJudgements:
-    """The judgements of a file, with or without a header. Raises InputError where no line is one, and Cancelled."""
-    decoded = read_text(source, name, None, limits, is_cancelled)
+    """The judgements of a file, with or without a header. Raises InputError where no line is one, and Stopped."""
+    decoded = read_text(source, name, None, limits, is_stopped)
     grades: dict[tuple[str, str], int] = {}
     lines = duplicates = 0
     bad = BadRows()
-    count = Count(name, limits, is_cancelled)
+    count = Count(name, limits, is_stopped)
     for number, line in enumerate(decoded.lines(), start=1):
         count.add_rows(1)
         if len(line) > MOST_ROW_CHARACTERS:
@@ -176,15 +176,15 @@ def read_judgements(
     return GradedJudgements(grades, lines, duplicates, bad)
 
 
-def _read_table(source: Source, name: str, limits: Limits | None, is_cancelled: IsCancelled) -> Table:
+def _read_table(source: Source, name: str, limits: Limits | None, is_stopped: IsStopped) -> Table:
     """The table of a file with texts. Raises InputError for a file in no format that is read."""
     if _ending(name) == ".jsonl":
-        return _read_objects(source, name, limits, is_cancelled)
-    decoded = read_text(source, name, None, limits, is_cancelled)
+        return _read_objects(source, name, limits, is_stopped)
+    decoded = read_text(source, name, None, limits, is_stopped)
     if has_topics(decoded):  # their files have endings of many kinds, such as .301-350 or none
-        return read_topics(decoded, name, limits, is_cancelled)
+        return read_topics(decoded, name, limits, is_stopped)
     if _ending(name) in _LINES:
-        return _read_lines(decoded, name, limits, is_cancelled)
+        return _read_lines(decoded, name, limits, is_stopped)
     raise InputError(
         f"{name} is neither a .jsonl file nor one of {', '.join(_LINES)}.",
         "Documents and queries are read as in BEIR (.jsonl of objects with _id and text), or as lines of an id, a tab and "
@@ -193,9 +193,9 @@ def _read_table(source: Source, name: str, limits: Limits | None, is_cancelled: 
     )
 
 
-def _read_objects(source: Source, name: str, limits: Limits | None, is_cancelled: IsCancelled) -> Table:
+def _read_objects(source: Source, name: str, limits: Limits | None, is_stopped: IsStopped) -> Table:
     """The table of a .jsonl file with _id and text."""
-    table = read_table(source, name, limits=limits, is_cancelled=is_cancelled)
+    table = read_table(source, name, limits=limits, is_stopped=is_stopped)
     if table.columns and not {"_id", "text"} <= set(table.columns):
         raise InputError(
             f"{name} has the columns {', '.join(table.columns)[:300]}.",
@@ -205,9 +205,9 @@ def _read_objects(source: Source, name: str, limits: Limits | None, is_cancelled
     return table
 
 
-def _read_lines(decoded: Decoded, name: str, limits: Limits | None, is_cancelled: IsCancelled) -> Table:
+def _read_lines(decoded: Decoded, name: str, limits: Limits | None, is_stopped: IsStopped) -> Table:
     """The table of lines of an id, a tab and a text."""
-    count, bad = Count(name, limits, is_cancelled), BadRows()
+    count, bad = Count(name, limits, is_stopped), BadRows()
     keys: list[str] = []
     texts: list[str] = []
     numbers: list[int] = []

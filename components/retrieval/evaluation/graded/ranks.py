@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Float64, Int64, arrays_of
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.evaluation.ranks import NOT_FOUND, float32_directions, longest_of
 from components.retrieval.search.exact import NEAR, SAME, exact_directions
 
@@ -72,7 +72,7 @@ def vector_relevant_ranks(
     documents: NDArray[np.floating],
     grades: Grades,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     cosine: bool = True,
     own: Int64 | None = None,
 ) -> RelevantRanks:
@@ -80,7 +80,7 @@ def vector_relevant_ranks(
 
     With `cosine` false they are ranked by the plain dot product. `grades[q]` maps the numbers of documents to grades of 1 or
     more, and `own` [query] are the numbers of documents that are left out of one query's ranking, or NONE. `progress(done,
-    total)` counts queries. Raises Cancelled once `is_cancelled()` is true, checked before each block of queries.
+    total)` counts queries. Raises Stopped once `is_stopped()` is true, checked before each block of queries.
     """
     _check(grades, len(queries), len(documents))
     own = _checked_own(own, grades)
@@ -89,8 +89,8 @@ def vector_relevant_ranks(
     parts: list[_Judged] = []
     before: list[Int64] = []
     for start in range(0, len(queries), _QUERIES):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         block = exact_directions(queries[start : start + _QUERIES])
         rows, columns, levels = _flat(grades[start : start + _QUERIES])
         judged = _judged(rows, columns, levels, _cosines(block, documents, rows, columns, longest), SAME)
@@ -106,7 +106,7 @@ def ranker_relevant_ranks(
     queries: Sequence[str],
     grades: Grades,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     tied: float = TIED_SHARE,
     floor: Callable[[str], float] = lambda query: -np.inf,
     own: Int64 | None = None,
@@ -117,7 +117,7 @@ def ranker_relevant_ranks(
     as for `vector_relevant_ranks`.
 
     Scores that differ by less than the share `tied` of the query's largest are equal: float32 sums vary with their order by
-    a millionth. `progress(done, total)` counts queries. Raises Cancelled once `is_cancelled()` is true.
+    a millionth. `progress(done, total)` counts queries. Raises Stopped once `is_stopped()` is true.
     """
     if len(grades) != len(queries):
         raise ValueError(f"{len(grades)} queries' grades for {len(queries)} queries")
@@ -126,8 +126,8 @@ def ranker_relevant_ranks(
     before: list[Int64] = []
     missing: list[NDArray[np.bool_]] = []
     for number, query in enumerate(queries):
-        if is_cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         scores = np.asarray(score(query), np.float64)
         _check(grades[number : number + 1], 1, len(scores))
         tolerance = tied * float(np.abs(scores).max(initial=0))

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 
-from components.jobs import IsCancelled
+from components.jobs import IsStopped
 from components.retrieval.corpora.readers.encoding import Decoded
 from components.retrieval.corpora.readers.limits import LONG_ROW, MOST_ROW_CHARACTERS, Count, Limits, never
 from components.retrieval.corpora.readers.table import BadRows, Table
@@ -40,12 +40,12 @@ def has_topics(decoded: Decoded) -> bool:
     return _START.search(next(decoded.blocks(), "")[:_LOOKED_AT]) is not None
 
 
-def read_topics(decoded: Decoded, name: str, limits: Limits | None = None, is_cancelled: IsCancelled = never) -> Table:
+def read_topics(decoded: Decoded, name: str, limits: Limits | None = None, is_stopped: IsStopped = never) -> Table:
     """The table of a file's topics: _id, title, description and narrative, "" where a topic has none.
 
-    A topic has the number of its first line. Raises InputError above a limit, and Cancelled.
+    A topic has the number of its first line. Raises InputError above a limit, and Stopped.
     """
-    count, topics = Count(name, limits, is_cancelled), _Topics()
+    count, topics = Count(name, limits, is_stopped), _Topics()
     number = 0
     for lines in decoded.line_blocks():
         count.add_rows(len(lines))

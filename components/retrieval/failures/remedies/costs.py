@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from components.arrays import Float32, Int64
-from components.jobs import Cancelled, IsCancelled
+from components.jobs import IsStopped, Stopped
 from components.retrieval.failures.remedies.present import FLOAT_BYTES, Present
 from components.retrieval.search.exact import ExactSearch
 
@@ -56,29 +56,29 @@ def cost(
     search: Callable[[str], object],
     queries: Sequence[str],
     bytes_per_text: float,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
     timed: int = TIMED,
 ) -> SearchCost:
     """The cost of searches, for at most `timed` of the queries: the mean of the fastest search of each.
 
-    Raises Cancelled, also where `search` does.
+    Raises Stopped, also where `search` does.
     """
     numbers = np.linspace(0, len(queries) - 1, min(timed, len(queries))).astype(int).tolist()
     seconds = np.full((REPEATS, len(numbers)), np.inf)
     for repeat in range(REPEATS):
         for place, number in enumerate(numbers):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             started = time.perf_counter()
             search(queries[number])
             seconds[repeat, place] = time.perf_counter() - started
     return SearchCost(1000 * float(seconds.min(axis=0).mean()), bytes_per_text)
 
 
-def cost_now(now: Present, is_cancelled: IsCancelled = lambda: False) -> SearchCost:
-    """What a search by the present vectors costs. Raises Cancelled."""
+def cost_now(now: Present, is_stopped: IsStopped = lambda: False) -> SearchCost:
+    """What a search by the present vectors costs. Raises Stopped."""
     search = first_hits(now.asked_alone, now.document_vectors)
-    return cost(search, now.queries, now.bytes_per_text, is_cancelled)
+    return cost(search, now.queries, now.bytes_per_text, is_stopped)
 
 
 def bytes_of(vectors: Sequence[Float32]) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Int64
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.numbers import counted, signed
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.evaluation.ranks import inverse
@@ -137,11 +137,11 @@ def rows_of(
     setting: RemedyInput,
     seed: int = 0,
     progress: Callable[[str], ReportProgress] = lambda name: lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Iterator[RemedyRow]:
-    """The rows of some remedies, from the cheapest to the dearest, as they are measured. Raises Cancelled."""
+    """The rows of some remedies, from the cheapest to the dearest, as they are measured. Raises Stopped."""
     for name in kinds.in_order(names):
-        remedy = kinds.measure(name, setting, progress(name), is_cancelled)
+        remedy = kinds.measure(name, setting, progress(name), is_stopped)
         yield row_of(remedy, setting.present.now, setting.first, seed)
 
 

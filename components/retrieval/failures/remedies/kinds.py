@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64, read_only, unit
-from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.jobs import IsStopped, ReportProgress, Stopped, part_of
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.second_stage import CandidateScores, candidate_scores, candidates, either_ranks
 from components.retrieval.failures.remedies.costs import (
@@ -117,10 +117,10 @@ def measure(
     name: str,
     setting: RemedyInput,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Remedy:
-    """The options of a remedy, ranked. `progress(done, total)` counts what it has most to do with. Raises Cancelled."""
-    kinds: dict[str, Callable[[RemedyInput, ReportProgress, IsCancelled], Remedy]] = {
+    """The options of a remedy, ranked. `progress(done, total)` counts what it has most to do with. Raises Stopped."""
+    kinds: dict[str, Callable[[RemedyInput, ReportProgress, IsStopped], Remedy]] = {
         "prompt": _prompt,
         "repair": _repair,
         "hybrid": _hybrid,
@@ -129,9 +129,9 @@ def measure(
         "cross-encoder": _cross_encoder,
         "model": _model,
     }
-    if is_cancelled():
-        raise Cancelled
-    return kinds[name](setting, progress, is_cancelled)
+    if is_stopped():
+        raise Stopped
+    return kinds[name](setting, progress, is_stopped)
 
 
 def _replacing(
@@ -140,7 +140,7 @@ def _replacing(
     vectors: Mapping[str, Vectors],
     by: Mapping[str, tuple[Present, Embed]],
     started: float,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
     among: Mapping[str, NDArray[np.bool_]] | None = None,
     more_bytes: float = 0.0,
 ) -> Remedy:
@@ -151,7 +151,7 @@ def _replacing(
     """
     now, pairs = setting.present, setting.present.pairs
     options = {
-        option: read_only(first_ranks(pairs.ranks_by_vectors(*both, is_cancelled=is_cancelled)))
+        option: read_only(first_ranks(pairs.ranks_by_vectors(*both, is_stopped=is_stopped)))
         for option, both in vectors.items()
     }
     seconds = time.perf_counter() - started
@@ -163,18 +163,18 @@ def _replacing(
             taken = others(len(pairs), setting.first, seed, None if among is None else among[group[0]])
             runs = changed_by_another(now.present_vectors, [vectors[option] for option in group], taken)
             each = [Fusion(weights=tuple(float(run == own) for run in range(len(runs)))) for own in range(len(runs))]
-            ranks |= zip(group, ranks_by(pairs, runs, each, is_cancelled), strict=True)
+            ranks |= zip(group, ranks_by(pairs, runs, each, is_stopped), strict=True)
         return ranks
 
     def cost_of(option: str) -> SearchCost:
         searched, embed = by[option]
         search = first_hits(embed, searched.document_vectors)
-        return cost(search, now.queries, searched.bytes_per_text + more_bytes, is_cancelled)
+        return cost(search, now.queries, searched.bytes_per_text + more_bytes, is_stopped)
 
     return Remedy(name, options, control, seconds, cost_of)
 
 
-def _prompt(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _prompt(setting: RemedyInput, progress: ReportProgress, is_stopped: IsStopped) -> Remedy:
     now, started = setting.present, time.perf_counter()
     own = now.query_options.prompt
     tried = [prompt for prompt in dict.fromkeys((*setting.prompts, "")) if prompt != own]
@@ -182,12 +182,12 @@ def _prompt(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCanc
     for number, prompt in enumerate(tried):
         progress(number, len(tried))
         option, asked = f"“{prompt}”" if prompt else "no prompt", partial(now.asked_alone, prompt=prompt)
-        vectors[option] = (now.asked(now.queries, prompt, is_cancelled=is_cancelled), now.document_vectors)
+        vectors[option] = (now.asked(now.queries, prompt, is_stopped=is_stopped), now.document_vectors)
         by[option] = (now, asked)
-    return _replacing("prompt", setting, vectors, by, started, is_cancelled)
+    return _replacing("prompt", setting, vectors, by, started, is_stopped)
 
 
-def _repair(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _repair(setting: RemedyInput, progress: ReportProgress, is_stopped: IsStopped) -> Remedy:
     now, started = setting.present, time.perf_counter()
     written = {
         name: [repaired(query, setting.known, ways, setting.abbreviations).text for query in now.queries]
@@ -195,7 +195,7 @@ def _repair(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCanc
     }
     asked = set(now.queries)
     new = list(dict.fromkeys(text for texts in written.values() for text in texts if text not in asked))
-    embedded = now.asked(new, None, progress, is_cancelled) if new else now.query_vectors[:0]
+    embedded = now.asked(new, None, progress, is_stopped) if new else now.query_vectors[:0]
     place = {text: number for number, text in enumerate(new)}
     vectors, changed, by = {}, {}, {}
     for name, texts in written.items():
@@ -210,7 +210,7 @@ def _repair(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCanc
         vectors[name], changed[name] = (own, now.document_vectors), differs
         by[name] = (now, partial(_asked_repaired, setting, name))
     own_bytes = setting.known.own_nbytes / max(1, len(now.pairs.documents))
-    return _replacing("repair", setting, vectors, by, started, is_cancelled, changed, own_bytes)
+    return _replacing("repair", setting, vectors, by, started, is_stopped, changed, own_bytes)
 
 
 def _asked_repaired(setting: RemedyInput, option: str, query: str) -> Any:
@@ -219,26 +219,26 @@ def _asked_repaired(setting: RemedyInput, option: str, query: str) -> Any:
     return setting.present.asked_alone(repaired(query, setting.known, ways, setting.abbreviations).text)
 
 
-def _layer(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _layer(setting: RemedyInput, progress: ReportProgress, is_stopped: IsStopped) -> Remedy:
     now, started = setting.present, time.perf_counter()
     cells = {f"layer {cell[0]}, {cell[1]}": cell for cell in now.vectors if cell != now.cell}
     vectors = {option: now.vectors[cell] for option, cell in cells.items()}
     by = {option: (there, there.asked_alone) for option, cell in cells.items() for there in [now.at(cell)]}
-    return _replacing("layer", setting, vectors, by, started, is_cancelled)
+    return _replacing("layer", setting, vectors, by, started, is_stopped)
 
 
-def _model(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _model(setting: RemedyInput, progress: ReportProgress, is_stopped: IsStopped) -> Remedy:
     now, started = setting.present, time.perf_counter()
     vectors, by = {}, {}
     for backend in setting.models:
         for_queries = backend.embed_options(precision="float32", role="query")
         for_documents = backend.embed_options(precision="float32", role="document")
-        other = present(backend, now.pairs, for_queries, for_documents, progress=progress, is_cancelled=is_cancelled)
+        other = present(backend, now.pairs, for_queries, for_documents, progress=progress, is_stopped=is_stopped)
         vectors[backend.spec.key], by[backend.spec.key] = other.present_vectors, (other, other.asked_alone)
-    return _replacing("model", setting, vectors, by, started, is_cancelled)
+    return _replacing("model", setting, vectors, by, started, is_stopped)
 
 
-def _hybrid(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _hybrid(setting: RemedyInput, progress: ReportProgress, is_stopped: IsStopped) -> Remedy:
     now, pairs, started = setting.present, setting.present.pairs, time.perf_counter()
     ranker = make_ranker("bm25", pairs.documents.texts)
     by_vectors = vector_scores(*now.present_vectors)
@@ -246,7 +246,7 @@ def _hybrid(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCanc
     def ranked(taken: Int64) -> Options:
         """The ranks of each fusion with the scores by words of the queries `taken` [query]."""
         by_words = ranker_scores(ranker, [now.queries[number] for number in taken.tolist()])
-        found = ranks_by(pairs, [by_vectors, by_words], list(FUSIONS.values()), is_cancelled)
+        found = ranks_by(pairs, [by_vectors, by_words], list(FUSIONS.values()), is_stopped)
         return dict(zip(FUSIONS, found, strict=True))
 
     options = ranked(np.arange(len(pairs)))
@@ -260,18 +260,18 @@ def _hybrid(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCanc
             return top(FUSIONS[option].of(both).scores[0], HITS)
 
         own_bytes = ranker.nbytes / max(1, len(pairs.documents))
-        return cost(search, now.queries, now.bytes_per_text + own_bytes, is_cancelled)
+        return cost(search, now.queries, now.bytes_per_text + own_bytes, is_stopped)
 
     return Remedy("hybrid", options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds, cost_of)
 
 
-def _max_sim(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _max_sim(setting: RemedyInput, progress: ReportProgress, is_stopped: IsStopped) -> Remedy:
     now, pairs, started = setting.present, setting.present.pairs, time.perf_counter()
-    rows = candidates(now.query_vectors, now.document_vectors, CANDIDATES, is_cancelled)
+    rows = candidates(now.query_vectors, now.document_vectors, CANDIDATES, is_stopped)
 
     def vectors(texts: Sequence[str], role: Role, done: int, options: EmbedOptions) -> Sequence[Float32]:
         report, length = part_of(progress, done, len(pairs) + len(pairs.documents)), options.max_length
-        return late_interaction_vectors(now.backend, texts, role, now.cell[0], length, report, is_cancelled)
+        return late_interaction_vectors(now.backend, texts, role, now.cell[0], length, report, is_stopped)
 
     asked = vectors(now.queries, "query", 0, now.query_options)
     told = vectors(pairs.documents.texts, "document", len(pairs), now.document_options)
@@ -279,8 +279,8 @@ def _max_sim(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCan
     def score(taken: Int64) -> Float32:
         scores = np.empty(rows.shape, np.float32)
         for number, other in enumerate(taken.tolist()):
-            if number % 64 == 0 and is_cancelled():
-                raise Cancelled
+            if number % 64 == 0 and is_stopped():
+                raise Stopped
             scores[number] = trained_scores(now.backend, asked[other], [told[row] for row in rows[number]])
         return scores
 
@@ -288,25 +288,25 @@ def _max_sim(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCan
         (own,) = vectors([query], "query", len(pairs) + len(told) - 1, now.query_options)
         return trained_scores(now.backend, own, [told[row] for row in found])
 
-    return _reranking("maxsim", setting, rows, score, again, started, is_cancelled, more_bytes=bytes_of(told))
+    return _reranking("maxsim", setting, rows, score, again, started, is_stopped, more_bytes=bytes_of(told))
 
 
-def _cross_encoder(setting: RemedyInput, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+def _cross_encoder(setting: RemedyInput, progress: ReportProgress, is_stopped: IsStopped) -> Remedy:
     now, started = setting.present, time.perf_counter()
-    rows = candidates(now.query_vectors, now.document_vectors, CANDIDATES, is_cancelled)
+    rows = candidates(now.query_vectors, now.document_vectors, CANDIDATES, is_stopped)
     scorer, texts = setting.cross_encoder, now.pairs.documents.texts
     assert scorer is not None
 
     def score(taken: Int64) -> Float32:
         asked = [now.queries[other] for other in taken.tolist()]
-        return candidate_scores(scorer, asked, texts, rows, progress, is_cancelled)
+        return candidate_scores(scorer, asked, texts, rows, progress, is_stopped)
 
     def again(query: str, found: Int64) -> Float32:
         own = [texts[row] for row in found]
-        return scorer([query] * len(own), own, progress=lambda done, total: None, is_cancelled=is_cancelled)
+        return scorer([query] * len(own), own, progress=lambda done, total: None, is_stopped=is_stopped)
 
     # Each draw costs as much as the remedy.
-    return _reranking("cross-encoder", setting, rows, score, again, started, is_cancelled, 1, TIMED_SECOND)
+    return _reranking("cross-encoder", setting, rows, score, again, started, is_stopped, 1, TIMED_SECOND)
 
 
 def _reranking(
@@ -316,7 +316,7 @@ def _reranking(
     score: Callable[[Int64], Float32],
     again: Callable[[str, Int64], Float32],
     started: float,
-    is_cancelled: IsCancelled,
+    is_stopped: IsStopped,
     draws: int = CONTROLS,
     timed: int = TIMED,
     more_bytes: float = 0.0,
@@ -357,7 +357,7 @@ def _reranking(
         def in_order(query: str) -> Int64:
             return top(again(query, search(query)), HITS)
 
-        return cost(in_order, now.queries, now.bytes_per_text + more_bytes, is_cancelled, timed)
+        return cost(in_order, now.queries, now.bytes_per_text + more_bytes, is_stopped, timed)
 
     return Remedy(name, options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds, cost_of, draws)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from components.arrays import Int64, read_only
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsStopped, ReportProgress
 from components.model.trace import Pooling
 from components.retrieval.evaluation.grid import retrieval_runs
 from components.retrieval.evaluation.metrics import first_ranks
@@ -83,11 +83,11 @@ class Present:
         queries: Sequence[str],
         prompt: str | None = None,
         progress: ReportProgress = lambda done, total: None,
-        is_cancelled: IsCancelled = lambda: False,
+        is_stopped: IsStopped = lambda: False,
     ) -> Any:
         """The vectors of other queries, or of these behind another prompt, as the present ones are made: [query, dim]."""
         options = self.query_options if prompt is None else replace(self.query_options, prompt=prompt)
-        vectors = self.backend.embed(queries, options=options, progress=progress, is_cancelled=is_cancelled)[0, 0]
+        vectors = self.backend.embed(queries, options=options, progress=progress, is_stopped=is_stopped)[0, 0]
         # Among several poolings, zeros follow shorter vectors.
         short = self.dim_of(self.document_vectors) - vectors.shape[1]
         vectors = np.pad(vectors, ((0, 0), (0, short)))
@@ -112,12 +112,12 @@ def present(
     every_cell: bool = False,
     similarity: Similarity | None = None,
     progress: ReportProgress = lambda done, total: None,
-    is_cancelled: IsCancelled = lambda: False,
+    is_stopped: IsStopped = lambda: False,
 ) -> Present:
     """Embed the queries and texts, and rank them by the last layer and the last pooling of the options.
 
     With `every_cell` the pass keeps the vectors of every layer and pooling of the model. `similarity` is that by which texts
-    are ranked, by default the model's own. `progress(done, total)` counts texts. Raises Cancelled, and InputError as embedding
+    are ranked, by default the model's own. `progress(done, total)` counts texts. Raises Stopped, and InputError as embedding
     does.
     """
     cell: Cell = (document_options.layers[-1], document_options.poolings[-1])
@@ -128,14 +128,14 @@ def present(
         for_queries, for_documents = (replace(each, layers=layers, poolings=poolings) for each in alone)
     by = compared_by(backend) if similarity is None else similarity
 
-    def kept(queries: Any, documents: Any, is_cancelled: IsCancelled) -> Vectors:
+    def kept(queries: Any, documents: Any, is_stopped: IsStopped) -> Vectors:
         return for_cosines(queries, documents, by)
 
     runs = retrieval_runs(
-        backend, pairs.documents.texts, pairs.queries.texts, kept, for_documents, for_queries, progress, is_cancelled
+        backend, pairs.documents.texts, pairs.queries.texts, kept, for_documents, for_queries, progress, is_stopped
     )
     vectors = {(layer, pooling): both for layer, pooling, both in runs}
-    ranks = pairs.ranks_by_vectors(*vectors[cell], is_cancelled=is_cancelled)
+    ranks = pairs.ranks_by_vectors(*vectors[cell], is_stopped=is_stopped)
     return Present(backend, pairs, alone[0], alone[1], cell, vectors, Ranking("as it is now", ranks=ranks), by)
 
 
@@ -145,13 +145,11 @@ def compared_by(backend: Backend) -> Similarity:
     return "cosine" if similarity == "manhattan" else similarity
 
 
-def ranks_by(
-    pairs: Pairs, runs: Sequence[ScoresOf], fusions: Sequence[Fusion], is_cancelled: IsCancelled
-) -> list[Int64]:
-    """For each fusion of the runs the rank of each query's first right text, int64 [query]. Raises Cancelled."""
+def ranks_by(pairs: Pairs, runs: Sequence[ScoresOf], fusions: Sequence[Fusion], is_stopped: IsStopped) -> list[Int64]:
+    """For each fusion of the runs the rank of each query's first right text, int64 [query]. Raises Stopped."""
     shape = len(pairs), len(pairs.documents)
     answers = pairs.grades if pairs.has_several else pairs.gold
-    every = fused_ranks(runs, fusions, shape, answers, is_cancelled=is_cancelled)
+    every = fused_ranks(runs, fusions, shape, answers, is_stopped=is_stopped)
     return [read_only(np.array(first_ranks(ranks))) for ranks in every]
 
 

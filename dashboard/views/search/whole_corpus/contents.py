@@ -158,7 +158,7 @@ def _storage() -> None:
             "static",
             caching.static_vectors(),
             file,
-            lambda file, is_cancelled: read_static_vectors(file.getvalue(), file.name, is_cancelled=is_cancelled),
+            lambda file, is_stopped: read_static_vectors(file.getvalue(), file.name, is_stopped=is_stopped),
         )
         if vectors is not None:
             st.caption(

@@ -28,7 +28,7 @@ from dashboard.views.search.request import SearchRequest
 if TYPE_CHECKING:
     import numpy as np
 
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
@@ -294,7 +294,7 @@ def _distribution(request: SearchRequest, index: VectorIndex, layer: int, poolin
     cosines: np.ndarray = requests.prepared(
         ("nearest", index.folder.name, layer, pooling),
         f"The nearest sentences of {request.corpus.name}",
-        lambda report_progress, is_cancelled: nearest_cosines(vectors, texts),
+        lambda report_progress, is_stopped: nearest_cosines(vectors, texts),
         "nearest",
         "comparing the sentences",
     )
@@ -322,8 +322,8 @@ def _most_similar(request: SearchRequest, index: VectorIndex, layer: int, poolin
         raise frame.Instead(partial(_ask_for_pairs, label, key))
     vectors, texts = index.engine(layer, pooling).vectors, corpus.texts
 
-    def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[SimilarPair, ...]:
-        return most_similar_pairs(vectors, settings.MOST_PAIRS, texts, report_progress, is_cancelled)
+    def compare(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[SimilarPair, ...]:
+        return most_similar_pairs(vectors, settings.MOST_PAIRS, texts, report_progress, is_stopped)
 
     job = jobs.request(
         key,

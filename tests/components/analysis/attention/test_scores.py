@@ -113,7 +113,7 @@ def test_an_overview_is_the_matrix_reduced(window, factor, monkeypatch):
 
 def test_an_overview_that_is_stopped():
     queries = np.ones((20, 4), np.float32)
-    assert np.isnan(attention_overview(queries, queries, 1, None, 5, is_cancelled=lambda: True)).all()
+    assert np.isnan(attention_overview(queries, queries, 1, None, 5, is_stopped=lambda: True)).all()
 
 
 def test_an_overview_of_a_model_is_its_attention(rotary):

@@ -11,7 +11,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from components.analysis.guesses.templates import MOST_FILLINGS, MOST_TEMPLATES, read_template, template_guesses
 from components.errors import InputError, ModelError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from tests.support import tiny
 from tests.support.closeness import assert_close
@@ -112,9 +112,9 @@ def test_a_model_without_a_head_and_a_stop(backend, tmp_path) -> None:
     headless = Backend.load(str(tiny.save_tiny(tmp_path)), device_name="cpu")
     with pytest.raises(ModelError, match="no masked-LM head"):
         template_guesses(headless, [FIRST])
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         template_guesses(
-            backend, ["The [cat, hat] ran to [MASK]."], is_cancelled=lambda: True
+            backend, ["The [cat, hat] ran to [MASK]."], is_stopped=lambda: True
         )  # what is kept needs no pass
     with pytest.raises(ValueError, match="k is 0"):
         template_guesses(backend, [FIRST], k=0)

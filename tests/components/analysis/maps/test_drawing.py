@@ -12,7 +12,7 @@ from components.analysis.maps.drawing import MapMaker
 from components.analysis.maps.map_trust import map_trust
 from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.maps.token_set import MapToken, TokenSet
-from components.jobs import Cancelled, Lane, Queue
+from components.jobs import Lane, Queue, Stopped
 
 PCA = MapOptions("pca")
 
@@ -43,13 +43,13 @@ def maps_made(monkeypatch):
     """layer_map notes its options, and waits at `gate` for methods other than PCA; these give PCA's map, which is quick."""
     made, gate = [], threading.Event()
 
-    def noted(vectors, options, start, cancelled, progress):
+    def noted(vectors, options, start, is_stopped, progress):
         if options.method != "pca":
             assert gate.wait(20)
-        if cancelled():
-            raise Cancelled
+        if is_stopped():
+            raise Stopped
         made.append(options)
-        return layer_map(vectors, PCA, start, cancelled, progress)
+        return layer_map(vectors, PCA, start, is_stopped, progress)
 
     monkeypatch.setattr(drawing_module, "layer_map", noted)
     monkeypatch.setattr(drawing_module, "start_map", lambda vectors, options, *rest: start_map(vectors, PCA, *rest))
@@ -205,11 +205,11 @@ def test_a_stop_after_the_work_was_done_stops_nothing_new(maker, tokens):
 def test_progress_is_over_all_maps_that_are_wanted(maker, tokens, monkeypatch):
     placed, go_on = threading.Event(), threading.Event()
 
-    def half(vectors, options, start, cancelled, progress):
+    def half(vectors, options, start, is_stopped, progress):
         progress(15, 30)
         placed.set()
         assert go_on.wait(20)
-        return layer_map(vectors, options, start, cancelled, progress)
+        return layer_map(vectors, options, start, is_stopped, progress)
 
     monkeypatch.setattr(drawing_module, "layer_map", half)
     drawing = maker.request(tokens, PCA, [0, 1])

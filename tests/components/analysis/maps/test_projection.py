@@ -12,7 +12,7 @@ from components.analysis.maps import numba_work, projection
 from components.analysis.maps.projection import METHODS, METRICS, MapOptions, align, layer_map, start_map
 from components.arrays import unit
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 
 
 @pytest.fixture(scope="module")
@@ -137,18 +137,18 @@ def test_of_many_points_a_sample_is_fitted_and_the_others_are_placed_near_their_
     np.testing.assert_array_equal(points, layer_map(vectors, MapOptions(method), None))
 
 
-def test_a_cancel_is_heard_before_the_fit_and_between_parts(monkeypatch, vectors):
-    with pytest.raises(Cancelled):
-        layer_map(vectors[0], MapOptions(), None, is_cancelled=lambda: True)
+def test_a_stop_is_heard_before_the_fit_and_between_parts(monkeypatch, vectors):
+    with pytest.raises(Stopped):
+        layer_map(vectors[0], MapOptions(), None, is_stopped=lambda: True)
     monkeypatch.setattr(projection, "FITTED", 20)
     monkeypatch.setattr(projection, "_PLACED", 10)
     told = []
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         layer_map(
             vectors[0],
             MapOptions("tsne"),
             None,
-            is_cancelled=lambda: len(told) >= 2,
+            is_stopped=lambda: len(told) >= 2,
             progress=lambda done, _: told.append(done),
         )
     assert told == [20, 30]

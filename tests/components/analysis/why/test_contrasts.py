@@ -16,13 +16,13 @@ from components.analysis.why.contrasts import (
     separations,
     shares_above,
 )
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from tests.support.closeness import assert_close
 
 TEXTS = {f"{side} {number}": number for side in "ab" for number in range(11)}
 
 
-def embed(texts, progress, is_cancelled):
+def embed(texts, progress, is_stopped):
     """Vectors [layer 2, pooling 1, text, dim 3] that depend on the text alone."""
     progress(len(texts), len(texts))
     rows = [np.random.default_rng([ord(text[0]), TEXTS[text]]).standard_normal((2, 1, 3)) for text in texts]
@@ -141,5 +141,5 @@ def test_all_layers_at_once_are_each_layer_alone():
     drawn = [generator.multinomial(size, np.full(size, 1 / size), size=RESAMPLES) for size in wins.shape]
     shares = ((drawn[0] @ wins) * drawn[1]).sum(axis=1) / wins.size
     assert (found[2].low, found[2].high) == pytest.approx(tuple(np.quantile(shares, (0.025, 0.975))))
-    with pytest.raises(Cancelled):
-        separations(paraphrases, changed, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        separations(paraphrases, changed, is_stopped=lambda: True)

@@ -183,7 +183,7 @@ def test_a_method_that_does_not_apply_is_left_out_with_its_reason(embedded):
 
 
 def test_it_can_be_stopped(embedded):
-    from components.jobs import Cancelled
+    from components.jobs import Stopped
 
-    with pytest.raises(Cancelled):
-        compare_methods(PairSimilarity.of(embedded, "a red cat", "a dog", 6, "mean"), is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        compare_methods(PairSimilarity.of(embedded, "a red cat", "a dog", 6, "mean"), is_stopped=lambda: True)

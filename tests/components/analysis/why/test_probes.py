@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from components.analysis.why import probes
 from components.analysis.why.probes import control_labels, probe_layers, repeated_forms
-from components.jobs import Cancelled
+from components.jobs import Stopped
 
 PAIRS, DIM = 30, 60
 
@@ -90,5 +90,5 @@ def test_repeated_forms_count_sentences_of_different_pairs():
 def test_too_few_pairs_and_a_stop(vectors):
     with pytest.raises(ValueError, match="9 pairs"):
         probe_layers(vectors[:, :, :9], [("a", "b")] * 9)
-    with pytest.raises(Cancelled):
-        probe_layers(vectors, [("a", "b")] * PAIRS, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        probe_layers(vectors, [("a", "b")] * PAIRS, is_stopped=lambda: True)

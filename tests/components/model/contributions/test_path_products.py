@@ -10,7 +10,7 @@ import torch
 
 from components.analysis.pooling import pool
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.architecture.record import position_ids
 from components.model.backend import Backend
 from components.model.contributions.path_products import MOST_TOKENS, REFERENCES, SIGHTINGS, steps_of_path
@@ -175,7 +175,7 @@ def test_a_text_without_tokens_of_its_own(bert):
     np.testing.assert_allclose(products.vector, products.reference_vector)
 
 
-def test_progress_cancelling_and_the_lock(bert):
+def test_progress_stopping_and_the_lock(bert):
     """Between two batches the lock is free, and a stop is heeded."""
     sentence, seen, others = sentence_of(bert), [], ThreadPoolExecutor(1)
 
@@ -195,8 +195,8 @@ def test_progress_cancelling_and_the_lock(bert):
     bert.path_products(sentence, "unknown", 3, "mean", steps=3, progress=progress)
     assert seen == [(1, 3), (2, 3), (3, 3)]
     assert bert.forward_passes - before == 2 + 2 + 3  # the path is looked at in two passes
-    with pytest.raises(Cancelled):
-        bert.path_products(sentence, "unknown", 3, "mean", steps=3, is_cancelled=lambda: len(seen) >= 3)
+    with pytest.raises(Stopped):
+        bert.path_products(sentence, "unknown", 3, "mean", steps=3, is_stopped=lambda: len(seen) >= 3)
 
 
 def test_the_model_is_left_as_it_was(bert):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from components.model.embedding import embedder
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
@@ -112,11 +112,11 @@ def test_more_texts_than_a_block_keep_their_order(tiny_folder, monkeypatch):
     np.testing.assert_allclose(backend.embed_weighted(TEXTS, weights, options), expected, atol=1e-5)
 
 
-def test_wrong_weights_are_refused_and_a_cancel_is_heard(embedded):
+def test_wrong_weights_are_refused_and_a_stop_is_heard(embedded):
     options = embedded.embed_options(precision="float32")
     size = embedded.facts.vocabulary_size
     for weights in (np.ones(size - 1), -np.ones(size), np.full(size, np.nan), np.ones((1, size))):
         with pytest.raises(ValueError, match=f"{size} weights"):
             embedded.embed_weighted(["a"], weights.astype(np.float32), options)
-    with pytest.raises(Cancelled):
-        embedded.embed_weighted(["a"], np.ones(size, np.float32), options, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        embedded.embed_weighted(["a"], np.ones(size, np.float32), options, is_stopped=lambda: True)

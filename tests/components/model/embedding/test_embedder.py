@@ -12,7 +12,7 @@ import torch
 
 from components.analysis.pooling import pool
 from components.errors import InputError, ModelError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from components.model.embedding import embedder as embedding
 from components.model.embedding import packing
@@ -145,15 +145,15 @@ def test_progress_counts_up_and_the_report_tells_what_was_cut(embedded):
     assert report.tokens == sum(len(sentence) for sentence in traces)
 
 
-def test_a_cancelled_job_stops_before_the_next_batch(embedded):
+def test_a_stopped_job_stops_before_the_next_batch(embedded):
     got: list[int] = []
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         embedded.embed_into(
             TEXTS,
             embedded.embed_options(precision="float32"),
             lambda part, vectors: got.extend(part.tolist()),
             token_budget=100,
-            is_cancelled=lambda: len(got) > 10,
+            is_stopped=lambda: len(got) > 10,
         )
     assert 10 < len(got) < len(TEXTS)
 
@@ -407,11 +407,11 @@ def test_max_sim_reads_queries_and_documents_behind_their_prompts(tmp_path):
     np.testing.assert_allclose(together[0], expected, atol=1e-5)
 
 
-def test_no_token_is_said_and_a_cancel_is_heard(embedded):
+def test_no_token_is_said_and_a_stop_is_heard(embedded):
     with pytest.raises(InputError, match="zeppelin"):
         embedded.token_vectors(TEXTS, word="zeppelin")
-    with pytest.raises(Cancelled):
-        embedded.token_vectors(TEXTS, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        embedded.token_vectors(TEXTS, is_stopped=lambda: True)
 
 
 def test_what_did_not_fit_is_let_go_before_the_next_try(tiny_folder, monkeypatch):

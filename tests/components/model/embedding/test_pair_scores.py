@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from components.errors import InputError, ModelError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, catalog_spec
 from components.model.embedding import embedder
@@ -134,8 +134,8 @@ def test_progress_stopping_and_wrong_numbers(scorers):
     ours.score_pairs(QUERIES, DOCUMENTS, token_budget=1, progress=lambda *report: reports.append(report))
     assert reports == [(done, 6) for done in range(1, 7)]
     assert ours.score_pairs([], []).shape == (0,)
-    with pytest.raises(Cancelled):
-        ours.score_pairs(QUERIES, DOCUMENTS, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        ours.score_pairs(QUERIES, DOCUMENTS, is_stopped=lambda: True)
     with pytest.raises(ValueError, match="equal numbers"):
         ours.score_pairs(QUERIES, DOCUMENTS[:1])
 

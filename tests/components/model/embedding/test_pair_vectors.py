@@ -8,7 +8,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 
 KINDS = ("bert", "electra", "roberta", "distilbert", "mpnet")
@@ -61,8 +61,8 @@ def test_progress_stopping_and_what_is_refused(embedded):
     embedded.embed_pairs(QUERIES, DOCUMENTS, token_budget=1, progress=lambda *report: reports.append(report))
     assert reports == [(done, 6) for done in range(1, 7)]
     assert embedded.embed_pairs([], [], [0, 6], ("mean", "cls")).shape == (2, 2, 0, 384)
-    with pytest.raises(Cancelled):
-        embedded.embed_pairs(QUERIES, DOCUMENTS, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        embedded.embed_pairs(QUERIES, DOCUMENTS, is_stopped=lambda: True)
     with pytest.raises(ValueError, match="equal numbers"):
         embedded.embed_pairs(QUERIES, DOCUMENTS[:1])
     with pytest.raises(InputError, match="Dense layers"):

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from components.errors import InputError, ModelError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from components.model.embedding import sparse_vectors
 from components.retrieval.search.rerank import late_interaction_scores
@@ -129,12 +129,12 @@ def test_settings_of_sparse_models_that_are_not_applied_are_refused(tmp_path, sp
         Backend.load(str(folder)).sparse_vectors(["the cat"])
 
 
-def test_progress_and_cancelling_of_sparse_vectors(sparse_folder):
+def test_progress_and_stopping_of_sparse_vectors(sparse_folder):
     ours, seen = Backend.load(str(sparse_folder)), []
     ours.sparse_vectors(TEXTS, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (len(TEXTS), len(TEXTS))
-    with pytest.raises(Cancelled):
-        ours.sparse_vectors(TEXTS, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        ours.sparse_vectors(TEXTS, is_stopped=lambda: True)
     with pytest.raises(InputError):
         ours.sparse_vectors(TEXTS, max_length=10_000)
 

@@ -244,8 +244,8 @@ def test_a_repository_without_a_configuration(server):
 
 
 @pytest.mark.parametrize("xet", [False, True])
-def test_a_cancel_is_heard_and_the_next_download_goes_on(server, embedded_folder, xet):
-    # Weights that the hub also holds in its chunk store must not slip past the cancel.
+def test_a_stop_is_heard_and_the_next_download_goes_on(server, embedded_folder, xet):
+    # Weights that the hub also holds in its chunk store must not slip past the stop.
     server.xet = xet
     server.pause = 0.005
     size = (embedded_folder / WEIGHTS).stat().st_size
@@ -254,8 +254,8 @@ def test_a_cancel_is_heard_and_the_next_download_goes_on(server, embedded_folder
     def report(done, total):
         seen.append(done / total)
 
-    assert problem_of(hub.download, EMBEDDED, progress=report, is_cancelled=lambda: bool(seen) and seen[-1] > 0.2) == (
-        "cancelled"
+    assert problem_of(hub.download, EMBEDDED, progress=report, is_stopped=lambda: bool(seen) and seen[-1] > 0.2) == (
+        "stopped"
     )
     assert 0.2 < seen[-1] < 0.5
     assert server.sent[WEIGHTS] < size
@@ -269,8 +269,8 @@ def test_a_cancel_is_heard_and_the_next_download_goes_on(server, embedded_folder
     assert hub.cached_folder(EMBEDDED) == folder
 
 
-def test_a_download_cancelled_before_it_starts_fetches_nothing(server):
-    assert problem_of(hub.download, TINY, is_cancelled=lambda: True) == "cancelled"
+def test_a_download_stopped_before_it_starts_fetches_nothing(server):
+    assert problem_of(hub.download, TINY, is_stopped=lambda: True) == "stopped"
     assert server.fetched() == []
 
 

@@ -265,9 +265,9 @@ def test_files_of_the_hub_come_from_the_cache_or_a_download(monkeypatch, tmp_pat
     asked = []
     monkeypatch.setattr(sources.hub, "cached_folder", lambda key: None)
     monkeypatch.setattr(sources.hub, "download", lambda key, **options: asked.append((key, options)) or snapshot)
-    progress, is_cancelled = object(), object()
-    assert find_files(spec, progress, is_cancelled).folder == snapshot
-    assert asked == [(spec.key, {"progress": progress, "is_cancelled": is_cancelled})]
+    progress, is_stopped = object(), object()
+    assert find_files(spec, progress, is_stopped).folder == snapshot
+    assert asked == [(spec.key, {"progress": progress, "is_stopped": is_stopped})]
 
 
 class Runs:

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from components.errors import InputError, ModelError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from components.model.guesses import passes
 from components.model.store import TraceStore
@@ -231,8 +231,8 @@ def test_each_token_in_turn_is_hidden_alone(bert):
         alone = backend.guesses(TEXT, hidden=(position,), positions=(position,))
         assert_close(in_turn.probabilities[:, token], alone.probabilities[:, 0])
         np.testing.assert_array_equal(in_turn.true_ranks[:, token], alone.true_ranks[:, 0])
-    with pytest.raises(Cancelled):
-        backend.guesses_in_turn("a dog", is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        backend.guesses_in_turn("a dog", is_stopped=lambda: True)
 
 
 def test_many_texts_are_read_at_their_masks(bert):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.guesses import passes
 from tests.support.closeness import assert_close
 
@@ -80,8 +80,8 @@ def test_a_long_text_can_be_stopped_and_says_how_far_it_is(bert):
     assert seen[-1] == (58, 58)
     assert seen == sorted(seen)
     assert len(seen) == math.ceil(58 / (passes.PASS_TOKENS // 60))
-    with pytest.raises(Cancelled):
-        backend.surprises(long, max_length=59, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        backend.surprises(long, max_length=59, is_stopped=lambda: True)
     assert not backend.surprises_take_long(60)
     assert backend.surprises_take_long(500)
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from components.model.one_block import feed_forward
 from components.model.one_block.feed_forward import size_in_bytes
@@ -128,12 +128,12 @@ def test_it_stops_between_two_blocks_and_leaves_no_hook(backend):
 
     sentence, before, stopped = backend.feed_forward(TEXT).sentence, hooks(), []
 
-    def is_cancelled():
+    def is_stopped():
         stopped.append(True)
         return len(stopped) == 2
 
-    with pytest.raises(Cancelled):
-        feed_forward.feed_forward(backend.loaded, sentence, range(3), is_cancelled=is_cancelled)
+    with pytest.raises(Stopped):
+        feed_forward.feed_forward(backend.loaded, sentence, range(3), is_stopped=is_stopped)
     assert len(stopped) == 2
     assert hooks() == before
     assert backend.trace([PAIR]).sentences[0].text == PAIR  # the lock is free

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model import loaded
 from components.model.backend import Backend
 from tests.support import tiny
@@ -48,9 +48,9 @@ def products_only(request, tiny_folder):
 
 def test_it_stops_between_blocks(products_only):
     steps = []
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         products_only.queries_and_keys(
-            TEXT, None, 2, progress=lambda *step: steps.append(step), is_cancelled=lambda: len(steps) == 2
+            TEXT, None, 2, progress=lambda *step: steps.append(step), is_stopped=lambda: len(steps) == 2
         )
     assert len(steps) == 2
     assert not products_only.loaded.modules.blocks[0].query.linear._forward_pre_hooks

@@ -85,11 +85,11 @@ def test_a_fetch_that_was_broken_off_is_not_taken_for_whole(server):
     fetch_dataset(SHARDED, split="test")
     stopped = []
 
-    def cancelled():
+    def is_stopped():
         stopped.append(True)
         return len(server.fetched()) > 1
 
-    assert problem_of(SHARDED, is_cancelled=cancelled) == "cancelled"
+    assert problem_of(SHARDED, is_stopped=is_stopped) == "stopped"
     assert stopped
     server.stop()
     assert problem_of(SHARDED) == "offline"

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.engines import graph
 from components.retrieval.engines.approximation import (
     Approximation,
@@ -105,8 +105,8 @@ def test_progress_ends_at_its_total_and_never_goes_back(compared, work):
     done = [report[0] for report in reports]
     assert done == sorted(done)
     assert reports[-1][0] == reports[-1][1]
-    with pytest.raises(Cancelled):
-        work(stored, queries, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        work(stored, queries, is_stopped=lambda: True)
 
 
 def test_a_time_is_the_median_of_the_queries(compared):

@@ -16,7 +16,7 @@ import pytest
 
 from components.errors import InputError
 from components.folders import machine_key
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.engines import contract, graph, milvus
 from components.retrieval.engines.contract import ENGINES, Engine, StoredVectors
 from components.retrieval.engines.opening import open_engine
@@ -207,10 +207,10 @@ def test_other_vectors_never_answer(opened, tmp_path):
 def test_stop_leaves_nothing_behind(opened, tmp_path):
     stored = stored_in(tmp_path / "index", clustered(300))
     if opened.name == "exact":
-        assert opened(stored, is_cancelled=lambda: True).facts.exact  # nothing to stop
+        assert opened(stored, is_stopped=lambda: True).facts.exact  # nothing to stop
         return
-    with pytest.raises(Cancelled):
-        opened(stored, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        opened(stored, is_stopped=lambda: True)
     assert list((tmp_path / "index").iterdir()) == []
     reports: list[int] = []
     opened(stored, progress=lambda done, total: reports.append(done))

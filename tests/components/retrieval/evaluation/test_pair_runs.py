@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import read_corpus
@@ -218,10 +218,10 @@ def test_progress_counts_queries_over_the_whole_grid(indexes, monkeypatch):
     assert told == [(done, 12 * COUNT) for done in expected]
 
 
-def test_a_cancel_stops_within_the_grid(indexes):
+def test_a_stop_ends_within_the_grid(indexes):
     told: list[int] = []
-    with pytest.raises(Cancelled):
-        grid_ranks(*indexes, progress=lambda done, _: told.append(done), is_cancelled=lambda: len(told) == 5)
+    with pytest.raises(Stopped):
+        grid_ranks(*indexes, progress=lambda done, _: told.append(done), is_stopped=lambda: len(told) == 5)
     assert told == [COUNT * cell for cell in range(1, 6)]
 
 
@@ -381,8 +381,8 @@ def test_a_ranking_by_words_tells_where_it_is_and_can_be_stopped():
     zeros = np.zeros(130, np.int64)
     ranker_ranks(ranker, ["a"] * 130, zeros, progress=lambda *given: told.append(given))
     assert told == [(0, 130), (64, 130), (128, 130), (130, 130)]
-    with pytest.raises(Cancelled):
-        ranker_ranks(ranker, ["a"] * 130, zeros, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        ranker_ranks(ranker, ["a"] * 130, zeros, is_stopped=lambda: True)
 
 
 # Time
@@ -433,5 +433,5 @@ def test_the_time_of_many_candidates_follows_from_the_first_hundred(monkeypatch)
     assert second_milliseconds(score, np.zeros((8, 400), np.int64)) == pytest.approx(800)
     assert set(timed) == {100}
     assert second_milliseconds(score, np.zeros((3, 7), np.int64)) == pytest.approx(14)
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         second_milliseconds(score, np.zeros((8, 400), np.int64), lambda: True)

@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.random_projection import GaussianRandomProjection
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from components.retrieval.evaluation.grid import retrieval_runs
 from components.retrieval.evaluation.pooling_lab import (
@@ -55,12 +55,12 @@ def lab_vectors(
     layer,
     max_length=None,
     progress=lambda done, total: None,
-    is_cancelled=lambda: False,
+    is_stopped=lambda: False,
 ):
     """One layer's vectors, from no more layers than last4 takes."""
     backend.embed_options((layer,), precision="float32")  # refuses a layer the model does not have, and names it
     wanted = range(max(0, layer - 3), layer + 1)
-    return lab_layers(backend, documents, queries, scored_pairs, wanted, max_length, progress, is_cancelled).of(layer)
+    return lab_layers(backend, documents, queries, scored_pairs, wanted, max_length, progress, is_stopped).of(layer)
 
 
 @pytest.fixture(scope="module")
@@ -393,25 +393,25 @@ def test_progress_counts_queries_over_all_cells():
     assert told == [(60 * (at + 1), 60 * 6) for at in range(len(cells))]
 
 
-def test_a_cancel_is_heard(tiny):
-    with pytest.raises(Cancelled):
-        lab_vectors(tiny, DOCUMENTS, QUERIES, PAIRS, 3, is_cancelled=lambda: True)
+def test_a_stop_is_heard(tiny):
+    with pytest.raises(Stopped):
+        lab_vectors(tiny, DOCUMENTS, QUERIES, PAIRS, 3, is_stopped=lambda: True)
     told: list[tuple[int, int]] = []
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         lab_vectors(
-            tiny, DOCUMENTS, QUERIES, PAIRS, 3, progress=lambda *c: told.append(c), is_cancelled=lambda: len(told) > 1
+            tiny, DOCUMENTS, QUERIES, PAIRS, 3, progress=lambda *c: told.append(c), is_stopped=lambda: len(told) > 1
         )
     assert 0 < told[-1][0] < told[-1][1]
     vectors, stopped = handmade(), False
-    running = lab_cells(vectors, SCORES, is_cancelled=lambda: stopped)
+    running = lab_cells(vectors, SCORES, is_stopped=lambda: stopped)
     assert next(running).treatment == "cosine"
     stopped = True
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         next(running)
-    with pytest.raises(Cancelled):
-        list(lab_cells(vectors, SCORES, is_cancelled=lambda: True))
-    with pytest.raises(Cancelled):
-        list(dimension_sweep(vectors, "mean", SCORES, is_cancelled=lambda: True))
+    with pytest.raises(Stopped):
+        list(lab_cells(vectors, SCORES, is_stopped=lambda: True))
+    with pytest.raises(Stopped):
+        list(dimension_sweep(vectors, "mean", SCORES, is_stopped=lambda: True))
 
 
 def test_numbers_that_do_not_fit_are_refused():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.evaluation import ranks as module
 from components.retrieval.evaluation.ranks import gold_ranks
 
@@ -154,13 +154,13 @@ def test_zeros_tie_with_all_that_score_nothing():
     assert gold_ranks(nothing[:0], nothing, cosine=False).tolist() == []
 
 
-def test_progress_cancel_and_wrong_places():
+def test_progress_stop_and_wrong_places():
     vectors = np.eye(5, dtype=np.float32)
     told = []
     gold_ranks(vectors, vectors, progress=lambda done, total: told.append((done, total)))
     assert told == [(5, 5)]
-    with pytest.raises(Cancelled):
-        gold_ranks(vectors, vectors, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        gold_ranks(vectors, vectors, is_stopped=lambda: True)
     with pytest.raises(ValueError, match="5 numbers"):
         gold_ranks(vectors, vectors, np.array([0]))
     with pytest.raises(ValueError, match="of 5 documents"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.evaluation import second_stage
 from components.retrieval.evaluation.graded.ranks import (
     RelevantRanks,
@@ -87,7 +87,7 @@ def test_graded_ranks_are_those_of_a_ranker_with_the_whole_order():
 def test_every_different_pair_of_texts_is_scored_once():
     asked = []
 
-    def score(queries, documents, *, progress, is_cancelled):
+    def score(queries, documents, *, progress, is_stopped):
         asked.extend(zip(queries, documents, strict=True))
         return np.array([len(query) * 100 + len(document) for query, document in asked], np.float32)
 
@@ -114,5 +114,5 @@ def test_max_sim_of_candidates_is_late_interaction(embedded, monkeypatch):
         np.testing.assert_allclose(own_scores, expected, atol=1e-4)
     assert scores[0, 1] == scores[0, 2]
     assert reports[-1] == (11, 11)  # 2 queries with 5 different texts, then 1 with 3
-    with pytest.raises(Cancelled):
-        second_stage.max_sim_candidate_scores(embedded, 6, queries, documents, rows, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        second_stage.max_sim_candidate_scores(embedded, 6, queries, documents, rows, is_stopped=lambda: True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.evaluation.similarities import by_each_similarity
 from components.retrieval.search.exact import SIMILARITIES, ExactSearch
 from tests.support.closeness import assert_close
@@ -63,13 +63,13 @@ def test_a_first_hit_among_equals_counts_in_no_mean() -> None:
     assert np.isnan(same.mean_of_first_hits(np.arange(3)))
 
 
-def test_progress_cancelling_and_vectors_that_are_not_finite() -> None:
+def test_progress_stopping_and_vectors_that_are_not_finite() -> None:
     queries, documents = vectors()
     seen: list[tuple[int, int]] = []
     by_each_similarity(queries, ExactSearch(documents), lambda done, total: seen.append((done, total)))
     assert seen == [(256, 600), (300, 600), (556, 600), (600, 600)]
-    with pytest.raises(Cancelled):
-        by_each_similarity(queries, ExactSearch(documents), is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        by_each_similarity(queries, ExactSearch(documents), is_stopped=lambda: True)
     documents[3, 2] = np.nan
     with pytest.raises(InputError):
         by_each_similarity(queries, ExactSearch(documents))

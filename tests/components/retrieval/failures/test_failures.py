@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.evaluation.ranks import gold_ranks
@@ -150,8 +150,8 @@ def test_equal_texts_still_leave_k_hits_for_a_text_of_the_corpus() -> None:
     assert found.counts.sum() == 5 * 2
     assert hubness.k_occurrence(same, ExactSearch(same), 9).counts.tolist() == [5] * 5
     assert hubness.k_occurrence(same, ExactSearch(same), 9).skewness == 0
-    with pytest.raises(Cancelled):
-        hubness.k_occurrence(same, ExactSearch(same), 2, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        hubness.k_occurrence(same, ExactSearch(same), 2, is_stopped=lambda: True)
 
 
 def test_each_cause_has_its_rule() -> None:
@@ -370,8 +370,8 @@ def test_two_words_are_edited_only_if_one_does_not_help() -> None:
     assert found.tried == len(set(tried))
     assert found.nearest is not None
     assert found.nearest.rank == 3
-    with pytest.raises(Cancelled):
-        edits.query_edits("a b c", "x y", rank, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        edits.query_edits("a b c", "x y", rank, is_stopped=lambda: True)
 
 
 def test_an_edit_that_helps_only_within_a_batch_is_not_listed() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.pair_runs import Pairs
 from components.retrieval.failures import traits
@@ -179,8 +179,8 @@ def test_what_found_queries_have_more_often_is_not_named() -> None:
 def test_a_stop_is_noticed(embedded: Any) -> None:
     pairs = planted.pairs_of(["one two", "three"], ["one", "three"])
     vectors = planted.vectors_of(pairs.queries.texts), planted.vectors_of(pairs.documents.texts)
-    with pytest.raises(Cancelled):
-        traits.traits_of(pairs, *vectors, embedded.tokenization, 64, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        traits.traits_of(pairs, *vectors, embedded.tokenization, 64, is_stopped=lambda: True)
 
 
 @pytest.mark.parametrize(
@@ -229,5 +229,5 @@ def test_the_words_of_a_corpus_take_memory_by_their_number_and_all_of_it_before_
     assert known.neighbour(letters[1:40]) == letters[:40]
     assert known.neighbour(letters[2:42]) is None  # of 40 letters, one edit from a word of 41
     assert known.nbytes == size
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         CorpusWords(["volcano"]).prepare(lambda: True)

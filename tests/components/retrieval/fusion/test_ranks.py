@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.evaluation.graded.ranks import NONE, RelevantRanks
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.pair_runs import pairs_of_rows
@@ -124,10 +124,10 @@ def test_a_querys_own_document_is_left_out_of_each_run(method):
         assert first_ranks(found)[query] == fusion.of(scored).ranks[0, answers[0]]
 
 
-def test_it_can_be_cancelled():
+def test_it_can_be_stopped():
     asked, told = vectors(6, 8)
-    with pytest.raises(Cancelled):
-        fused_ranks([vector_scores(asked, told)] * 2, [Fusion()], (8, 8), is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        fused_ranks([vector_scores(asked, told)] * 2, [Fusion()], (8, 8), is_stopped=lambda: True)
 
 
 def test_a_ranking_by_distances_ranks_every_text():

@@ -22,7 +22,7 @@ import pytest
 
 from components.command_line.program import main
 from components.errors import InputError
-from components.jobs import Cancelled, Job, Lane, Queue
+from components.jobs import Job, Lane, Queue, Stopped
 from components.model.backend import Backend
 from components.model.embedding.options import SENTENCES_PER_BLOCK
 from components.retrieval.corpora.corpus import Corpus
@@ -272,17 +272,17 @@ def test_a_killed_build_goes_on_and_gives_the_same_bytes(backend, options, tmp_p
     assert contents(tmp_path / "x") == contents(tmp_path / "whole")
 
 
-def test_a_cancelled_build_can_go_on(backend, options, tmp_path):
+def test_a_stopped_build_can_go_on(backend, options, tmp_path):
     corpus = sentences(SENTENCES_PER_BLOCK + 100)
     progress: list[int] = []
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         build_index(
             backend,
             corpus,
             tmp_path / "x",
             options,
             progress=lambda done, total: progress.append(done),
-            is_cancelled=lambda: bool(progress) and progress[-1] >= SENTENCES_PER_BLOCK,
+            is_stopped=lambda: bool(progress) and progress[-1] >= SENTENCES_PER_BLOCK,
         )
     progress.clear()
     index = build_index(backend, corpus, tmp_path / "x", options, progress=lambda done, total: progress.append(done))
@@ -293,8 +293,8 @@ def test_a_cancelled_build_can_go_on(backend, options, tmp_path):
 
 
 def test_an_unfinished_build_of_something_else_is_begun_anew(backend, options, tmp_path):
-    with pytest.raises(Cancelled):
-        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        build_index(backend, sentences(20), tmp_path / "x", options, is_stopped=lambda: True)
     assert (tmp_path / "x.part").exists()
     other = sentences(30, seed=4)
     index = build_index(backend, other, tmp_path / "x", options)
@@ -302,8 +302,8 @@ def test_an_unfinished_build_of_something_else_is_begun_anew(backend, options, t
 
 
 def test_a_build_killed_while_it_prepares_is_begun_anew(backend, options, tmp_path):
-    with pytest.raises(Cancelled):
-        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        build_index(backend, sentences(20), tmp_path / "x", options, is_stopped=lambda: True)
     (tmp_path / "x.part" / "done.json").unlink()
     (tmp_path / "x.part" / "layer-02-cls.npy").unlink()
     assert len(build_index(backend, sentences(20), tmp_path / "x", options).texts) == 20
@@ -325,8 +325,8 @@ def test_a_build_killed_before_its_first_record_is_begun_anew(backend, options, 
 
 
 def test_what_a_kill_leaves_beside_the_records_is_no_part_of_the_index(backend, options, tmp_path):
-    with pytest.raises(Cancelled):
-        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        build_index(backend, sentences(20), tmp_path / "x", options, is_stopped=lambda: True)
     for name in ("done.json.1a2b3c4d.new", "manifest.json.00000000.new"):
         (tmp_path / "x.part" / name).write_text("{")
     build_index(backend, sentences(20), tmp_path / "x", options)
@@ -350,8 +350,8 @@ def test_a_build_killed_after_it_was_moved_into_place_is_tidied_up(backend, opti
 
 def test_an_unfinished_index_is_known_as_one_until_its_last_file_is_removed(backend, options, tmp_path, monkeypatch):
     """Whatever ends the removal, the next build of either index is not refused, and continues with no file missing."""
-    with pytest.raises(Cancelled):
-        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        build_index(backend, sentences(20), tmp_path / "x", options, is_stopped=lambda: True)
     part, removed, unlink = tmp_path / "x.part", [], Path.unlink
 
     def noted(path, missing_ok=False):
@@ -369,8 +369,8 @@ def test_an_unfinished_index_is_known_as_one_until_its_last_file_is_removed(back
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", ["job.json", "done.json", "layer-02-cls.npy"])
 def test_an_unfinished_build_with_a_pipe_is_begun_anew(backend, options, tmp_path, name):
-    with pytest.raises(Cancelled):
-        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        build_index(backend, sentences(20), tmp_path / "x", options, is_stopped=lambda: True)
     (tmp_path / "x.part" / name).unlink()
     os.mkfifo(tmp_path / "x.part" / name)
     assert len(build_index(backend, sentences(20), tmp_path / "x", options).texts) == 20
@@ -389,8 +389,8 @@ def test_an_unfinished_build_with_a_pipe_is_begun_anew(backend, options, tmp_pat
     ],
 )
 def test_a_record_that_no_build_writes_counts_for_nothing(backend, options, tmp_path, record):
-    with pytest.raises(Cancelled):
-        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        build_index(backend, sentences(20), tmp_path / "x", options, is_stopped=lambda: True)
     (tmp_path / "x.part" / "done.json").write_text(json.dumps({"blocks": 0, "tokens": 0, "truncated": 0, **record}))
     build_index(backend, sentences(20), tmp_path / "x", options)
     build_index(backend, sentences(20), tmp_path / "whole", options)
@@ -399,8 +399,8 @@ def test_a_record_that_no_build_writes_counts_for_nothing(backend, options, tmp_
 
 @pytest.mark.parametrize("harm", ["array", "kind", "texts", "no texts", "another file", "shared file"])
 def test_an_unfinished_index_of_somebody_else_brings_in_no_texts_and_arrays(backend, options, tmp_path, harm):
-    with pytest.raises(Cancelled):
-        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        build_index(backend, sentences(20), tmp_path / "x", options, is_stopped=lambda: True)
     part, shared = tmp_path / "x.part", tmp_path / "shared"
     texts, vectors = part / "texts.utf8", part / "layer-02-cls.npy"
     if harm == "array":
@@ -424,8 +424,8 @@ def test_an_unfinished_index_of_somebody_else_brings_in_no_texts_and_arrays(back
 
 
 def test_an_unfinished_index_that_is_a_link_is_refused(backend, options, tmp_path):
-    with pytest.raises(Cancelled):
-        build_index(backend, sentences(20), tmp_path / "other", options, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        build_index(backend, sentences(20), tmp_path / "other", options, is_stopped=lambda: True)
     before = contents(tmp_path / "other.part")
     (tmp_path / "x.part").symlink_to(tmp_path / "other.part")
     for corpus in (sentences(20), sentences(30)):
@@ -543,25 +543,25 @@ def test_a_manifest_is_read_again_only_after_it_changed(backend, options, tmp_pa
     assert indexes.find(backend, sentences(20, seed=2), options) is not None
 
 
-def test_a_cancelled_job_stays_so_until_it_is_asked_for_again(backend, options, tmp_path, monkeypatch):
+def test_a_stopped_job_stays_so_until_it_is_asked_for_again(backend, options, tmp_path, monkeypatch):
     indexes = IndexCache(folder=tmp_path, limit=1 << 30)
     corpus, begun = sentences(20), threading.Event()
 
-    def until_cancelled(*_: object, is_cancelled: Callable[[], bool], **__: object) -> None:
+    def until_stopped(*_: object, is_stopped: Callable[[], bool], **__: object) -> None:
         begun.set()
         end = time.monotonic() + 60
-        while not is_cancelled():
+        while not is_stopped():
             assert time.monotonic() < end
             time.sleep(0.001)
-        raise Cancelled
+        raise Stopped
 
     with monkeypatch.context() as patch:
-        patch.setattr(backend, "embed_into", until_cancelled)
+        patch.setattr(backend, "embed_into", until_stopped)
         job = indexes.request(backend, corpus, options)
         assert begun.wait(60)
         indexes.jobs.stop(job)
         wait(job)
-    assert job.is_cancelled
+    assert job.is_stopped
     assert indexes.request(backend, corpus, options) is job
     indexes.jobs.forget(job)
     again = indexes.request(backend, corpus, options)
@@ -622,19 +622,19 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
     assert cache_folder() == tmp_path / "c" / "bert-internals" / "indexes"
 
 
-def cancelled_after_a_block(backend, corpus, options, folder) -> None:
+def stopped_after_a_block(backend, corpus, options, folder) -> None:
     seen: list[int] = []
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         build_index(
             backend, corpus, folder, options, "auto", sentences_per_block=BLOCK,
-            progress=lambda done, _: seen.append(done), is_cancelled=lambda: bool(seen) and seen[-1] > BLOCK,
+            progress=lambda done, _: seen.append(done), is_stopped=lambda: bool(seen) and seen[-1] > BLOCK,
         )  # fmt: skip
 
 
 def test_columns_are_part_of_what_is_gone_on_with(backend, options, tmp_path):
     corpus = sentences(2 * BLOCK)
     plain = Corpus(corpus.name, corpus.texts, {}, corpus.report)
-    cancelled_after_a_block(backend, plain, options, tmp_path / "x")
+    stopped_after_a_block(backend, plain, options, tmp_path / "x")
     index = build_index(backend, corpus, tmp_path / "x", options, sentences_per_block=BLOCK)
     assert list(index.columns["label"]) == list(corpus.columns["label"])
     open_index(tmp_path / "x")  # whole
@@ -734,7 +734,7 @@ def test_an_index_that_was_built_meanwhile_serves_work_that_waited(backend, tmp_
     corpus, gate = sentences(20), threading.Event()
     queue = Queue({"embedding": Lane(), "short embedding": Lane()})
     indexes = IndexCache(queue, tmp_path)
-    queue.put(Job("before them"), lambda report_progress, is_cancelled: gate.wait(20), "short embedding")
+    queue.put(Job("before them"), lambda report_progress, is_stopped: gate.wait(20), "short embedding")
     more, less = backend.embed_options((0, 1, 2), ("mean", "cls")), backend.embed_options((1,), ("cls",))
     first, second = (indexes.request(backend, corpus, options, "float32") for options in (more, less))
     assert first is not second
@@ -774,7 +774,7 @@ def test_an_index_that_is_open_is_found_while_folders_are_removed(backend, optio
 def test_a_short_corpus_does_not_wait_behind_long_ones(backend, options, tmp_path):
     gate, queue = threading.Event(), Queue({"embedding": Lane(), "short embedding": Lane()})
     long = Job("a long corpus")
-    queue.put(long, lambda report_progress, is_cancelled: gate.wait(60), "embedding")
+    queue.put(long, lambda report_progress, is_stopped: gate.wait(60), "embedding")
     job = IndexCache(queue, tmp_path).request(backend, sentences(20), options)
     wait(job)
     assert not long.finished.is_set()
@@ -786,7 +786,7 @@ def test_whoever_leaves_a_build_does_not_end_it_for_others(backend, options, tmp
     corpus, gate = sentences(600), threading.Event()
     queue = Queue({"embedding": Lane(), "short embedding": Lane()})
     indexes = IndexCache(queue, tmp_path)
-    queue.put(Job("before them"), lambda report_progress, is_cancelled: gate.wait(20), "short embedding")
+    queue.put(Job("before them"), lambda report_progress, is_stopped: gate.wait(20), "short embedding")
     job = indexes.request(backend, corpus, options, person="Ann")
     assert indexes.request(backend, corpus, options, person="Ben") is job
     indexes.jobs.stop(job, "Ann")
@@ -794,7 +794,7 @@ def test_whoever_leaves_a_build_does_not_end_it_for_others(backend, options, tmp
     assert not job.is_stopped_for("Ben")
     gate.set()
     wait(job)
-    assert not job.is_cancelled
+    assert not job.is_stopped
     assert job.result.info.sentences == 600
 
 
@@ -973,7 +973,7 @@ def test_a_build_of_another_server_is_waited_for_and_serves(backend, options, tm
         stopped = leaving.request(backend, sentences(5), options)
         leaving.jobs.stop(stopped)
         assert stopped.finished.wait(20)
-        assert stopped.is_cancelled
+        assert stopped.is_stopped
         assert not waiting.finished.is_set()
     wait(waiting)
     assert waiting.result.info.identity == wanted.identity
@@ -1076,9 +1076,9 @@ def test_a_build_goes_on_in_no_folder_with_links(backend, options, tmp_path: Pat
     corpus, folder, outside = Corpus("c", ("the cat sat", "a dog ran")), tmp_path / "index", tmp_path / "outside"
 
     def stop(*_: object) -> None:
-        raise Cancelled
+        raise Stopped
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         build_index(backend, corpus, folder, options, embed=stop)
     path = tmp_path / "index.part" / "layer-00-mean.npy"
     outside.write_bytes(path.read_bytes())

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded.collection import GradedReport, GradedSet
 from components.retrieval.learnt import learnt_ranking
@@ -65,8 +65,8 @@ def test_candidates_are_the_first_documents_the_relevant_ones_and_some_at_random
         assert [texts[0][row] for row in rows] == [graded.queries[query]] * len(rows)
         assert [texts[1][row] for row in rows] == [graded.documents[number] for number in numbers]
     assert len(pairs.documents) == DOCUMENTS  # all are ranked
-    with pytest.raises(Cancelled):
-        judged_pairs(graded, np.arange(3), [lambda query: np.zeros(DOCUMENTS)], 1, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        judged_pairs(graded, np.arange(3), [lambda query: np.zeros(DOCUMENTS)], 1, is_stopped=lambda: True)
 
 
 def test_of_a_large_collection_the_candidates_and_a_sample_are_ranked(graded, vectors, monkeypatch):
@@ -180,8 +180,8 @@ def test_random_orders_have_the_measure_of_chance(pairs, split):
     for name, measure in measures.items():  # of the same orders, whatever else is measured
         alone = learnt_ranking.random_means(pairs, split.test, {name: measure}, orders=200)
         np.testing.assert_array_equal(means[name], alone[name])
-    with pytest.raises(Cancelled):
-        learnt_ranking.random_means(pairs, split.test, measures, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        learnt_ranking.random_means(pairs, split.test, measures, is_stopped=lambda: True)
 
 
 def test_documents_with_the_same_text_tie(pairs):
@@ -210,11 +210,11 @@ def test_documents_with_the_same_text_tie(pairs):
 
 
 def test_stop_is_heard(pairs, split, vectors):
-    with pytest.raises(Cancelled):
-        learn(vectors[1][pairs.document_rows], pairs, split, is_cancelled=lambda: True)
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
+        learn(vectors[1][pairs.document_rows], pairs, split, is_stopped=lambda: True)
+    with pytest.raises(Stopped):
         learnt_ranking.relevant_ranks(
-            pairs, np.zeros((len(split.test), DOCUMENTS)), split.test, is_cancelled=lambda: True
+            pairs, np.zeros((len(split.test), DOCUMENTS)), split.test, is_stopped=lambda: True
         )
 
 

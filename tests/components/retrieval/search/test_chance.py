@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.search.chance import FEWEST_WORDS, MOST_WORDS, chance_level, random_queries
 from components.retrieval.search.words import content_words
 
@@ -68,5 +68,5 @@ def test_the_search_goes_on_behind_the_first_texts() -> None:
 
 
 def test_it_can_be_stopped() -> None:
-    with pytest.raises(Cancelled):
-        chance_level([("a",)], TEXTS, lambda query: np.zeros(5), is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        chance_level([("a",)], TEXTS, lambda query: np.zeros(5), is_stopped=lambda: True)

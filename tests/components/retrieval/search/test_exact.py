@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.search.exact import EVERY_SIMILARITY, ExactSearch, tie_note, ties_note, top
 from components.retrieval.search.paraphrases import most_similar_pairs
 
@@ -118,8 +118,8 @@ def test_the_same_text_is_no_pair_even_when_there_are_many(monkeypatch):
 
 def test_mining_can_be_stopped():
     vectors = corpus(10)
-    with pytest.raises(Cancelled):
-        most_similar_pairs(vectors, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        most_similar_pairs(vectors, is_stopped=lambda: True)
 
 
 def test_fewer_pairs_are_the_first_of_more_ties_included():

@@ -10,7 +10,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from components.errors import InputError
-from components.jobs import Cancelled, Stoppable
+from components.jobs import Stoppable, Stopped
 from components.retrieval.search.lexical import K1, KINDS, LAMBDA, LSA_DIMENSIONS, B, make_ranker
 from components.words.unicode_words import words
 from tests.support.closeness import assert_close
@@ -23,12 +23,12 @@ TEXTS = ["the cat sat", "the dog sat on the dog", "a cat and a dog", "nothing el
 def test_counting_words_ends_where_it_is_stopped(kind):
     read = []
 
-    def is_cancelled():
+    def is_stopped():
         read.append(1)
         return len(read) > 3
 
-    with pytest.raises(Cancelled):
-        make_ranker(kind, Stoppable(TEXTS * 100, is_cancelled))
+    with pytest.raises(Stopped):
+        make_ranker(kind, Stoppable(TEXTS * 100, is_stopped))
     assert len(read) == 4
     whole = make_ranker(kind, Stoppable(TEXTS, lambda: False))
     np.testing.assert_array_equal(whole.scores("the cat"), make_ranker(kind, TEXTS).scores("the cat"))

@@ -8,7 +8,7 @@ import torch
 
 from components.analysis.similarity.late_interaction import of_trace
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
@@ -78,5 +78,5 @@ def test_impossible_layers_and_stopping(embedded):
         late_interaction_scores(embedded, "a", ["b"], 9)
     with pytest.raises(InputError, match="10000"):
         late_interaction_scores(embedded, "a", ["b"], 6, 10_000)
-    with pytest.raises(Cancelled):
-        late_interaction_scores(embedded, "a", ["b"], 6, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        late_interaction_scores(embedded, "a", ["b"], 6, is_stopped=lambda: True)

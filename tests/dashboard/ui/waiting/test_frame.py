@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from dashboard import caching
 from tests.support.pages import texts
 
@@ -24,11 +24,11 @@ class Held:
         self.job = caching.evaluations().request("held", "Ranking queries", self._work, person="Ann")
         assert self._entered.wait(10)
 
-    def _work(self, report_progress: Any, is_cancelled: Any) -> str:
+    def _work(self, report_progress: Any, is_stopped: Any) -> str:
         self._entered.set()
         while not self.release.wait(0.01):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
         return "done"
 
 
@@ -117,7 +117,7 @@ def test_a_failure_stands_in_the_figure_and_the_view_goes_on(monkeypatch: pytest
     monkeypatch.setattr(caching, "person", lambda: "Ann")
     caching.evaluations.clear()
 
-    def fail(report_progress: Any, is_cancelled: Any) -> None:
+    def fail(report_progress: Any, is_stopped: Any) -> None:
         raise ZeroDivisionError("a fault of ours")
 
     job = caching.evaluations().request("held", "Ranking queries", fail, person="Ann")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.jobs import Cancelled, Job
+from components.jobs import Job, Stopped
 from dashboard import caching
 from dashboard.ui.waiting import progress
 from tests.support.pages import Open, await_jobs, backend, texts
@@ -28,7 +28,7 @@ def page() -> None:
     jobs_place = st.sidebar.container()
     jobs = caching.evaluations()
     job = jobs.request(
-        "shared", "Ranking secret.csv", lambda report_progress, is_cancelled: "again", person=caching.person()
+        "shared", "Ranking secret.csv", lambda report_progress, is_stopped: "again", person=caching.person()
     )
     with frame.figure("result"):
         result = requests.result_of(jobs, job, doing="testing", stop_key="stop", again_key="again", unit="queries")
@@ -44,13 +44,13 @@ class Held:
         self.job = caching.evaluations().request("shared", "Ranking secret.csv", self._work, person="Ann")
         assert self._entered.wait(10)
 
-    def _work(self, report_progress: Any, is_cancelled: Any) -> str:
+    def _work(self, report_progress: Any, is_stopped: Any) -> str:
         report_progress(0, 8)
         report_progress(2, 8)
         self._entered.set()
         while not self.release.wait(0.01):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
         return "done"
 
 
@@ -101,7 +101,7 @@ def test_the_last_one_who_stops_ends_it(held: Held, monkeypatch: pytest.MonkeyPa
     app = AppTest.from_function(page, default_timeout=30).run()
     app.button(key="stop").click().run()
     assert held.job.finished.wait(10)
-    assert held.job.is_cancelled
+    assert held.job.is_stopped
     app.run()
     assert "Stopped: Ranking secret" in texts(app)
     app.button(key="again").click().run()
@@ -156,7 +156,7 @@ def test_who_waits_for_nothing_has_no_list(open_page: Open, held: Held, monkeypa
 def test_what_nobody_asked_for_is_not_listed(open_page: Open, held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
     quiet = Job("Embedding Demo news")
-    caching.queue().put(quiet, lambda report_progress, is_cancelled: gate.wait(20), "tokens")
+    caching.queue().put(quiet, lambda report_progress, is_stopped: gate.wait(20), "tokens")
     as_person(monkeypatch, "Ann")
     try:
         (shown,) = open_page().sidebar.get("progress")
@@ -172,7 +172,7 @@ def test_a_failure_is_explained_on_each_redraw_and_logged_once(
     caching.evaluations.clear()
     as_person(monkeypatch, "Ann")
 
-    def fail(report_progress: Any, is_cancelled: Any) -> None:
+    def fail(report_progress: Any, is_stopped: Any) -> None:
         raise ZeroDivisionError("a fault of ours")
 
     failed = caching.evaluations().request("shared", "Ranking secret.csv", fail, person="Ann")

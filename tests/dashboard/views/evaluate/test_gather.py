@@ -21,7 +21,7 @@ release = threading.Event()
 def outcome_of(code: RunCode, sides: Any) -> str:
     from dashboard.jobs import evaluation
 
-    def work(report_progress: Any, is_cancelled: Any) -> str:
+    def work(report_progress: Any, is_stopped: Any) -> str:
         if code == SLOW:
             release.wait(60)
         return str(code)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.jobs import Cache, Cancelled
+from components.jobs import Cache, Stopped
 from components.retrieval.evaluation import pair_runs, pooling_lab
 from components.retrieval.evaluation.pooling_lab import LabLayers, lab_cells, lab_layers
 from components.retrieval.evaluation.sts import ScoredPairs
@@ -337,12 +337,12 @@ def test_a_stop_is_heard_in_every_phase(work: lab_sections.Lab, by_hand: list[An
     lab_sections._cells(work, 6, 8, 0)
     ((_, run),) = by_hand
     told: list[tuple[int, int]] = []
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         run(lambda *counts: told.append(counts), lambda: bool(told))
     assert len(told) == 1
     assert work.kept.find(work.key) is None
     told.clear()
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         run(lambda *counts: told.append(counts), lambda: bool(told) and told[-1][0] > 10_000 * work.embedding_share + 1)
     assert work.kept.find(work.key) is not None  # what took long is not lost
 

@@ -21,7 +21,7 @@ from scipy import stats
 from streamlit.testing.v1 import AppTest
 
 from components.charts import theme
-from components.jobs import Cancelled, Job
+from components.jobs import Job, Stopped
 from components.model.backend import Backend
 from components.model.catalog import spec_of
 from components.model.trace import POOLINGS
@@ -505,7 +505,7 @@ def test_times_are_measured_only_while_nothing_else_runs(open_page: Open, monkey
 
     monkeypatch.setattr(pair_runs, "ranker_milliseconds", milliseconds)
     gate, other = threading.Event(), Job("Another person's job")
-    caching.queue().put(other, lambda report_progress, is_cancelled: gate.wait(60), "tokens")
+    caching.queue().put(other, lambda report_progress, is_stopped: gate.wait(60), "tokens")
     try:
         app = ready(open_page("evaluate", v="compare-runs", corpus=corpus, r=["bm25", "tfidf"]))
         app.run()
@@ -549,7 +549,7 @@ def test_a_time_that_another_job_disturbed_is_measured_again(monkeypatch: pytest
     def measure(_: object) -> float:
         if others[0] is not None and others[1] is None:  # another job begins meanwhile
             others[1] = others[0]
-            caching.queue().put(others[0], lambda report_progress, is_cancelled: gate.wait(60), "tokens")
+            caching.queue().put(others[0], lambda report_progress, is_stopped: gate.wait(60), "tokens")
             while others[0].started is None:
                 time.sleep(0.01)
         return 2.0
@@ -580,9 +580,9 @@ def test_a_measurement_that_is_stopped_ends_and_is_no_failure() -> None:
         is_measuring.set()
         time.sleep(0.02)
 
-    def measure(is_cancelled: Any) -> float:
+    def measure(is_stopped: Any) -> float:
         while True:
-            pair_runs.second_milliseconds(scored, np.zeros((5, 3), np.int64), is_cancelled)
+            pair_runs.second_milliseconds(scored, np.zeros((5, 3), np.int64), is_stopped)
 
     timing = evaluation.Timing(("speed", "stopped"), "Measuring", measure)
     assert evaluation.measure_times([timing])
@@ -591,7 +591,7 @@ def test_a_measurement_that_is_stopped_ends_and_is_no_failure() -> None:
     assert is_measuring.wait(10)
     caching.evaluations().stop(job)
     assert job.finished.wait(10)
-    assert job.is_cancelled
+    assert job.is_stopped
     assert timing.known() is None
 
 
@@ -1243,11 +1243,11 @@ def test_a_job_is_stopped_and_started_again(evaluate: Open, monkeypatch: pytest.
         queries: Sequence[str],
         _gold: Any,
         progress: Callable[[int, int], None],
-        is_cancelled: Callable[[], bool],
+        is_stopped: Callable[[], bool],
     ) -> np.ndarray:
         for done in range(600):
-            if is_cancelled():
-                raise Cancelled
+            if is_stopped():
+                raise Stopped
             progress(done, 600)
             if done > 1:  # its speed is known
                 going.set()
@@ -1287,7 +1287,7 @@ def test_a_job_is_stopped_and_started_again(evaluate: Open, monkeypatch: pytest.
 def test_who_waits_for_another_ones_evaluation_is_told(open_page: Open) -> None:
     release = threading.Event()
     caching.evaluations().request(
-        ("somebody's", 1), "Theirs", lambda tell, cancelled: release.wait(60), person="somebody"
+        ("somebody's", 1), "Theirs", lambda tell, is_stopped: release.wait(60), person="somebody"
     )
     try:
         rows = [{"sentence": f"Sentence {at} of cats.", "compressed": f"cat {at}"} for at in range(5)]

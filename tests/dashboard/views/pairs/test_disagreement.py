@@ -164,7 +164,7 @@ def test_work_is_shared_within_a_step_of_the_slider_and_older_work_is_stopped(
         app.slider(key="w_k").set_value(21).run()
         (older,) = scoring()
         app.slider(key="w_disagreement_queries").set_value(7).run()
-        assert older.cancel.is_set()
+        assert older.told_to_stop.is_set()
     finally:
         for job in scoring():
             caching.preparations().stop(job)  # its scores are read by nobody

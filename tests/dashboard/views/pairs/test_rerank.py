@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.model.backend import Backend
 from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.reranking.quality import SecondLook, rankings_of
@@ -184,9 +184,9 @@ def test_work_for_an_older_query_is_stopped_and_may_start_again(
 ) -> None:
     gate, score = threading.Event(), reranking.SecondStage.scores
 
-    def slow(self: Any, query: str, documents: Any, report: Any, is_cancelled: Any) -> Any:
+    def slow(self: Any, query: str, documents: Any, report: Any, is_stopped: Any) -> Any:
         gate.wait(60)
-        return score(self, query, documents, report, is_cancelled)
+        return score(self, query, documents, report, is_stopped)
 
     app = at_rest(open_page("pairs", v="retrieve-rerank", q=view.REPAIRED[0]))
     monkeypatch.setattr(reranking.SecondStage, "scores", slow)
@@ -197,7 +197,7 @@ def test_work_for_an_older_query_is_stopped_and_may_start_again(
         (first,) = [job for job in caching.preparations().under_way() if job.key[0] == "second stage"]
         app.text_input(key="w_query").set_value("a second query")
         app.run()
-        assert first.cancel.is_set()
+        assert first.told_to_stop.is_set()
     finally:
         gate.set()
     app = at_rest(app)
@@ -211,15 +211,15 @@ def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
     app = at_rest(open_page("pairs", v="retrieve-rerank", q=view.REPAIRED[0]))
     gate, score = threading.Event(), reranking.SecondStage.scores
 
-    def slow(self: Any, query: str, documents: Any, report: Any, is_cancelled: Any) -> Any:
+    def slow(self: Any, query: str, documents: Any, report: Any, is_stopped: Any) -> Any:
         gate.wait(60)
-        if is_cancelled():
-            raise Cancelled
-        return score(self, query, documents, report, is_cancelled)
+        if is_stopped():
+            raise Stopped
+        return score(self, query, documents, report, is_stopped)
 
     def awaited() -> list[Any]:
         jobs = caching.preparations().under_way()
-        return [job for job in jobs if job.key[0] in ("second stage", "disagreement") and not job.cancel.is_set()]
+        return [job for job in jobs if job.key[0] in ("second stage", "disagreement") and not job.told_to_stop.is_set()]
 
     monkeypatch.setattr(reranking.SecondStage, "scores", slow)
     try:
@@ -238,7 +238,7 @@ def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
         (last,) = awaited()
         assert "Re-ranking 21 candidates: 50 are scored at once" in last.title
         choose_view(app, "disagreement")
-        assert last.cancel.is_set()
+        assert last.told_to_stop.is_set()
         assert "second stage" not in [job.key[0] for job in awaited()]
     finally:
         gate.set()

@@ -267,7 +267,7 @@ def test_scoring_is_a_job_with_progress_and_stop(
         assert started.wait(30)
         (older,) = [job for job in caching.preparations().under_way() if job.key[0] == "pair logits"]
         app.text_input(key="w_query").set_value("the query that follows it").run()
-        assert older.cancel.is_set()
+        assert older.told_to_stop.is_set()
         app.button(key="stop_pair_scores").click().run()
         assert "Stopped" in texts(app)
     finally:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.corpora.corpus import columns_of, read_corpus
 from components.retrieval.corpora.readers import encoding, parquet_child, parquet_files
 from components.retrieval.corpora.readers import limits as limits_module
@@ -489,8 +489,8 @@ def test_a_stop_ends_the_parquet_process(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(parquet_files.parquet_child, "__file__", str(script))
     stopped = threading.Event()
     threading.Timer(0.3, stopped.set).start()
-    with pytest.raises(Cancelled):
-        read_corpus(parquet(text=["One."]), "a.parquet", is_cancelled=stopped.is_set)
+    with pytest.raises(Stopped):
+        read_corpus(parquet(text=["One."]), "a.parquet", is_stopped=stopped.is_set)
 
 
 VECTORS = b"".join(b"w%d 1 2 3\n" % n for n in range(200_000))
@@ -505,19 +505,19 @@ SENSES = b"word,sense,sentence\n" + b"bank,river,A bank.\n" * 20_000
 @pytest.mark.parametrize(
     "read",
     [
-        lambda stop: read_corpus(b"text\n" + b"One.\n" * 50_000, "a.csv", is_cancelled=stop),
-        lambda stop: read_corpus(b"One.\n" * 500_000, "a.txt", is_cancelled=stop),
-        lambda stop: read_corpus(b'{"a": "b"}\n' * 50_000, "a.jsonl", is_cancelled=stop),
-        lambda stop: read_corpus(gzip.compress(b"One two %d.\n" * 500_000), "a.txt.gz", is_cancelled=stop),
-        lambda stop: read_corpus(parquet(text=["One."] * 20_000), "a.parquet", is_cancelled=stop),
-        lambda stop: columns_of(parquet(text=["One."] * 20_000), "a.parquet", is_cancelled=stop),
-        lambda stop: read_graded(GRADED, is_cancelled=stop),
-        lambda stop: read_senses(SENSES, "a.csv", is_cancelled=stop),
-        lambda stop: read_static_vectors(VECTORS, "a.vec", is_cancelled=stop),
+        lambda stop: read_corpus(b"text\n" + b"One.\n" * 50_000, "a.csv", is_stopped=stop),
+        lambda stop: read_corpus(b"One.\n" * 500_000, "a.txt", is_stopped=stop),
+        lambda stop: read_corpus(b'{"a": "b"}\n' * 50_000, "a.jsonl", is_stopped=stop),
+        lambda stop: read_corpus(gzip.compress(b"One two %d.\n" * 500_000), "a.txt.gz", is_stopped=stop),
+        lambda stop: read_corpus(parquet(text=["One."] * 20_000), "a.parquet", is_stopped=stop),
+        lambda stop: columns_of(parquet(text=["One."] * 20_000), "a.parquet", is_stopped=stop),
+        lambda stop: read_graded(GRADED, is_stopped=stop),
+        lambda stop: read_senses(SENSES, "a.csv", is_stopped=stop),
+        lambda stop: read_static_vectors(VECTORS, "a.vec", is_stopped=stop),
     ],
 )
 def test_every_reader_ends_when_it_is_stopped(read: Callable[[Callable[[], bool]], object]) -> None:
-    with pytest.raises(Cancelled):
+    with pytest.raises(Stopped):
         read(lambda: True)
     asked = 0
 
@@ -526,7 +526,7 @@ def test_every_reader_ends_when_it_is_stopped(read: Callable[[Callable[[], bool]
         asked += 1
         return asked >= 3
 
-    with pytest.raises(Cancelled):  # while it reads, and not only before
+    with pytest.raises(Stopped):  # while it reads, and not only before
         read(is_third)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.corpora.readers.limits import Limits
 from components.retrieval.evaluation.graded import archive, collection
 from components.retrieval.evaluation.graded.files import GradedJudgements
@@ -144,8 +144,8 @@ def test_a_path_that_no_folder_has_is_left_aside() -> None:
 
 def test_the_work_can_be_stopped_while_paths_are_looked_at() -> None:
     asked: list[str] = []
-    with pytest.raises(Cancelled):
-        archive.unpacked(packed(BEIR), "a.zip", asked.append, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        archive.unpacked(packed(BEIR), "a.zip", asked.append, is_stopped=lambda: True)
     assert not asked
 
 
@@ -195,8 +195,8 @@ def test_all_files_of_an_archive_keep_within_one_files_limit_and_can_be_stopped(
     content = packed({"corpus.jsonl": b"a" * 600, "queries.jsonl": b"b" * 600})
     with pytest.raises(InputError, match="when unpacked"):
         archive.unpacked(content, "a.zip", lambda _: True, Limits(10, 1_000))
-    with pytest.raises(Cancelled):
-        archive.unpacked(content, "a.zip", lambda _: True, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        archive.unpacked(content, "a.zip", lambda _: True, is_stopped=lambda: True)
 
 
 def test_the_command_line_reads_the_folder_and_the_page_its_zip_alike(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.evaluation.graded import ranks as module
 from components.retrieval.evaluation.graded.ranks import RelevantRanks, ranker_relevant_ranks, vector_relevant_ranks
 from components.retrieval.evaluation.ranks import gold_ranks
@@ -162,19 +162,19 @@ def test_zero_vectors_and_queries_without_any_relevant_document():
     assert (len(nothing), len(nothing.ranks)) == (0, 0)
 
 
-def test_progress_cancel_and_wrong_places():
+def test_progress_stop_and_wrong_places():
     vectors = np.eye(5, dtype=np.float32)
     grades = [{at: 1} for at in range(5)]
     told = []
     vector_relevant_ranks(vectors, vectors, grades, lambda done, total: told.append((done, total)))
     assert told == [(5, 5)]
-    with pytest.raises(Cancelled):
-        vector_relevant_ranks(vectors, vectors, grades, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        vector_relevant_ranks(vectors, vectors, grades, is_stopped=lambda: True)
     told.clear()
     ranker_relevant_ranks(lambda _: vectors[0], ["a", "b"], grades[:2], lambda done, total: told.append((done, total)))
     assert told == [(1, 2), (2, 2)]
-    with pytest.raises(Cancelled):
-        ranker_relevant_ranks(lambda _: vectors[0], ["a"], grades[:1], is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        ranker_relevant_ranks(lambda _: vectors[0], ["a"], grades[:1], is_stopped=lambda: True)
     for wrong in ([{0: 1}], [*grades[:4], {5: 1}], [*grades[:4], {-1: 1}], [*grades[:4], {0: 0}]):
         with pytest.raises(ValueError, match="grades"):
             vector_relevant_ranks(vectors, vectors, wrong)

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.corpora.readers.encoding import decode
 from components.retrieval.corpora.readers.limits import MOST_ROW_CHARACTERS, Limits
 from components.retrieval.evaluation.graded.files import QUERY_FIELDS, read_entries
@@ -97,15 +97,15 @@ def test_a_topic_or_line_above_the_limit_is_left_out_and_the_next_is_read() -> N
     assert len(table.bad) == 2
 
 
-def test_limits_and_cancelling() -> None:
+def test_limits_and_stopping() -> None:
     text = "<top>\n<num> 1\n<title> a cat\n</top>\n" * 2_000
     decoded = decode(text.encode(), "topics")
     with pytest.raises(InputError, match="rows"):
         read_topics(decoded, "topics", Limits(1_000, 1 << 20))
     with pytest.raises(InputError, match="memory"):
         read_topics(decoded, "topics", Limits(1_000_000, 20_000))
-    with pytest.raises(Cancelled):
-        read_topics(decoded, "topics", is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        read_topics(decoded, "topics", is_stopped=lambda: True)
 
 
 def test_topics_are_recognised_by_their_content() -> None:

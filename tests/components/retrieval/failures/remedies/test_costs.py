@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.failures.remedies import costs, kinds
 from components.retrieval.failures.remedies.costs import REPEATS, TIMED, SearchCost, cost, cost_now, first_hits
 from tests.components.retrieval.failures import planted
@@ -26,8 +26,8 @@ def test_the_fastest_search_of_each_query_counts(monkeypatch: pytest.MonkeyPatch
     assert cost(search, queries, 128.0) == SearchCost(pytest.approx(5.0), 128.0)  # of 1, 3, 5, 7 and 9 ms
     assert searched == queries[::2] * REPEATS  # from the first to the last
     assert len(searched) == TIMED * REPEATS
-    with pytest.raises(Cancelled):
-        cost(search, queries, 4.0, is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        cost(search, queries, 4.0, is_stopped=lambda: True)
 
 
 def test_a_search_of_one_query_finds_what_the_ranks_say_and_remedies_add_their_arrays() -> None:

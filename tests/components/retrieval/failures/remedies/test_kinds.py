@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Stopped
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.second_stage import candidate_scores, candidates, either_ranks
 from components.retrieval.failures.remedies import diagnosis, kinds
@@ -182,8 +182,8 @@ def test_several_right_texts() -> None:
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_stop_is_noticed(name: str) -> None:
-    with pytest.raises(Cancelled):
-        kinds.measure(name, misspelt(), is_cancelled=lambda: True)
+    with pytest.raises(Stopped):
+        kinds.measure(name, misspelt(), is_stopped=lambda: True)
 
 
 def test_a_query_is_written_in_other_ways() -> None:

@@ -75,12 +75,12 @@ def fusing_of(options: argparse.Namespace) -> Fusing | None:
                     "Add for example --fuse bm25, or leave it out.",
                 )
         return None
-    known = get_args(Kind)
+    every_kind = get_args(Kind)
     names = [name.strip() for name in options.fuse.split(",")]
-    if not 0 < len(names) <= _MOST_RUNS or len(set(names)) < len(names) or not set(names) <= set(known):
+    if not 0 < len(names) <= _MOST_RUNS or len(set(names)) < len(names) or not set(names) <= set(every_kind):
         raise InputError(
             f"--fuse {options.fuse[:80]} is not one or two different rankings by words.",
-            f"The rankings are {', '.join(known)}.",
+            f"The rankings are {', '.join(every_kind)}.",
             "Write for example --fuse bm25",
         )
     for name, least in (("rrf_k", 0), ("depth", 1)):

@@ -177,7 +177,7 @@ def _fused(
 ) -> dict[str, Any]:
     """The hits by vectors and words together, each with the terms of its score."""
     from components.retrieval.evaluation.ranks import NOT_FOUND
-    from components.retrieval.fusion.hits import fused_ranking, query_scores, said
+    from components.retrieval.fusion.hits import fused_ranking, query_scores, term_text
     from components.retrieval.fusion.ranks import ranker_scores
     from components.retrieval.search.lexical import make_ranker
 
@@ -190,7 +190,7 @@ def _fused(
                 "run": name,
                 "rank": None if rank == NOT_FOUND else rank,
                 "value": round(term, 9),
-                "term": said(term, rank, fusion),
+                "term": term_text(term, rank, fusion),
             }
             for name, rank, term in zip(names, ranks, values, strict=True)
         ]

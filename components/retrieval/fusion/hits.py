@@ -28,16 +28,16 @@ class FusedRanking(Ranking):
 
 def fused_ranking(runs: Sequence[RunScores], fusion: Fusion, k: int) -> FusedRanking:
     """The first query of each run; a text that no run ranks is no hit, and of equal scores the lower number comes first."""
-    fused, terms = fusion.of(runs), fusion.terms(runs)[:, 0]  # [run, text]
-    is_ranked = fused.is_ranked[0]
-    hits = top(np.where(is_ranked, fused.scores[0], -np.inf), min(k, int(is_ranked.sum())))
+    sums, terms = fusion.of(runs), fusion.terms(runs)[:, 0]  # [run, text]
+    is_ranked = sums.is_ranked[0]
+    hits = top(np.where(is_ranked, sums.scores[0], -np.inf), min(k, int(is_ranked.sum())))
     return FusedRanking.of_scores(
         "fused",
         "fused score",
         np.where(is_ranked, terms.sum(axis=0), np.nan),
         k,
         hits,
-        equal=fused.tied,
+        equal=sums.tied,
         terms=terms[:, hits],
         alone=np.array([run.first(fusion.depth).ranks[0, hits] for run in runs]),
     )
@@ -49,16 +49,16 @@ def query_scores(query: NDArray[np.floating], texts: NDArray[np.floating], simil
     They order the texts as the similarity does. Of a Euclidean distance or a dot product they are the cosines by which an
     evaluation ranks, so that a weight measured there means the same here.
     """
-    asked = np.asarray(query, np.float64)[None]
+    vector = np.asarray(query, np.float64)[None]
     if similarity in ("dot", "euclidean"):
-        longer, texts = for_cosines(asked, texts, similarity)
-        asked, similarity = np.asarray(longer, np.float64), "cosine"
+        longer, texts = for_cosines(vector, texts, similarity)
+        vector, similarity = np.asarray(longer, np.float64), "cosine"
     blocks = (np.asarray(texts[start : start + _ROWS], np.float64) for start in range(0, len(texts), _ROWS))
-    scores = np.concatenate([np.empty(0), *(pair_similarity(asked, block, similarity) for block in blocks)])[None]
+    scores = np.concatenate([np.empty(0), *(pair_similarity(vector, block, similarity) for block in blocks)])[None]
     return RunScores(scores, np.ones(scores.shape, np.bool_))
 
 
-def said(term: float, rank: int, fusion: Fusion) -> str:
+def term_text(term: float, rank: int, fusion: Fusion) -> str:
     """A term as it is computed, as in "1/(60+3)"; a normalised score times its weight as a number."""
     if rank == NOT_FOUND and fusion.method == "rrf":
         return "0"

@@ -49,23 +49,29 @@ def ranker_scores(ranker: ScoresDocuments, queries: Sequence[str]) -> ScoresOf:
     return scores
 
 
-def reranked_scores(first: ScoresOf, rows: Int64, scores: NDArray[np.floating], own: Int64 | None = None) -> ScoresOf:
+def reranked_scores(
+    first: ScoresOf, rows: Int64, scores: NDArray[np.floating], own_documents: Int64 | None = None
+) -> ScoresOf:
     """The scores of a second stage, of which other texts than the candidates are not ranked.
 
     `first` is the first stage; `rows` and `scores` are the candidates [query, candidate]. Nor is a candidate ranked that
-    shares its score of the first stage with a text that is none. `own` [query] are the documents that are left out of one
-    query's ranking, as for `fused_ranks`.
+    shares its score of the first stage with a text that is none. `own_documents` [query] are left out of one query's
+    ranking, as for `fused_ranks`.
     """
 
     def of(block: slice) -> RunScores:
-        is_ranked = _without(first(block), None if own is None else own[block]).first(rows.shape[1]).is_ranked
-        given = scores[block].astype(np.float64)
-        lowest = given.min(axis=1, keepdims=True)
-        found = np.repeat(lowest - 3 * TIED * np.maximum(1.0, np.abs(lowest)), is_ranked.shape[1], axis=1)
+        is_ranked = (
+            _without(first(block), None if own_documents is None else own_documents[block])
+            .first(rows.shape[1])
+            .is_ranked
+        )
+        of_candidates = scores[block].astype(np.float64)
+        lowest = of_candidates.min(axis=1, keepdims=True)
+        of_all = np.repeat(lowest - 3 * TIED * np.maximum(1.0, np.abs(lowest)), is_ranked.shape[1], axis=1)
         is_candidate = np.zeros_like(is_ranked)
-        np.put_along_axis(found, rows[block], given, axis=1)
+        np.put_along_axis(of_all, rows[block], of_candidates, axis=1)
         np.put_along_axis(is_candidate, rows[block], True, axis=1)
-        return RunScores(found, is_ranked & is_candidate, TIED)
+        return RunScores(of_all, is_ranked & is_candidate, TIED)
 
     return of
 
@@ -77,14 +83,14 @@ def fused_ranks(
     answers: Int64 | Grades | None = None,
     progress: ReportProgress = lambda done, total: None,
     is_stopped: IsStopped = lambda: False,
-    own: Int64 | None = None,
+    own_documents: Int64 | None = None,
 ) -> list[Ranks]:
     """The ranks of the correct answers by each fusion of the same runs, from 1; NOT_FOUND where no run ranks an answer.
 
     `shape` is the number of queries and of documents. `answers` are the number of each query's correct answer [query], by
-    default the query's own; or for several answers the grades of each query, which gives RelevantRanks. `own` [query] are the
-    documents that are left out of one query's ranking (graded relevance). `progress(done, total)` counts queries. Raises
-    Stopped, checked before each block.
+    default the query's own; or for several answers the grades of each query, which gives RelevantRanks. Those of
+    `own_documents` [query] are left out of one query's ranking (graded relevance). `progress(done, total)` counts queries.
+    Raises Stopped, checked before each block.
     """
     queries, documents = shape
     answers = np.arange(queries) if answers is None else answers
@@ -94,36 +100,36 @@ def fused_ranks(
         if is_stopped():
             raise Stopped
         block = slice(start, min(start + step, queries))
-        left_out = None if own is None else own[block]
+        left_out = None if own_documents is None else own_documents[block]
         scored = [_without(scores(block), left_out) for scores in runs]
-        for fusion, found in zip(fusions, parts, strict=True):
-            found.append(_ranks(fusion.of(scored), answers[block], left_out))
+        for fusion, blocks in zip(fusions, parts, strict=True):
+            blocks.append(_ranks(fusion.of(scored), answers[block], left_out))
         progress(block.stop, queries)
-    return [_joined(found) for found in parts]
+    return [_joined(blocks) for blocks in parts]
 
 
-def _without(run: RunScores, own: Int64 | None) -> RunScores:
+def _without(run: RunScores, own_documents: Int64 | None) -> RunScores:
     """The run with a query's own document behind all others, which are ranked as if it were not there."""
-    if own is None:
+    if own_documents is None:
         return run
-    rows, scores, is_ranked = np.flatnonzero(own != NONE), run.scores.copy(), run.is_ranked.copy()
+    rows, scores, is_ranked = np.flatnonzero(own_documents != NONE), run.scores.copy(), run.is_ranked.copy()
     lowest = scores[rows].min(axis=1)
-    scores[rows, own[rows]] = lowest - 3 * run.tied * np.maximum(1.0, np.abs(lowest))
-    is_ranked[rows, own[rows]] = False
+    scores[rows, own_documents[rows]] = lowest - 3 * run.tied * np.maximum(1.0, np.abs(lowest))
+    is_ranked[rows, own_documents[rows]] = False
     return RunScores(scores, is_ranked, run.tied)
 
 
-def _ranks(run: RunScores, answers: Int64 | Grades, own: Int64 | None) -> Ranks:
+def _ranks(run: RunScores, answers: Int64 | Grades, own_documents: Int64 | None) -> Ranks:
     if isinstance(answers, np.ndarray):
         rows = np.arange(len(answers))
         targets = run.scores[rows, answers][:, None]
         least = targets - run.tied * np.maximum(1.0, np.abs(targets))
         return np.where(run.is_ranked[rows, answers], np.count_nonzero(run.scores >= least, axis=1), NOT_FOUND)
     each = iter(run.scores)
-    found = ranker_relevant_ranks(lambda _: next(each), [""] * len(answers), answers, tied=run.tied, own=own)
-    rows = np.repeat(np.arange(len(answers)), np.diff(found.starts))
-    found.ranks[~run.is_ranked[rows, found.documents]] = NOT_FOUND
-    return found
+    ranks = ranker_relevant_ranks(lambda _: next(each), [""] * len(answers), answers, tied=run.tied, own=own_documents)
+    rows = np.repeat(np.arange(len(answers)), np.diff(ranks.starts))
+    ranks.ranks[~run.is_ranked[rows, ranks.documents]] = NOT_FOUND
+    return ranks
 
 
 def _joined(parts: Sequence[Ranks]) -> Ranks:

@@ -100,15 +100,17 @@ class Fusion:
 
     def terms(self, runs: Sequence[RunScores]) -> Float64:
         """What each run adds to each text, float64 [run, query, text]."""
-        cut = [run.first(self.depth) for run in runs]
+        first_texts = [run.first(self.depth) for run in runs]
         if self.method == "rrf":
             return np.array(
                 [
                     reciprocal_ranks(run.ranks, weight, self.rank_constant)
-                    for run, weight in zip(cut, self.weights, strict=True)
+                    for run, weight in zip(first_texts, self.weights, strict=True)
                 ]
             )
-        return np.array([weight * _normalised(run, self.method) for run, weight in zip(cut, self.weights, strict=True)])
+        return np.array(
+            [weight * _normalised(run, self.method) for run, weight in zip(first_texts, self.weights, strict=True)]
+        )
 
 
 def weighted(words: float, kinds: int = 1, method: Method = "minmax", depth: int | None = None) -> Fusion:

@@ -54,16 +54,16 @@ class RunCode:
             return cls.fused((cls.read(short["vectors"]), cls.read(short["words"])), short["settings"])
         if long := _LONG.fullmatch(text):
             return cls.fused(tuple(map(cls.read, long["parts"].split("~"))), long["settings"])
-        found = _ALONE.fullmatch(text)
-        if found is None:
+        code = _ALONE.fullmatch(text)
+        if code is None:
             raise ValueError("it names no run")
-        if found["words"] or found["splade"]:
-            return cls(model=found["splade"] or "", words=found["words"] or "")
-        k = int(found["k"] or 0)
+        if code["words"] or code["splade"]:
+            return cls(model=code["splade"] or "", words=code["words"] or "")
+        k = int(code["k"] or 0)
         if k and not LEAST_CANDIDATES <= k <= MOST_CANDIDATES:
             raise ValueError(f"the candidates are not {LEAST_CANDIDATES} to {MOST_CANDIDATES:,}")
-        pooling, second = cast("Pooling", found["pooling"]), cast("Second", found["second"] or "")
-        return cls(found["model"], int(found["layer"]), pooling, second, k)
+        pooling, second = cast("Pooling", code["pooling"]), cast("Second", code["second"] or "")
+        return cls(code["model"], int(code["layer"]), pooling, second, k)
 
     @classmethod
     def fused(cls, parts: tuple[RunCode, ...], settings: FusionSettings | str = USUAL) -> RunCode:

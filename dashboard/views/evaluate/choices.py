@@ -93,11 +93,11 @@ def measuring(draw: Callable[[Backend], None], backend: Backend) -> None:
 
 def measuring_by_cosine(draw: Callable[[Backend], None], backend: Backend) -> None:
     """The same for a view that ranks by the cosine, with a note on models that were published for another similarity."""
-    own = backend.sentence_config.similarity
-    if own != "cosine":
+    similarity = backend.sentence_config.similarity
+    if similarity != "cosine":
         st.caption(
-            f":material/straighten: **{messages.escape(backend.spec.title)}** was published for the {_NAMED[own]}. This view "
-            "ranks by the cosine; Search and Sentence similarity use what the model was published for."
+            f":material/straighten: **{messages.escape(backend.spec.title)}** was published for the {_NAMED[similarity]}. This "
+            "view ranks by the cosine; Search and Sentence similarity use what the model was published for."
         )
     measuring(draw, backend)
 
@@ -141,19 +141,19 @@ class RunRequest:
             second = SecondStage("maxsim", by.backend, by.max_length, layer=layer)
         return TwoStages(first.backend, *code.cell, code.k, second)
 
-    def parts(self, code: RunCode, sides: Mapping[str, Both], searched: SearchTexts, where: str) -> list[FusionPart]:
+    def parts(self, code: RunCode, sides: Mapping[str, Both], texts: SearchTexts, where: str) -> list[FusionPart]:
         """What each run of a fused one says of all documents. Raises NotReady."""
-        return [self._part(part, sides, searched, where) for part in code.parts]
+        return [self._part(part, sides, texts, where) for part in code.parts]
 
-    def _part(self, code: RunCode, sides: Mapping[str, Both], searched: SearchTexts, where: str) -> FusionPart:
-        queries = searched.queries
+    def _part(self, code: RunCode, sides: Mapping[str, Both], texts: SearchTexts, where: str) -> FusionPart:
+        queries = texts.queries
         if code.words:
             ranking = word_rankings.word_ranking(self.backend, code.words)
-            ranker = rankers.word_ranker(ranking, searched.documents)
+            ranker = rankers.word_ranker(ranking, texts.documents)
             return FusionPart((code.words, ranking.source), lambda: ranker_scores(ranker, queries))
         if code.is_splade:
             request = self.models[code.model]
-            of_corpus = splade.ranker(request, searched.documents, where)
+            of_corpus = splade.ranker(request, texts.documents, where)
             return FusionPart(
                 ("splade", *splade.model_of(request)),
                 lambda: lambda block: ranker_scores(of_corpus.for_queries(queries[block]), queries)(block),
@@ -164,10 +164,12 @@ class RunRequest:
         stages = self.stages(code)
         if stages is None:
             return FusionPart(key, lambda: vector_scores(of_queries, of_documents))
-        found = second_stage.candidates(stages, indexes, searched, where)
+        candidates = second_stage.candidates(stages, indexes, texts, where)
         return FusionPart(
             (*key, *stages.key),
-            lambda: reranked_scores(vector_scores(of_queries, of_documents), found.rows, found.scores, searched.own),
+            lambda: reranked_scores(
+                vector_scores(of_queries, of_documents), candidates.rows, candidates.scores, texts.own
+            ),
         )
 
     def commands(self, file: Sequence[str], codes: Iterable[RunCode]) -> list[tuple[str, ...]]:
@@ -217,25 +219,25 @@ class RunRequest:
         outcome_of: the outcome of a run, None if its layer and pooling are not embedded. sides_of: a model's documents and
         queries. Both raise NotReady for what is not finished: why is drawn.
         """
-        ready: dict[int, tuple[RunCode, str, Outcome]] = {}
+        outcomes: dict[int, tuple[RunCode, str, Outcome]] = {}
         sides: dict[str, Sides] = {}
-        asked: set[str] = set()  # of these the sides are there, or why they are not has been drawn
+        requested_models: set[str] = set()  # of these the sides are there, or why they are not has been drawn
         waiting: list[str] | None = None  # the runs that come after the one that is measured now; None where none is
         for number in sorted(range(len(self.codes)), key=lambda place: _work_of(self.codes[place])):
             code = self.codes[number]
             name, outcome = self.names[str(code)], None
             needed = {part.model for part in code.each if part.pooling}
-            known = nullcontext() if waiting is None else evaluation.only_known()
-            with frame.figure(f"run_{number}") as figure, known:
-                for model in sorted(needed - asked) if waiting is None else ():
-                    asked.add(model)
+            only_kept = nullcontext() if waiting is None else evaluation.only_known()
+            with frame.figure(f"run_{number}") as figure, only_kept:
+                for model in sorted(needed - requested_models) if waiting is None else ():
+                    requested_models.add(model)
                     sides[model] = sides_of(self.models[model], model)
                 if needed <= sides.keys() and (waiting is None or not any(part.is_splade for part in code.each)):
                     outcome = outcome_of(code, sides)
                     if outcome is None:
                         st.caption(f"Not embedded: {messages.escape(name)}.")
             if outcome is not None:
-                ready[number] = (code, name, outcome)
+                outcomes[number] = (code, name, outcome)
             elif waiting is not None:
                 waiting.append(name)
             elif figure.not_ready is not None and evaluation.is_under_way(figure.not_ready):
@@ -243,7 +245,7 @@ class RunRequest:
         if waiting:
             # Not joined by commas, which the names have too.
             st.caption(f"The next runs: {' · '.join(f'“{messages.escape(name)}”' for name in waiting)}")
-        return [ready[number] for number in sorted(ready)], sides
+        return [outcomes[number] for number in sorted(outcomes)], sides
 
 
 def _work_of(code: RunCode) -> int:
@@ -253,19 +255,19 @@ def _work_of(code: RunCode) -> int:
     return 2 if any(part.is_splade for part in code.each) else 1 if code.parts else 0
 
 
-def searched(pairs: Pairs) -> SearchTexts:
+def search_texts(pairs: Pairs) -> SearchTexts:
     """The documents and queries of pairs."""
     return SearchTexts(pairs.documents, pairs.queries.texts, pairs.content_hash)
 
 
 def that_find(
-    ready: Sequence[tuple[RunCode, str, Outcome]], ranks_of: Callable[[Outcome], Ranks]
+    outcomes: Sequence[tuple[RunCode, str, Outcome]], ranks_of: Callable[[Outcome], Ranks]
 ) -> list[tuple[RunCode, str, Outcome]]:
     """The finished runs without those by words that find no correct answer of any query, of which that is said."""
-    silent = [name for code, name, outcome in ready if is_by_words(code) and finds_nothing(ranks_of(outcome))]
+    silent = [name for code, name, outcome in outcomes if is_by_words(code) and finds_nothing(ranks_of(outcome))]
     if silent:
         st.info(f"{messages.escape(enumerated(silent))}: {NO_SHARED_WORD}", icon=":material/search_off:")
-    return [run for run in ready if run[1] not in silent]
+    return [run for run in outcomes if run[1] not in silent]
 
 
 def current_pairs() -> Pairs:
@@ -389,7 +391,7 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
     ]
     by_words = [RunCode(words=kind) for kind in TITLES]
     by_splade = [RunCode(key) for key, request in models.items() if request.backend.splade is not None]
-    chosen = state.get("runs")
+    chosen_runs = state.get("runs")
     with place:
         k = _candidates()
     single = [*first_codes, *by_words, *by_splade]
@@ -399,23 +401,23 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         for code in first_codes
         if _is_offered(second_stage, code, models)
     ]
-    own = RunCode("m", backend.facts.layers, backend.own_pooling)
-    offered = single + [RunCode.fused((code, WORDS)) for code in first_codes]
-    offered += [RunCode.fused((own, WORDS), FusionSettings(weight)) for weight in (25, 50, 75)]
+    own_vectors = RunCode("m", backend.facts.layers, backend.own_pooling)
+    offered_runs = single + [RunCode.fused((code, WORDS)) for code in first_codes]
+    offered_runs += [RunCode.fused((own_vectors, WORDS), FusionSettings(weight)) for weight in (25, 50, 75)]
     # Chosen before with another number of candidates, or in an address with other words or another weight.
-    offered += [
+    offered_runs += [
         code
-        for code in map(RunCode.read, chosen or ())
+        for code in map(RunCode.read, chosen_runs or ())
         if all(
             part.first in single and (not part.second or _is_offered(part.second, part.first, models))
             for part in code.each
         )
     ]
-    names = {str(code): name_of(code, titles) for code in offered}
-    wanted = tuple(map(str, default_runs(backend, second, queries))) if chosen is None else chosen
-    codes = tuple(code for code in wanted if code in names)
-    if chosen is not None and len(codes) < len(chosen):
-        missing = ", ".join(code for code in chosen if code not in names)
+    names = {str(code): name_of(code, titles) for code in offered_runs}
+    wanted_runs = tuple(map(str, default_runs(backend, second, queries))) if chosen_runs is None else chosen_runs
+    codes = tuple(code for code in wanted_runs if code in names)
+    if chosen_runs is not None and len(codes) < len(chosen_runs):
+        missing = ", ".join(code for code in chosen_runs if code not in names)
         state.refuse("runs", codes, f"These runs are not available for these models: {missing}.")
     controls.bind(
         "runs",

@@ -24,7 +24,7 @@ from dashboard.ui.waiting import before_work, frame, progress
 from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, queries, run_table, similarities
 from dashboard.views.evaluate.choices import RunRequest
-from dashboard.views.evaluate.fused import weights
+from dashboard.views.evaluate.fusion import weights
 from dashboard.views.evaluate.queries import RunEntry
 from dashboard.views.evaluate.rows import runs as run_rows
 from dashboard.views.evaluate.rows.runs import RunRow
@@ -128,7 +128,7 @@ def in_colours(entries: Sequence[RunEntry], opened: Sequence[int]) -> list[RunEn
 def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[RunEntry], dict[str, PairIndexes]]:
     """The finished runs, in the chosen order, and each model's indexes."""
 
-    searched = choices.searched(pairs)
+    searched = choices.search_texts(pairs)
 
     def outcome_of(code: RunCode, sides: Mapping[str, PairIndexes]) -> tuple[Run, Candidates | None] | None:
         where = f"compare_{code}"
@@ -352,7 +352,7 @@ def _timing(
     of_model, stages = indexes[code.model], request.stages(code)
     if stages is None:
         return [evaluation.vector_timing(request.models[code.model].backend, pairs, of_model)]
-    found = candidates or second_stage.candidates(stages, of_model.both, choices.searched(pairs), f"timing_{code}")
+    found = candidates or second_stage.candidates(stages, of_model.both, choices.search_texts(pairs), f"timing_{code}")
     return [second_stage.timing(stages, pairs, of_model, found)]
 
 

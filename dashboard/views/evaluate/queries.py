@@ -247,7 +247,7 @@ def _alone(
 ) -> list[RunScores]:
     """What each part of a fused run says of all sentences for one query. Raises NotReady."""
     parts = request.parts(
-        code, {model: each.both for model, each in indexes.items()}, choices.searched(pairs), f"opened_{code}"
+        code, {model: each.both for model, each in indexes.items()}, choices.search_texts(pairs), f"opened_{code}"
     )
     return [part.scores()(slice(row, row + 1)) for part in parts]
 

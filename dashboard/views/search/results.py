@@ -37,7 +37,7 @@ from dashboard.ui.wording import (
     SIMILARITY_NAMES,
 )
 from dashboard.views.search import blind, chance, judging, splade, why
-from dashboard.views.search.comparisons import fused
+from dashboard.views.search.comparisons import hybrid
 from dashboard.views.search.hit_list import Axis, Hit, hit_list
 from dashboard.views.search.ranked import COSINES, Explained, Ranked, Scale
 from dashboard.views.search.request import SearchRequest
@@ -164,7 +164,7 @@ def _results(request: SearchRequest, panel: DeltaGenerator, first_options: Delta
     if rankings:
         _side_by_side(request, rankings)
     if comparison is not None and index is not None and request.compare_with == "fused":
-        fused.on_all_queries(request, index, max_sim_by)
+        hybrid.on_all_queries(request, index, max_sim_by)
     examples(request.corpus)
     if not rankings:
         return
@@ -409,7 +409,7 @@ def _comparison(
     if request.compare_with in TITLES:
         return _by_words(request)
     if request.compare_with == "fused" and index is not None:
-        return fused.together(request, index, panel, max_sim_by)
+        return hybrid.together(request, index, panel, max_sim_by)
     return None
 
 

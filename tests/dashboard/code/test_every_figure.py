@@ -72,7 +72,7 @@ FIGURES_WITHOUT_COMMAND = {
     "dashboard/views/pairs/scores.py: pair_confusion",
     "dashboard/views/pairs/scores.py: pair_curve",
     "dashboard/views/pairs/scores.py: pair_histogram",
-    "dashboard/views/search/comparisons/fused.py: together()",
+    "dashboard/views/search/comparisons/hybrid.py: together()",
     "dashboard/views/search/results.py: _by_splade()",
     "dashboard/views/search/results.py: _by_words()",
     "dashboard/views/search/splade.py: key",

@@ -116,7 +116,7 @@ def test_a_querys_own_document_is_left_out_of_each_run(method):
         ranker = make_ranker("bow", [texts[number] for number in chosen])
         return [vector_scores(asked, told[chosen]), ranker_scores(ranker, queries)]
 
-    found = fused_ranks(runs(list(range(40))), [fusion], (40, 40), grades, own=own)[0]
+    found = fused_ranks(runs(list(range(40))), [fusion], (40, 40), grades, own_documents=own)[0]
     for query, left_out in ((0, 9), (7, 12)):
         chosen = [number for number in range(40) if number != left_out]
         answers = np.array([chosen.index(query)])

@@ -7,7 +7,7 @@ import pytest
 
 from components.retrieval.evaluation.metrics import interval
 from components.retrieval.evaluation.ranks import NOT_FOUND
-from components.retrieval.fusion.hits import fused_ranking, query_scores, said
+from components.retrieval.fusion.hits import fused_ranking, query_scores, term_text
 from components.retrieval.fusion.scores import Fusion, RunScores
 from components.retrieval.fusion.weights import chosen_weight
 
@@ -42,7 +42,7 @@ def test_hits_have_their_terms_and_ranks():
     assert hits.terms.tolist() == [[1 / 63, 1 / 64, 1 / 61], [1 / 61, 1 / 62, 0.0]]
     np.testing.assert_allclose(hits.hit_scores, hits.terms.sum(axis=0))
     assert [
-        said(float(term), int(rank), fusion) for term, rank in zip(hits.terms[:, 2], hits.alone[:, 2], strict=True)
+        term_text(float(term), int(rank), fusion) for term, rank in zip(hits.terms[:, 2], hits.alone[:, 2], strict=True)
     ] == [
         "1/(60+1)",
         "0",

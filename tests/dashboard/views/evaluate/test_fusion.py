@@ -16,8 +16,8 @@ from components.retrieval.rankings.run_code import RunCode
 from components.retrieval.search.lexical import make_ranker
 from dashboard.corpora import current
 from dashboard.views.evaluate import choices
-from dashboard.views.evaluate.fused import weights
-from dashboard.views.evaluate.fused.weights import finding
+from dashboard.views.evaluate.fusion import weights
+from dashboard.views.evaluate.fusion.weights import finding
 from tests.support.evaluate_page import ready, small_corpus, timed
 from tests.support.pages import Open, backend, frame
 

@@ -12,7 +12,7 @@ from components.retrieval.rankings.run_code import RunCode
 from components.retrieval.search.lexical import make_ranker
 from dashboard import caching
 from dashboard.corpora import current
-from dashboard.views.search.comparisons.fused import finding, fused_code
+from dashboard.views.search.comparisons.hybrid import finding, fused_code
 from tests.support.pages import Open, at_rest, backend, hit_axis, hits, texts
 
 QUERY = "three hundred flights"

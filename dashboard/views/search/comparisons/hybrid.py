@@ -10,7 +10,7 @@ import streamlit as st
 
 from components.numbers import enumerated, number
 from components.retrieval.evaluation.ranks import NOT_FOUND
-from components.retrieval.fusion.hits import fused_ranking, query_scores, said
+from components.retrieval.fusion.hits import fused_ranking, query_scores, term_text
 from components.retrieval.fusion.ranks import ranker_scores, reranked_scores
 from components.retrieval.fusion.settings import USUAL, FusionSettings
 from components.retrieval.rankings.ranking import TEN
@@ -66,7 +66,7 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
     }
     _refuse_missing(names)
     with panel:
-        chosen: tuple[str, ...] = controls.bind(
+        others: tuple[str, ...] = controls.bind(
             "hybrid_with",
             st.multiselect,
             "Hybrid: these vectors together with",
@@ -75,12 +75,12 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
             placeholder="One or two rankings",
         )
         settings = controls.fusion()
-    if not chosen:
+    if not others:
         st.info("**Nothing to put together yet.** Choose one or two rankings under “Options”.", icon=":material/join:")
         return None
     vectors = caching.query_vectors(request.backend, (request.query,), index.info)
     runs = [query_scores(vectors[cell][0], index.engine(*cell).vectors, request.similarity)]
-    for name in chosen:
+    for name in others:
         if name == "maxsim":
             stage = model_gate.second_stage("maxsim", max_sim_by, cell[0])
             if stage is None:
@@ -96,13 +96,13 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
             runs.append(ranker_scores(ranker, [request.query])(slice(0, 1)))
         else:
             runs.append(query_scores(vectors[code.cell][0], index.engine(*code.cell).vectors, request.similarity))
-    searched = request.code(index, *cell)
+    search_code = request.code(index, *cell)
     # The command puts vectors and rankings by words together.
     code_of_ranking = Command(fused_ranking)
-    if all(name in KINDS for name in chosen):
-        asked = searched.search(request.query, request.k, request.similarity, *of_fusion(chosen, settings))
-        code_of_ranking = searched.command(fused_ranking, asked)
-    return _ranked(request, runs, [names[name] for name in chosen], settings, code_of_ranking)
+    if all(name in KINDS for name in others):
+        search = search_code.search(request.query, request.k, request.similarity, *of_fusion(others, settings))
+        code_of_ranking = search_code.command(fused_ranking, search)
+    return _ranked(request, runs, [names[name] for name in others], settings, code_of_ranking)
 
 
 def _name(value: str) -> str:
@@ -113,12 +113,12 @@ def _name(value: str) -> str:
     return TITLES[code.words] if code.words else f"layer {code.layer}, {POOLING_NAMES[code.cell[1]]}"
 
 
-def _refuse_missing(offered: Collection[str]) -> None:
+def _refuse_missing(names: Collection[str]) -> None:
     """Take what cannot be put together here out of the choice, with its name, and keep the rest."""
-    chosen: tuple[str, ...] = state.get("hybrid_with")
-    if missing := [_name(name) for name in chosen if name not in offered]:
-        left = tuple(name for name in chosen if name in offered)
-        state.refuse("hybrid_with", left, f"These rankings cannot be put together here: {' · '.join(missing)}.")
+    others: tuple[str, ...] = state.get("hybrid_with")
+    if missing := [_name(name) for name in others if name not in names]:
+        available = tuple(name for name in others if name in names)
+        state.refuse("hybrid_with", available, f"These rankings cannot be put together here: {' · '.join(missing)}.")
 
 
 def on_all_queries(request: SearchRequest, index: VectorIndex, max_sim_by: Backend) -> None:
@@ -162,7 +162,7 @@ def _ranked(
 
     def terms(row: int) -> tuple[tuple[str, ...], float | None]:
         place = places[row]
-        written = [
+        texts = [
             f"{name} {_written(float(term), int(rank), fusion)}"
             for name, term, rank in zip(
                 ("vectors", *labels), ranking.terms[:, place], ranking.alone[:, place], strict=True
@@ -170,7 +170,7 @@ def _ranked(
         ]
         # Terms below 0 are no shares of a sum.
         has_shares = ranking.terms[:, place].min() >= 0 and ranking.hit_scores[place] > 0
-        return tuple(written), float(ranking.terms[0, place] / ranking.hit_scores[place]) if has_shares else None
+        return tuple(texts), float(ranking.terms[0, place] / ranking.hit_scores[place]) if has_shares else None
 
     is_usual = settings == USUAL
     others = "words" if all(name in TITLES.values() for name in names) else "of the others"
@@ -199,7 +199,7 @@ def _ranked(
 def _written(term: float, rank: int, fusion: Fusion) -> str:
     """What a run adds to a sentence, and that it does not rank it."""
     if rank != NOT_FOUND:
-        return said(term, rank, fusion) if fusion.method == "rrf" else number(term, 4)
+        return term_text(term, rank, fusion) if fusion.method == "rrf" else number(term, 4)
     return f"{number(term, 4)} (no rank)" if term else "–"
 
 
@@ -256,8 +256,8 @@ def _finding(
         return f"The weight of the vectors is 0: **this is the order by {others}**."
     if not len(ranking.best):
         return "**No sentence is left.**"
-    cut = [run.first(fusion.depth) for run in runs]
-    has_others = any(bool(run.is_ranked.any()) for run in cut[1:])
+    first_sentences = [run.first(fusion.depth) for run in runs]
+    has_others = any(bool(run.is_ranked.any()) for run in first_sentences[1:])
     if not has_others and any(bool(run.is_ranked.any()) for run in runs[1:]):
         return "**This is the order by vectors.**"
     return finding(

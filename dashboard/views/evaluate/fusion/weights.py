@@ -53,13 +53,13 @@ def weights(
     every = [RunCode.fused(code.parts, replace(settings, weight=weight)) for weight in (*shares, None)]
     fusions = [each.fusion for each in every]
     parts = request.parts(
-        code, {model: each.both for model, each in indexes.items()}, choices.searched(pairs), "weights"
+        code, {model: each.both for model, each in indexes.items()}, choices.search_texts(pairs), "weights"
     )
-    found = fusion.fused_ranks(pairs, parts, fusions, f"{name} + {last}", "weights")
-    values = [metrics.MEASURES[measure](ranks) for ranks in found]
+    ranks_of_fusions = fusion.fused_ranks(pairs, parts, fusions, f"{name} + {last}", "weights")
+    values = [metrics.MEASURES[measure](ranks) for ranks in ranks_of_fusions]
     intervals = [metrics.interval(each) for each in values]
     of_weights, by_ranks = intervals[:-1], intervals[-1]
-    measured = request.commands(choices.file_of_pairs(), every)
+    commands = request.commands(choices.file_of_pairs(), every)
     scaled = (
         "given as standard deviations from their mean" if settings.normalised == "z" else "put on a scale of 0 to 1"
     )
@@ -88,7 +88,7 @@ def weights(
             y_title=f"{measure} (%)",
         ),
         key="compare_weights",
-        code=Command(fusion.fused_ranks, *filter(None, measured)),
+        code=Command(fusion.fused_ranks, *filter(None, commands)),
         alt=f"{measure} of {name} together with {last}, by its weight from 0 to 100 %",
         message=f"{of_all([each.value for each in of_weights], by_ranks.value, name, last, measure)} "
         f"{finding(chosen_weight(values[:-1]), name, last, measure, left_out)}",
@@ -122,29 +122,29 @@ def of_all(weighted: Sequence[float], by_ranks: float, name: str, last: str, mea
     best = max(range(len(weighted)), key=weighted.__getitem__)
     alone, most, ranks = (number(100 * value, 1) for value in (weighted[0], weighted[best], by_ranks))
     vectors, last = f"**{messages.escape(name)}**", messages.escape(last)
-    said = f"Over all queries {vectors} alone has {measure} {alone} %"
+    start = f"Over all queries {vectors} alone has {measure} {alone} %"
     if not best:
-        return f"{said}, and no weight of {last} is better; by ranks it is {ranks} %."
-    return f"{said}; with the best weight, {number(100 * best / STEPS, 0)} % {last}, it is {most} %, and by ranks {ranks} %."
+        return f"{start}, and no weight of {last} is better; by ranks it is {ranks} %."
+    return f"{start}; with the best weight, {number(100 * best / STEPS, 0)} % {last}, it is {most} %, and by ranks {ranks} %."
 
 
-def finding(chosen: ChosenWeight | None, name: str, last: str, measure: str, left_out: str = "no words") -> str:
+def finding(choice: ChosenWeight | None, name: str, last: str, measure: str, left_out: str = "no words") -> str:
     """Which weight one half of the queries chooses, and what it does on the other half, beside the first run alone.
 
     `last` is the name of the other run; `left_out` says what queries choose that give it a weight of 0.
     """
     vectors, last = f"**{messages.escape(name)}**", messages.escape(last)
-    if chosen is None:
+    if choice is None:
         return "There are too few queries to choose a weight on one half of them and measure it on the other."
-    value, low, high = (number(100 * each, 1) for each in vars(chosen.measured).values())
-    if chosen.place == 0:
+    value, low, high = (number(100 * each, 1) for each in vars(choice.measured).values())
+    if choice.place == 0:
         left_out = messages.escape(left_out)
         return (
             f"One half of the queries, by itself, chooses {left_out}, so that nothing is gained on the other half, where "
             f"{vectors} has {value} % ({low} to {high})."
         )
-    share = 100 * chosen.place / STEPS
-    gain = signed(100 * (chosen.measured.value - chosen.first_alone.value), 1)
+    share = 100 * choice.place / STEPS
+    gain = signed(100 * (choice.measured.value - choice.first_alone.value), 1)
     return (
         f"One half of the queries, by itself, chooses **{number(share, 0)} % {last}**. On the other half {measure} is "
         f"then {value} % ({low} to {high}), {gain} points against {vectors} alone."

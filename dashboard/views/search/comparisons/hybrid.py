@@ -163,7 +163,7 @@ def _ranked(
     def terms(row: int) -> tuple[tuple[str, ...], float | None]:
         place = places[row]
         texts = [
-            f"{name} {_written(float(term), int(rank), fusion)}"
+            f"{name} {_term_or_no_rank(float(term), int(rank), fusion)}"
             for name, term, rank in zip(
                 ("vectors", *labels), ranking.terms[:, place], ranking.alone[:, place], strict=True
             )
@@ -188,15 +188,13 @@ def _ranked(
         is_open_ended=fusion.method == "z",
         explained=Explained(said=NO_SUM_OVER_WORDS),
         finding=" ".join(
-            filter(
-                None, (_finding(request, ranking, runs, fusion, labels), *_silent(runs, fusion, ("vectors", *labels)))
-            )
+            (_finding(request, ranking, runs, fusion, labels), *_silent(runs, fusion, ("vectors", *labels)))
         ),
         terms=terms,
     )
 
 
-def _written(term: float, rank: int, fusion: Fusion) -> str:
+def _term_or_no_rank(term: float, rank: int, fusion: Fusion) -> str:
     """What a run adds to a sentence, and that it does not rank it."""
     if rank != NOT_FOUND:
         return term_text(term, rank, fusion) if fusion.method == "rrf" else number(term, 4)

@@ -217,10 +217,13 @@ def _read_with(corpus: Corpus, options: tuple[str, ...]) -> tuple[str, ...]:
     return corpus.name, *options, *reading_options(corpus.report.chosen, corpus.report.encoding)
 
 
-def say_regression_test(file: Sequence[str]) -> None:
-    """Say how pairs of a file become a test that fails once a change makes a search worse; nothing where there is no file."""
+def say_regression_test(file: Sequence[str], *options: str) -> None:
+    """Say how pairs of a file become a test that fails once a change makes a search worse; nothing where there is no file.
+
+    `options` are those by which `evaluate` searches the texts that the page does.
+    """
     if file:
-        written = shlex.join(("python", "-m", "components", "evaluate", *file))
+        written = shlex.join(("python", "-m", "components", "evaluate", *file, *options))
         st.caption(
             f"**As a test that fails once a search becomes worse** (in CI): once `{written} --record run.json`, and after each "
             "change the same with `--against run.json`, which ends with status 1 if the run is significantly worse."

@@ -6,6 +6,7 @@ Everything is computed in components.retrieval.failures; a file, or a folder wit
 from __future__ import annotations
 
 import argparse
+import textwrap
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ HELP = (
     "MaxSim, another layer or pooling) repairs and harms, measured on queries that did not choose it"
 )
 MOST_SEED = 2**32 - 1
+MOST_SHOWN = 10  # failed queries on the terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,7 +142,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
         rows = list(diagnosis.rows_of(names, setting, options.seed, bar))
     shares, cost = compared(traits, now.now > 1), cost_now(now) if rows else None
-    found = diagnosis.diagnosed(now.now, shares, rows, pairs.queries.texts, first, options.seed, cost)
+    found = diagnosis.diagnosed(
+        now.now, shares, rows, pairs.queries.texts, first, options.seed, cost, now.failures()
+    )
     if options.report is not None:
         write_whole(options.report, diagnosis.as_markdown(found, options.pairs.name, backend.spec.title, options.seed))
     _write(options, found)
@@ -213,19 +217,31 @@ def _remedies(options: argparse.Namespace) -> list[str]:
     return in_order(names)
 
 
+def _short(text: str) -> str:
+    return textwrap.shorten(text, 58, placeholder=" …")
+
+
 def _costs(cost: SearchCost | None) -> str:
     return f"{'':>17}" if cost is None else f"{cost.milliseconds:>8.1f}{cost.bytes_per_text:>9,.0f}"
 
 
 def _write(options: argparse.Namespace, found: Diagnosis) -> None:
     """The diagnosis for people, on standard output; what needs to be said about it beside JSON, on standard error."""
+    from components.retrieval.evaluation.ranks import inverse
     from components.retrieval.failures.remedies.costs import COSTS
 
     if options.json == "-":
         if found.remark:
             shared.note(found.remark)
         return
-    shared.say(f"{found.failed:,} of {len(found.now):,} queries {'fails' if found.failed == 1 else 'fail'}.")
+    shared.say(
+        f"{found.failed:,} of {len(found.now):,} queries {'fails' if found.failed == 1 else 'fail'}: Recall@1 is "
+        f"{100 * (1 - found.failed / len(found.now)):.1f} %, MRR {100 * float(inverse(found.now).mean()):.1f} %."
+    )
+    for failure in found.failures[:MOST_SHOWN]:
+        shared.say(f"  rank {failure.rank:<6,} {_short(failure.query)}  first: {_short(failure.rival)}")
+    if len(found.failures) > MOST_SHOWN:
+        shared.say(f"  and {len(found.failures) - MOST_SHOWN:,} more, in --report and --json")
     if found.remark:
         shared.say(found.remark)
     shared.say(f"{'trait':<34}{'failed':>9}{'found':>9}  95 % of the difference")

@@ -264,7 +264,7 @@ def _recorded(path: Path, pairs: Pairs) -> tuple[Run, ...]:
     if not runs:
         raise InputError(
             f"{path.name} has no run by vectors of these pairs.",
-            "Runs can only be compared on the same queries and texts in the same order.",
+            "Runs can only be compared on the same queries and texts in the same order, with --every-text both times or never.",
             "Name the file of pairs of that run, or record a run of these pairs with evaluate --record.",
         )
     return runs

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dashboard.jobs.failures import CorpusQueries
 
 ON_PAGE = 100  # queries of the list
+EVERY_TEXT = "--every-text"  # the option by which `evaluate` also searches texts without a query, as this view does
 RECORD = "ranks.json"  # what a command writes the ranks into
 MOST_CHARACTERS = 300  # of a query there; it is whole beside the list
 FIRST_TRAITS = 8  # rows before a person asks for all
@@ -286,10 +287,10 @@ def all_of_them(chosen: QueryChoice, placings: Sequence[Placing]) -> None:
 
     of = chosen.searched
     file = current.file_of_pairs(current.in_use())
-    options = ("--every-text", "--record", RECORD)
+    options = (EVERY_TEXT, "--record", RECORD)
     record = measured("evaluate", file, of.backend, [of.layer], [of.pooling], of.request.max_length, *options)
     figures.data("failed_queries_all", table, Command(find_failures, record, file=RECORD), "All failed queries")
-    current.say_regression_test(file)
+    current.say_regression_test(file, EVERY_TEXT)
 
 
 def of_rivals(searched: CorpusQueries, found: FailedQueries, both: tuple[Causes, Causes]) -> None:

@@ -50,7 +50,7 @@ def result_of(*arguments: str) -> Any:
 def test_the_result_has_the_shape_of_the_design(pairs: Path, model: str, tmp_path: Path) -> None:
     report = tmp_path / "report.md"
     found = result_of("diagnose", str(pairs), "--model", model, "--report", str(report), "--seed", "3")
-    assert list(found) == ["n", "failed", "now", "traits", "remedies", "advice"]
+    assert list(found) == ["n", "failed", "now", "traits", "remedies", "advice", "failures"]
     assert found["n"] == COUNT
     assert 0 < found["failed"] < COUNT
     for trait in found["traits"]:
@@ -76,7 +76,22 @@ def test_the_result_has_the_shape_of_the_design(pairs: Path, model: str, tmp_pat
     assert sizes["hybrid"] > 4 * 32
     assert min(found["now"]["milliseconds"], *(remedy["milliseconds"] or 1 for remedy in found["remedies"])) > 0
     assert found["advice"]
+    # Each failed query with its rank and the two texts, as plain cosines have them.
+    assert len(found["failures"]) == found["failed"]
+    ranks = [failure["rank"] for failure in found["failures"]]
+    assert ranks == sorted(ranks, reverse=True)
+    assert_close(found["now"]["mrr"], round(100 * (sum(1 / rank for rank in ranks) + COUNT - len(ranks)) / COUNT, 2))
+    vectors = Backend.load(model).embed([*QUERIES, *TEXTS])
+    queries, documents = vectors[-1, 0].astype(np.float64).reshape(2, COUNT, -1)
+    cosines = queries @ documents.T / np.linalg.norm(queries, axis=1)[:, None] / np.linalg.norm(documents, axis=1)
+    for failure in found["failures"]:
+        number = QUERIES.index(failure["query"])
+        assert failure["right_text"] == TEXTS[number]
+        assert failure["rank"] == 1 + int((cosines[number] > cosines[number, number]).sum())
+        assert failure["rival"] == TEXTS[int(np.argmax(np.where(np.arange(COUNT) == number, -1, cosines[number])))]
     text = report.read_text()
+    assert text.count("\n| ") > found["failed"]
+    assert "## The failed queries" in text
     assert text.startswith("# Diagnosis of pairs.jsonl\n\n**")
     assert found["advice"] in text
     assert all(f"| {kinds.TITLES[name]} |" in text for name in USUAL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,10 @@ from components.retrieval.failures.remedies.advice import Advice, advice
 from components.retrieval.failures.remedies.costs import COSTS, SearchCost
 from components.retrieval.failures.remedies.folds import LEAVE, Options, RemedyRanking, measured
 from components.retrieval.failures.remedies.kinds import Remedy, RemedyInput
+from components.retrieval.failures.remedies.present import Failure
 from components.retrieval.failures.traits import TRAITS, TraitShare, remark
+
+MOST_LISTED = 1_000  # failed queries in a report
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,7 @@ class Diagnosis:
     advice: Advice
     followed: RemedyRanking | None = field(repr=False, default=None)  # each half's advice, measured on the other half
     cost: SearchCost | None = None  # of a search as it is now
+    failures: tuple[Failure, ...] = field(repr=False, default=())  # the failed queries, the worst first
 
     @property
     def failed(self) -> int:
@@ -64,7 +68,11 @@ class Diagnosis:
         return {
             "n": len(self.now),
             "failed": self.failed,
-            "now": {"recall@1": _per_cent(float((self.now == 1).mean())), **_costs(self.cost)},
+            "now": {
+                "recall@1": _per_cent(float((self.now == 1).mean())),
+                "mrr": _per_cent(float(inverse(self.now).mean())),
+                **_costs(self.cost),
+            },
             "traits": [_trait(share) for share in self.shares],
             "remedies": [
                 {
@@ -82,6 +90,7 @@ class Diagnosis:
                 for row in self.rows
             ],
             "advice": self.advice.sentence,
+            "failures": [asdict(failure) for failure in self.failures],
         }
 
 
@@ -153,6 +162,7 @@ def diagnosed(
     first: NDArray[np.bool_],
     seed: int = 0,
     cost: SearchCost | None = None,
+    failures: Sequence[Failure] = (),
 ) -> Diagnosis:
     """The diagnosis with its advice, from the measured rows in the order of their costs; `cost` is that of a search now."""
     results = {row.name: row.result for row in rows}
@@ -172,7 +182,7 @@ def diagnosed(
             ranks[others] = results[name].ranks[others]
     halves = advised.halves[0] or LEAVE, advised.halves[1] or LEAVE
     followed = RemedyRanking("the advice", ranks=ranks, now=now, chosen=halves, seed=seed) if rows else None
-    return Diagnosis(now, tuple(shares), tuple(rows), advised, followed, cost)
+    return Diagnosis(now, tuple(shares), tuple(rows), advised, followed, cost, tuple(failures))
 
 
 def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
@@ -186,7 +196,7 @@ def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
         "",
         f"{failed:,} of {counted(len(now), 'query', 'queries')} {'fails' if failed == 1 else 'fail'} with {_cell(model)}: a "
         f"query fails if none of its right texts is first. Recall@1 is {100 * found / max(1, len(now)):.1f} %, MRR "
-        f"{float(inverse(now).mean()):.3f}.",
+        f"{100 * float(inverse(now).mean()):.1f} %.",
         "",
         "## What failed queries share",
         "",
@@ -204,10 +214,10 @@ def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
             "",
             "## Which remedy helps",
             "",
-            "| remedy | chosen by each half | repaired | harmed | Recall@1, % | change, 95 % | MRR | change, 95 % | "
+            "| remedy | chosen by each half | repaired | harmed | Recall@1, % | change, 95 % | MRR, % | change, 95 % | "
             "ms per query | bytes per text | a sham of this kind | needs |",
             "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---|",
-            f"| as it is now | | | | {100 * found / max(1, len(now)):.1f} | | {float(inverse(now).mean()):.3f} | | "
+            f"| as it is now | | | | {100 * found / max(1, len(now)):.1f} | | {100 * float(inverse(now).mean()):.1f} | | "
             f"{_cost_cells(diagnosis.cost)} | | |",
             *(_remedy_line(row) for row in diagnosis.rows),
             "",
@@ -221,6 +231,15 @@ def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
                 "",
                 f"The advice of each half, followed on the other, repaired {followed.repaired} and harmed {followed.harmed}.",
             ]
+    if diagnosis.failures:
+        shown = diagnosis.failures[:MOST_LISTED]
+        lines += ["", "## The failed queries", ""]
+        if len(shown) < failed:
+            lines += [f"The first {len(shown):,} of {failed:,}; --json has all.", ""]
+        lines += ["| rank | query | right text | text that ranks first |", "|---:|---|---|---|"]
+        lines += [
+            f"| {each.rank:,} | {_cell(each.query)} | {_cell(each.right_text)} | {_cell(each.rival)} |" for each in shown
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -240,7 +259,7 @@ def _remedy_line(row: RemedyRow) -> str:
     mrr = result.mrr_change
     return (
         f"| {row.title} | {chosen} | {result.repaired} | {result.harmed} | {100 * result.recall:.1f} | "
-        f"{_points(result.change)} | {result.mrr:.3f} | {signed(mrr.low)} to {signed(mrr.high)} | {_cost_cells(row.cost)} | "
+        f"{_points(result.change)} | {100 * result.mrr:.1f} | {_points(mrr)} | {_cost_cells(row.cost)} | "
         f"repaired {row.control[0]}, harmed {row.control[1]} | {row.needs} |"
     )
 

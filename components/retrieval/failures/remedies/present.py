@@ -23,7 +23,7 @@ from components.retrieval.evaluation.pair_runs import Pairs
 from components.retrieval.fusion.ranks import ScoresOf, fused_ranks, vector_scores
 from components.retrieval.fusion.scores import Fusion, RunScores
 from components.retrieval.rankings.ranking import Ranking
-from components.retrieval.search.exact import Similarity, for_cosines
+from components.retrieval.search.exact import ExactSearch, Similarity, for_cosines
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -32,6 +32,16 @@ if TYPE_CHECKING:
 Cell = tuple[int, Pooling]  # a layer and a pooling
 FLOAT_BYTES = 4
 Vectors = tuple[Any, Any]  # [query, dim] and [document, dim], compared by the cosine
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A query whose right texts all rank after another one."""
+
+    query: str
+    rank: int  # of its best right text
+    right_text: str  # the one of its right texts that is nearest
+    rival: str  # the nearest text that is not right
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +66,18 @@ class Present:
     def present_vectors(self) -> Vectors:
         """Those by which the queries are ranked now."""
         return self.vectors[self.cell]
+
+    def failures(self) -> tuple[Failure, ...]:
+        """The failed queries, with the lowest rank of their right text first."""
+        now, engine = self.now, ExactSearch(np.asarray(self.document_vectors, np.float32))
+        texts, found = self.pairs.documents.texts, []
+        for query in np.flatnonzero(now > 1).tolist():
+            scores = engine.scores(np.asarray(self.query_vectors[query], np.float32))
+            own = list(self.pairs.answers_of(query))
+            right = own[int(np.argmax(scores[own]))]
+            scores[own] = -np.inf
+            found.append(Failure(self.queries[query], int(now[query]), texts[right], texts[int(np.argmax(scores))]))
+        return tuple(sorted(found, key=lambda failure: -failure.rank))
 
     def dim_of(self, documents: Any) -> int:
         """The numbers of a text's vector among `documents`, without those that `for_cosines` adds."""

@@ -136,23 +136,24 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
         helps, harms = bar.low > 0, bar.high < 0
         colour = theme.BLUE if helps else theme.ORANGE if harms else theme.GREY
         pale = _PALE_BLUE if helps else _PALE if harms else _PALE_GREY
-        figure.add_scatter(
-            x=[max(0.0, now + bar.low), min(100.0, now + bar.high)],
-            y=[row, row],
-            mode="lines",
-            line={"color": pale, "width": 8},
-            hoverinfo="skip",
-            row=1,
-            col=2,
-        )
+        change = f", change {theme.signed(bar.low, 1)} to {theme.signed(bar.high, 1)}"
+        if not bar.is_left:
+            figure.add_scatter(
+                x=[max(0.0, now + bar.low), min(100.0, now + bar.high)],
+                y=[row, row],
+                mode="lines",
+                line={"color": pale, "width": 8},
+                hoverinfo="skip",
+                row=1,
+                col=2,
+            )
         figure.add_scatter(
             x=[bar.recall],
             y=[row],
             mode="markers",
             marker={"size": 11, "color": colour},
             cliponaxis=False,
-            hovertemplate=f"Recall@1 {theme.number(bar.recall, 1)} %, change {theme.signed(bar.low, 1)} to "
-            f"{theme.signed(bar.high, 1)}<extra></extra>",
+            hovertemplate=f"Recall@1 {theme.number(bar.recall, 1)} %{'' if bar.is_left else change}<extra></extra>",
             row=1,
             col=2,
         )
@@ -192,7 +193,8 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
     for axis in (figure.layout.yaxis, figure.layout.yaxis2):
         axis.range, axis.showgrid, axis.showticklabels, axis.zeroline = (len(bars) - 0.45, -0.55), False, False, False
     figure.layout.xaxis.range, figure.layout.xaxis.showticklabels = (-1.25 * most, 1.25 * most), False
-    ends = [now, *(end for bar in bars for end in (max(0.0, now + bar.low), min(100.0, now + bar.high), bar.recall))]
+    intervals = [(max(0.0, now + bar.low), min(100.0, now + bar.high)) for bar in bars if not bar.is_left]
+    ends = [now, *(bar.recall for bar in bars), *(end for interval in intervals for end in interval)]
     figure.layout.xaxis2.range = (max(-4.0, min(ends) - 6), min(106.0, max(ends) + 6))
     figure.layout.xaxis2.ticksuffix = " %"
     figure.layout.showlegend, figure.layout.hovermode, figure.layout.barmode = False, "closest", "overlay"

@@ -142,9 +142,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
         rows = list(diagnosis.rows_of(names, setting, options.seed, bar))
     shares, cost = compared(traits, now.now > 1), cost_now(now) if rows else None
-    found = diagnosis.diagnosed(
-        now.now, shares, rows, pairs.queries.texts, first, options.seed, cost, now.failures()
-    )
+    found = diagnosis.diagnosed(now.now, shares, rows, pairs.queries.texts, first, options.seed, cost, now.failures())
     if options.report is not None:
         write_whole(options.report, diagnosis.as_markdown(found, options.pairs.name, backend.spec.title, options.seed))
     _write(options, found)

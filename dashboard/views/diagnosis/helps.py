@@ -13,7 +13,7 @@ from components.charts.retrieval import diagnosis as charts
 from components.numbers import counted, signed
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.evaluation.ranks import inverse
-from components.retrieval.failures.remedies import USUAL, diagnosis
+from components.retrieval.failures.remedies import USUAL, diagnosis, kinds
 from components.retrieval.failures.remedies.costs import COSTS
 from components.retrieval.failures.repair import every_way, repaired
 from components.retrieval.failures.vocabulary import CorpusWords
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from components.model.backend import Backend
+    from components.retrieval.evaluation.metrics import Interval
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.failures.remedies.costs import SearchCost
     from components.retrieval.failures.remedies.diagnosis import Diagnosis, RemedyRow
@@ -225,17 +226,17 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
 
 
 def _has_search(found: Diagnosed, row: RemedyRow) -> bool:
-    """Whether Search can show a remedy: no other prompt than that of the model, which Search puts before every query."""
+    """Whether Search can show a remedy that a half chose: no other prompt than the model's, which Search puts before queries."""
     if row.name == "prompt" and found.request.query_options(found.indexes.documents.info.options).prompt:
         return False
-    return bool(row.options)
+    return any(row.result.chosen)
 
 
 def _in_search(found: Diagnosed, row: RemedyRow, failed: NDArray[np.intp]) -> dict[str, Any]:
     """The settings of Search that show a remedy, by the first of the `failed` queries that it repairs, if it repairs one."""
     by_ranks = row.result.ranks[failed]
     query = found.pairs.queries.texts[int(failed[int(np.argmax(by_ranks == 1))])]
-    option = next((name for name in row.result.chosen if name), next(iter(row.options)))
+    option = next(filter(None, row.result.chosen))
     values: dict[str, Any] = {"layer": found.layer, "pooling": found.pooling, "compare_with": "none"}
     if row.name == "layer":
         layer, pooling = option.removeprefix("layer ").split(", ")
@@ -248,6 +249,11 @@ def _in_search(found: Diagnosed, row: RemedyRow, failed: NDArray[np.intp]) -> di
     else:
         compared = {"hybrid": "fused", "maxsim": "maxsim", "cross-encoder": "rerank", "model": "model"}
         values["compare_with"] = compared[row.name]
+        if row.name == "hybrid":
+            fusion = kinds.FUSIONS[option]
+            weight = round(100 * fusion.weights[1])
+            values |= {"hybrid_with": ("bm25",), "fusion_by": fusion.method, "fusion_weight": weight}
+            values |= {"fusion_k": fusion.rank_constant, "fusion_depth": 0}
         setting = {"cross-encoder": "cross_encoder", "model": "model2"}.get(row.name)
         values |= {} if setting is None else {setting: found.others.loaded[row.name].spec.key}
     return values | {"query": query}
@@ -264,17 +270,16 @@ def _table(told: Diagnosis) -> pd.DataFrame:
     rows = [
         {
             "remedy": row.title,
-            "chosen by each half": " / ".join(dict.fromkeys(name or "leave it" for name in row.result.chosen)),
+            "chosen by each half": " / ".join(dict.fromkeys(name or "leave it" for name in row.result.chosen))
+            + ("" if any(row.result.chosen) else _best_left(row)),
             "repaired": row.result.repaired,
             "harmed": row.result.harmed,
             "sham repaired": row.control[0],
             "sham harmed": row.control[1],
             "Recall@1": 100 * row.result.recall,
-            "change, 95 % from": 100 * row.result.change.low,
-            "change, 95 % to": 100 * row.result.change.high,
+            **_ends("change", row, row.result.change),
             "MRR": 100 * row.result.mrr,
-            "change of MRR, 95 % from": 100 * row.result.mrr_change.low,
-            "change of MRR, 95 % to": 100 * row.result.mrr_change.high,
+            **_ends("change of MRR", row, row.result.mrr_change),
             **_costs(row.cost),
             "needs": row.needs,
         }
@@ -283,6 +288,20 @@ def _table(told: Diagnosis) -> pd.DataFrame:
     counts = dict.fromkeys(("repaired", "harmed", "sham repaired", "sham harmed"), "Int64")
     texts = dict.fromkeys(("chosen by each half", "needs"), "")
     return pd.DataFrame([now, *rows], columns=list(rows[0])).fillna(texts).astype(counts)
+
+
+def _best_left(row: RemedyRow) -> str:
+    """What the best option of a remedy that both halves left gives on all queries; "" for one without options."""
+    best = max(row.options, key=lambda name: float((row.options[name] == 1).mean()), default=None)
+    if best is None:
+        return ""
+    return f": its best, {best}, gives {100 * float((row.options[best] == 1).mean()):.1f} %"
+
+
+def _ends(name: str, row: RemedyRow, change: Interval) -> dict[str, float]:
+    """The interval of a change in per cent: NaN where both halves left everything as it is."""
+    low, high = (100 * change.low, 100 * change.high) if any(row.result.chosen) else (np.nan, np.nan)
+    return {f"{name}, 95 % from": low, f"{name}, 95 % to": high}
 
 
 def _in_words(table: pd.DataFrame) -> pd.DataFrame:

@@ -238,7 +238,8 @@ def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
             lines += [f"The first {len(shown):,} of {failed:,}; --json has all.", ""]
         lines += ["| rank | query | right text | text that ranks first |", "|---:|---|---|---|"]
         lines += [
-            f"| {each.rank:,} | {_cell(each.query)} | {_cell(each.right_text)} | {_cell(each.rival)} |" for each in shown
+            f"| {each.rank:,} | {_cell(each.query)} | {_cell(each.right_text)} | {_cell(each.rival)} |"
+            for each in shown
         ]
     return "\n".join(lines) + "\n"
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from components.charts.retrieval.diagnosis import RemedyBar, TraitBar, remedy_bars, trait_shares
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, spec_of
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.failures import traits
-from components.retrieval.failures.remedies import USUAL, kinds
+from components.retrieval.failures.remedies import USUAL, folds, kinds
 from components.retrieval.failures.traits import TraitShare
 from dashboard.views.diagnosis import helps, other_models
 from tests.dashboard import page_states
@@ -75,6 +76,7 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
         "sham, harmed": [-8, 0, -4],
     }
     points = [list(trace.x) for trace in drawn.data if trace.type == "scatter" and trace.mode == "markers"]
+    assert len([trace for trace in drawn.data if trace.type == "scatter" and trace.mode == "lines"]) == 1
     assert points == [[83.6], [72.9], [72.9]]
     said = [note.text for note in drawn.layout.annotations]
     below = [text for text in said if "sham" in text or "left as it is" in text]
@@ -160,19 +162,39 @@ def test_what_is_not_chosen_is_not_measured_and_says_so(read_page: Open, tiny_fo
     )
     assert said in texts(app)
     table = plain_table(app, 0).set_index("remedy")
-    assert re.fullmatch(r"[+−]?\d+\.\d to [+−]?\d+\.\d", table.loc["a prompt", "change of Recall@1, 95 %"])
+    for _, row in table.iloc[1:].iterrows():  # what both halves left has no change
+        interval = "" if row["chosen by each half"].startswith("leave it:") else r"[+−]?\d+\.\d to [+−]?\d+\.\d"
+        assert re.fullmatch(interval, row["change of Recall@1, 95 %"])
 
 
 def test_search_shows_no_other_prompt_where_it_puts_the_models_own_before_the_query() -> None:
-    def has_search(name: str, prompt: str, **options: Any) -> bool:
+    def has_search(name: str, prompt: str, *chosen: str) -> bool:
         request = SimpleNamespace(query_options=lambda documents: SimpleNamespace(prompt=prompt))
         found: Any = SimpleNamespace(
             request=request, indexes=SimpleNamespace(documents=SimpleNamespace(info=SimpleNamespace(options=None)))
         )
-        row: Any = SimpleNamespace(name=name, options=options)
+        row: Any = SimpleNamespace(name=name, result=SimpleNamespace(chosen=chosen))
         return helps._has_search(found, row)
 
-    assert not has_search("prompt", "query: ", option=1)
-    assert has_search("prompt", "", option=1)
-    assert has_search("hybrid", "query: ", option=1)
-    assert not has_search("repair", "")
+    assert not has_search("prompt", "query: ", "no prompt", folds.LEAVE)
+    assert has_search("prompt", "", "“query: ”", folds.LEAVE)
+    assert has_search("hybrid", "query: ", folds.LEAVE, "z scores, weight of words 0.2")
+    assert not has_search("repair", "", folds.LEAVE, folds.LEAVE)  # what both halves left is not tried
+
+
+def test_a_hybrid_list_is_tried_as_it_was_measured_and_what_both_halves_left_has_no_interval() -> None:
+    now = np.array([1, 2, 1, 3])
+    options = {name: np.array([1, 1, 2, 3]) for name in kinds.FUSIONS}
+
+    def row(*chosen: str) -> Any:
+        ranking = folds.RemedyRanking("hybrid", ranks=now, now=now, chosen=(chosen[0], chosen[1]))
+        return SimpleNamespace(name="hybrid", title="words and vectors", options=options, result=ranking)
+
+    pairs = SimpleNamespace(queries=SimpleNamespace(texts=("a", "b", "c", "d")))
+    found: Any = SimpleNamespace(pairs=pairs, layer=2, pooling="mean")
+    told = helps._in_search(found, row(folds.LEAVE, "z scores, weight of words 0.2"), np.array([1, 3]))
+    values = ("compare_with", "hybrid_with", "fusion_by", "fusion_weight")
+    assert tuple(told[name] for name in values) == ("fused", ("bm25",), "z", 20)
+    left = row(folds.LEAVE, folds.LEAVE)
+    assert all(np.isnan(value) for value in helps._ends("change", left, left.result.change).values())
+    assert helps._best_left(left).endswith("gives 50.0 %")

@@ -226,7 +226,7 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
 
 
 def _has_search(found: Diagnosed, row: RemedyRow) -> bool:
-    """Whether Search can show a remedy that a half chose: no other prompt than the model's, which Search puts before queries."""
+    """Whether Search can show a remedy that a half chose; of prompts it shows none but the model's own."""
     if row.name == "prompt" and found.request.query_options(found.indexes.documents.info.options).prompt:
         return False
     return any(row.result.chosen)

@@ -85,10 +85,10 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
         else:
             runs.append(query_scores(vectors[code.cell][0], index.engine(*code.cell).vectors, request.similarity))
     searched = request.code(index, *cell)
-    # The command puts vectors and one ranking by words together.
+    # The command puts vectors and rankings by words together.
     code_of_ranking = Command(fused_ranking)
-    if len(chosen) == 1 and chosen[0] in KINDS:
-        asked = searched.search(request.query, request.k, request.similarity, "--fuse", chosen[0])
+    if set(chosen) <= set(KINDS):
+        asked = searched.search(request.query, request.k, request.similarity, "--fuse", ",".join(chosen))
         code_of_ranking = searched.command(fused_ranking, asked)
     return _ranked(request, runs, [names[name] for name in chosen], code_of_ranking)
 

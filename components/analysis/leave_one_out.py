@@ -68,10 +68,14 @@ def leave_one_out(sentence: TokenizedSentence, score: PairScore) -> LeaveOneOut:
     """
     if sentence.pair is None:
         raise ValueError("a pair of texts is needed")
-    first, second = sentence.text, sentence.pair
     words = words_of(sentence)
-    scores = score(
+    scores = score(*left_out(sentence.text, sentence.pair, words))
+    return LeaveOneOut(float(scores[0]), words, scores[0] - scores[1:])
+
+
+def left_out(first: str, second: str, words: Sequence[RemovedWord]) -> tuple[list[str], list[str]]:
+    """Both texts as they are, then without each word."""
+    return (
         [first, *(first if word.in_pair else without(first, word) for word in words)],
         [second, *(without(second, word) if word.in_pair else second for word in words)],
     )
-    return LeaveOneOut(float(scores[0]), words, scores[0] - scores[1:])

@@ -11,6 +11,7 @@ import numpy as np
 from components.analysis.attention.flow import rollout
 from components.analysis.attention.head_kinds import head_kinds, related
 from components.analysis.attention.head_patterns import score_heads, targets
+from components.analysis.attention.overview import attention_overview, attention_row
 from components.analysis.attention.weights import (
     combined,
     entropies,
@@ -21,9 +22,10 @@ from components.analysis.attention.weights import (
 )
 from components.analysis.mask_predictions import kept_similarity
 from components.arrays import cosine
-from components.shown_code.arrays import Input
+from components.shown_code.arrays import Input, both
 from components.shown_code.code import AnyCode
 from components.shown_code.written import literal, places
+from components.training.before_after import attention_moved
 
 if TYPE_CHECKING:
     from components.analysis.mask_predictions import MaskedText
@@ -165,3 +167,35 @@ def _both(read: Input, masked: MaskedText) -> Input:
     """A text and the same with a mask."""
     pairs = None if masked.pair is None else [*(read.pairs or ()), masked.pair]
     return Input(read.backend, [read.texts[0], masked.text], read.max_length, pairs)
+
+
+def heads_changed(base: Input, tuned: Input) -> AnyCode:
+    """The share of its attention that each head moved to other tokens by training."""
+    return both(
+        base.attentions((attention_moved,)),
+        tuned.attentions(
+            (attention_moved,),
+            "values = 100 * attention_moved(before, attentions, keep)",
+            "print(values)  # [block, head], in per cent",
+        ),
+        "before = attentions",
+    )
+
+
+def of_one_head(read: Input, block: int, head: int, factor: int, how: str) -> AnyCode:
+    """The attention of one head in cells of `factor` tokens, drawn as square roots."""
+    reduce = "np.maximum" if how == "max" else "np.add"
+    lines = [
+        f"shares = attentions[{block}, 0, {head}].astype(float)  # [query, key]",
+        f"starts = np.arange(0, len(shares), {factor})",
+        f"cells = {reduce}.reduceat({reduce}.reduceat(shares, starts, axis=0), starts, axis=1)",
+    ]
+    if how != "max":
+        lines += ["sizes = np.diff(np.append(starts, len(shares)))", "cells /= np.outer(sizes, sizes)"]
+    return read.attentions((attention_overview,), *lines, "values = np.sqrt(cells)", "print(values)  # [cell, cell]")
+
+
+def of_one_query(read: Input, block: int, head: int, query: int, keys: Sequence[int]) -> AnyCode:
+    """The attention of one query to some keys."""
+    row = f"values = attentions[{block}, 0, {head}, {query}][{places(keys)}]"
+    return read.attentions((attention_row,), row, "print(values)  # [key]")

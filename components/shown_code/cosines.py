@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from components.analysis.similarity.cka import MOST_TOKENS, SEED, cheaper, layer_cka
-from components.analysis.similarity.cosines import cross_cosines
-from components.arrays import cosine
-from components.shown_code.arrays import both
-from components.shown_code.code import AnyCode
+from components.analysis.similarity.cosines import cosine_matrix, cross_cosines
+from components.arrays import cosine, unit
+from components.shown_code.arrays import both, of_watch
+from components.shown_code.code import AnyCode, Code
 from components.shown_code.vectors import of_words
 from components.shown_code.written import literal, places
 
@@ -43,6 +43,45 @@ def layers_alike(read: Input, shape: tuple[int, ...]) -> AnyCode:
         "values = cross / np.outer(lengths, lengths)",
         "print(values)  # [layer, layer]",
     )
+
+
+def layers_changed(run: str, steps: Sequence[int], shape: tuple[int, ...]) -> Code:
+    """How much each layer's tokens changed between two steps of a training run; `shape` is that of their vectors."""
+    method = cheaper(shape, shape)
+    return of_watch(
+        run,
+        steps,
+        (unit, method),
+        "before, after = (unit(each.astype(float)) for each in tokens)",
+        "turned = 1 - (before * after).sum(axis=-1).mean(axis=1)",
+        *(
+            line.replace("tokens[:, rows]", "[each[:, rows] for each in tokens]")
+            for line in _sample(shape[1], "tokens")
+        ),
+        "before, after = (each - each.astype(float).mean(axis=1, keepdims=True) for each in tokens)",
+        f"cross, first, second = {method.__name__}(before, after)",
+        "values = np.array([1 - np.diagonal(cross / np.outer(first, second)), turned])",
+        "print(values)  # [1 - CKA or 1 - cosine, layer]",
+    )
+
+
+def word_changed(run: str, step: int, pairs: Mapping[str, Sequence[tuple[int, int]]]) -> Code:
+    """The mean cosine of pairs of tokens at a step of a training run, over the layers."""
+    return of_watch(
+        run,
+        [step],
+        (cosine,),
+        f"pairs = {literal(list(pairs.values()))}  # the numbers of the tokens in watch/tokens.json, for each curve",
+        "(tokens,) = tokens",
+        "values = [np.mean([cosine(tokens[:, a], tokens[:, b]) for a, b in curve], axis=0) for curve in pairs]",
+        "print(values)  # [curve, layer]",
+    )
+
+
+def watched(run: str, step: int, layer: int) -> Code:
+    """The cosines of the watch sentences at a step of a training run."""
+    of_layer = f"values = cosine_matrix(sentences[0][{layer}:{layer + 1}])[0]"
+    return of_watch(run, [step], (cosine_matrix,), of_layer, "print(values)  # [sentence, sentence]")
 
 
 def models_alike(first: Input, second: Input, words: tuple[Words, Words]) -> AnyCode:

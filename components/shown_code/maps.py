@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from components.analysis.maps.projection import FITTED, align, layer_map, normalised
 from components.arrays import unit
-from components.shown_code.code import AnyCode, Command
+from components.shown_code.arrays import of_watch
+from components.shown_code.code import AnyCode, Code, Command
 from components.shown_code.written import call, literal
 
 if TYPE_CHECKING:
@@ -43,6 +44,19 @@ class MapTokens:
         if self.vectors.count > FITTED or options.method == "pacmap":
             return Command(layer_map)
         return self.vectors.code((unit, normalised, align), *_fit(options, self.vectors.count), *statements)
+
+
+def of_watched(run: str, steps: Sequence[int], options: MapOptions, count: int) -> Code:
+    """The map of the `count` tokens at the last of a training run's steps, aligned to that of the first."""
+    return of_watch(
+        run,
+        steps,
+        (unit, normalised, align),
+        *_fit(options, count),
+        "maps = [normalised(fit(vectors[-1])) for vectors in tokens]  # of the last layer",
+        "values = align(maps[-1], maps[0]) if len(maps) > 1 else maps[0]",
+        "print(values)  # [token, axis]",
+    )
 
 
 def _fit(options: MapOptions, count: int) -> tuple[str, str]:

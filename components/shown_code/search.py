@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from components.analysis.leave_one_out import leave_one_out, left_out
 from components.analysis.similarity.late_interaction import max_sim
 from components.arrays import cosine
 from components.retrieval.rankings.ranking import Ranking
@@ -21,6 +22,7 @@ from components.shown_code.vectors import of_sentences
 from components.shown_code.written import literal, places
 
 if TYPE_CHECKING:
+    from components.analysis.leave_one_out import RemovedWord
     from components.model.backend import Backend
     from components.model.embedding.options import EmbedOptions
     from components.model.trace import Pooling
@@ -35,12 +37,15 @@ SCORES: dict[Similarity, str] = {
 }
 
 
+CORPUS_TABLE = "corpus_lengths"  # the figure whose table has the texts of a corpus
+
+
 @dataclass(frozen=True)
 class SearchCode:
     """A corpus as it is searched: its vectors at a layer and pooling."""
 
     backend: Backend
-    corpus: Sequence[str]  # the file and its options for a command; none where no command reads it
+    corpus: Sequence[str]  # the file and its options for a command
     options: EmbedOptions  # of the index
     layer: int
     pooling: Pooling
@@ -51,14 +56,30 @@ class SearchCode:
         of = json.dumps([self.backend.spec.key, self.backend.revision, *self.corpus, self.options.max_length])
         return f"index-{hashlib.sha256(of.encode()).hexdigest()[:6]}-{self.layer}-{self.pooling}"
 
-    def command(self, function: Callable[..., Any], *searches: tuple[str, ...]) -> Command:
+    def of_texts(self, source: Sequence[str], functions: Functions, *statements: str) -> AnyCode:
+        """Code from the vectors [text, dim] of the `texts` that `source` reads from a file; statements call them {vectors}."""
+        rounded = ["# On the page the vectors are in bfloat16, and cosines differ in the third digit."]
+        statements = (*(rounded if self.options.precision == "bfloat16" else []), *statements)
+        if self.is_own and arrays.is_published(self.backend):
+            of = (self.backend, source, self.options.prompt, self.options.max_length)
+            return arrays.embedded(*of, functions, *(line.format(vectors="vectors") for line in statements))
+        read = Input(self.backend, (), self.options.max_length, prompt=self.options.prompt, source=source)
+        of_layer = (line.format(vectors=f"vectors[{self.layer}]") for line in statements)
+        return of_sentences(read, self.pooling, include_special=True).code(functions, *of_layer)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether these are the vectors that the model was published for."""
+        return self.layer == self.backend.facts.layers and self.pooling == self.backend.own_pooling
+
+    def command(self, function: Callable[..., Any], *searches: tuple[str, ...], prints: str = "the numbers") -> Command:
         """The command that embeds the corpus, and `searches` in it."""
-        if not self.corpus:
-            return Command(function)
         file, *options = self.corpus
+        if file == arrays.file_of(CORPUS_TABLE):
+            prints += f" (Search, Corpus, Share, Files saves {file})"
         cell = ("--layers", str(self.layer), "--poolings", self.pooling)
         index = ("index", *options, *cell, *self._model(with_length=True), "--out", self.folder, "--", file)
-        return Command(function, index, *searches)
+        return Command(function, index, *searches, prints=prints)
 
     def search(self, query: str, k: int, similarity: Similarity, *options: str) -> tuple[str, ...]:
         """The command that searches it."""
@@ -80,7 +101,7 @@ class SearchCode:
         )
         functions: Functions = (ExactSearch.search, *([cosine] if similarity == "cosine" else []), top)
         # The library normalises, where the model does; other similarities than the cosine see the lengths of vectors.
-        is_own = self.layer == self.backend.facts.layers and self.pooling == self.backend.own_pooling
+        is_own = self.is_own
         is_own &= similarity == "cosine" or self.pooling == "own"
         prompts = (asked, self.options.prompt)
         if is_own and arrays.is_published(self.backend):
@@ -102,6 +123,29 @@ def reranked(backend: Backend, query: str, texts: Sequence[str], label: int | No
     """A cross-encoder's scores of candidates, whose texts are on screen in its order."""
     order = (Ranking.of_candidates,)
     return arrays.predicted(backend, query, texts, label, max_length, order, "print(values)  # [candidate]")
+
+
+def drops(
+    backend: Backend, query: str, text: str, words: Sequence[RemovedWord], label: int | None, max_length: int | None
+) -> AnyCode:
+    """How much a cross-encoder's score of a query with a text falls without each word."""
+    fall = ("values = values[0] - values[1:]", "print(values)  # [word]")
+    return arrays.predicted(backend, *left_out(query, text, words), label, max_length, (leave_one_out,), *fall)
+
+
+def pieces(backend: Backend, query: str, text: str, max_length: int | None, of: str, count: int) -> AnyCode:
+    """The heaviest pieces `of` a "query" or a "sentence" by SPLADE, or those that add most to the score of "both"."""
+    weights = {"query": "queries[0]", "sentence": "documents[0]", "both": "queries[0] * documents[0]"}[of]
+    return arrays.sparse(
+        backend,
+        query,
+        text,
+        max_length,
+        f"weights = {weights}",
+        f'order = np.argsort(-weights, kind="stable")[:{count}]',
+        "values = weights[order]",
+        "print(values, model.tokenizer.convert_ids_to_tokens(order))  # [piece]",
+    )
 
 
 def max_sim_scores(backend: Backend, query: str, texts: Sequence[str], layer: int, max_length: int | None) -> AnyCode:

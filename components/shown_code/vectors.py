@@ -11,17 +11,29 @@ from components.analysis.pooling import max_of, mean_of, pool
 from components.analysis.similarity.baseline import measure
 from components.analysis.similarity.calibration import Calibration
 from components.analysis.similarity.cosines import cosine_matrix
+from components.analysis.why.contrasts import shares_above
 from components.analysis.word_senses import nearest_neighbour_accuracy, sense_curve
 from components.arrays import cosine, unit
-from components.shown_code.code import AnyCode, Command
+from components.retrieval.corpora.minimal_pairs import PARAPHRASE
+from components.shown_code.arrays import FLOAT32, SENTENCE_TRANSFORMERS, columns, model_name
+from components.shown_code.code import AnyCode, Code, Command
 from components.shown_code.written import literal
 
 if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.model.embedding.options import EmbedOptions
     from components.model.trace import Pooling
     from components.shown_code.arrays import Functions, Input
 
 
 MOST_TEXTS = 64  # in the text of a code, and in one pass
+# The statements that read the pairs of sentences that differ in one thing, whose table is that of their cosines.
+PAIRS_READ = (
+    *columns(
+        "clinic_cosines", {"first": ("first", "texts"), "second": ("second", "texts"), "kinds": ("kind", "texts")}
+    ),
+    "texts = [*first, *second]",
+)
 
 
 @dataclass(frozen=True)
@@ -79,6 +91,67 @@ class Vectors:
 def unrelated(percentiles: bool) -> Command:
     """What compares with pairs of many other sentences: their percentiles, or the mean vector that is subtracted."""
     return Command(Calibration.shares if percentiles else measure)
+
+
+def pairs_apart(read: Input, layer: int, pooling: Pooling) -> AnyCode:
+    """The cosines of the pairs of texts in the table of kinds of differences."""
+    return of_sentences(read, pooling, include_special=True).code(
+        (cosine,), f"values = cosine(*np.split(vectors[{layer}], 2))", "print(values)  # [pair]"
+    )
+
+
+def kinds_apart(read: Input, kinds: Sequence[str], pooling: Pooling) -> AnyCode:
+    """How often the paraphrase is the more similar one, by kind of difference and layer."""
+    return of_sentences(read, pooling, include_special=True).code(
+        (unit, shares_above),
+        "first, second = np.split(unit(vectors.astype(float)), 2, axis=1)",
+        "same, *changed = (",
+        "    (first * second).sum(axis=-1)[:, np.array(kinds) == kind]  # cosines [layer, pair]",
+        f"    for kind in {literal([PARAPHRASE, *kinds])}",
+        ")",
+        "values = [100 * shares_above(same, of_kind) for of_kind in changed]",
+        "print(values)  # [kind, layer], in per cent",
+    )
+
+
+def kinds_before_after(backends: Sequence[Backend], options: Sequence[EmbedOptions], kinds: Sequence[str]) -> Code:
+    """The same of the own vectors of some models, each embedded with its options."""
+    read = [
+        (model_name(backend), of.max_length, of.prompt or None) for backend, of in zip(backends, options, strict=True)
+    ]
+    start = PAIRS_READ.index("")
+    lines = [
+        SENTENCE_TRANSFORMERS,
+        *PAIRS_READ[:start],
+        "import numpy as np",
+        "import torch",
+        "from sentence_transformers import SentenceTransformer",
+        *PAIRS_READ[start:],
+        f"models = {literal(read)}  # each with its length in tokens and its prompt",
+        "vectors = []  # [model][text, dim]",
+        "for name, length, prompt in models:",
+        f"    model = SentenceTransformer(name, {FLOAT32})",
+        "    model.max_seq_length = length",
+        "    vectors.append(model.encode(texts, prompt=prompt))",
+    ]
+    statements = (
+        "first, second = np.split(unit(np.array(vectors, float)), 2, axis=1)",
+        "cosines, kinds = (first * second).sum(axis=-1), np.array(kinds)  # [model, pair]; [pair]",
+        f"same = cosines[:, kinds == {literal(PARAPHRASE)}]",
+        f"values = [100 * shares_above(same, cosines[:, kinds == kind]) for kind in {literal(list(kinds))}]",
+        "print(values)  # [kind, model], in per cent",
+    )
+    return Code("\n".join(lines), (unit, shares_above), statements)
+
+
+def falls(read: Input, layer: int, pooling: Pooling) -> AnyCode:
+    """How far the cosine of two texts falls without each word; the texts are the first ones, then the second ones."""
+    return of_sentences(read, pooling, include_special=True).code(
+        (cosine,),
+        f"cosines = cosine(*np.split(vectors[{layer}], 2))  # of both texts as they are, then without each word",
+        "values = cosines[0] - cosines[1:]",
+        "print(values)  # [word]",
+    )
 
 
 def of_words(read: Input, words: Sequence[tuple[int, Sequence[int]]]) -> Vectors:

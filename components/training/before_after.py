@@ -106,16 +106,26 @@ def word_curves(
     With `groups`, one name for each sentence: the mean of the pairs of each two groups. Without: the first pairs, numbered
     from 1.
     """
+    pairs = word_pairs(tokens, word, groups)
+    values = [
+        np.mean([cosine(vectors[:, a], vectors[:, b]) for a, b in of_curve], axis=0) for of_curve in pairs.values()
+    ]
+    return WordCurves(np.array(values, np.float64), tuple(pairs))
+
+
+def word_pairs(
+    tokens: Sequence[WatchToken], word: str, groups: Sequence[str] | None
+) -> dict[str, list[tuple[int, int]]]:
+    """The numbers of the two tokens of each pair that a curve of `word_curves` is the mean of, by the name of the curve."""
     first: dict[int, int] = {}  # sentence to the number of the token
     for number, token in enumerate(tokens):
         if token.piece == word:
             first.setdefault(token.sentence, number)
-    named: dict[str, list[Float64]] = {}
+    named: dict[str, list[tuple[int, int]]] = {}
     for (row_a, a), (row_b, b) in combinations(first.items(), 2):
         pair = f"{row_a + 1} – {row_b + 1}" if groups is None else " – ".join(sorted((groups[row_a], groups[row_b])))
-        named.setdefault(f"{word}: {pair}", []).append(cosine(vectors[:, a], vectors[:, b]))
-    names = tuple(named)[:MOST_CURVES]
-    return WordCurves(np.array([np.mean(named[name], axis=0) for name in names], np.float64), names)
+        named.setdefault(f"{word}: {pair}", []).append((a, b))
+    return {name: named[name] for name in list(named)[:MOST_CURVES]}
 
 
 def same_topic_share(vectors: np.ndarray, sentences: Sequence[int], groups: Sequence[str]) -> float:
@@ -333,8 +343,13 @@ def head_change(base: np.ndarray, tuned: np.ndarray, tokens: NDArray[np.bool_]) 
     """
     if base.shape != tuned.shape or (base.shape[1], base.shape[3]) != tokens.shape or not tokens.any():
         raise ValueError(f"attentions {base.shape} and {tuned.shape} and tokens {tokens.shape} do not fit together")
+    return HeadChange(read_only(attention_moved(base, tuned, tokens)))
+
+
+def attention_moved(base: np.ndarray, tuned: np.ndarray, tokens: NDArray[np.bool_]) -> Float64:
+    """The share of its attention that each head moved to other tokens, [block, head]; arguments as in `head_change`."""
     share = np.empty((base.shape[0], base.shape[2]))
     for block, (before, after) in enumerate(zip(base, tuned, strict=True)):  # one at a time: they are large
         moved = np.abs(after.astype(np.float64) - before).sum(axis=-1) / 2  # [sentence, head, query]
         share[block] = moved.transpose(0, 2, 1)[tokens].mean(axis=0)
-    return HeadChange(read_only(share))
+    return share

@@ -28,6 +28,8 @@ from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.corpora.readers.separated_rows import DialectChoice
 from components.retrieval.corpora.rows.parts import find_parts
+from components.shown_code.arrays import file_of as saved_file
+from components.shown_code.search import CORPUS_TABLE
 from dashboard import access, caching, state
 from dashboard.corpora import uploads
 from dashboard.jobs import requests
@@ -190,12 +192,13 @@ def corpus() -> Corpus:
 
 
 def file_of(corpus: Corpus) -> tuple[str, ...]:
-    """The file of a corpus, and how `index` is told to read it; none for what a person has no file of.
+    """The file of a corpus, and how `index` is told to read it.
 
-    That is a data set of the hub, and a corpus made here of what a person gave.
+    Of a data set of the hub, and of a corpus made here of what a person gave, it is the table that Search saves of it.
     """
     column = corpus.report.text_column
-    return _read_with(corpus, ("--text-column", column) if column else ())
+    of_table = (saved_file(CORPUS_TABLE), "--text-column", "sentence")
+    return _read_with(corpus, ("--text-column", column) if column else ()) or of_table
 
 
 def file_of_pairs(corpus: Corpus) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ import streamlit as st
 from components.charts import bars, matrices, theme
 from components.charts.stand_alone import page as stand_alone
 from components.shown_code import notebook as notebooks
+from components.shown_code.arrays import file_of
 from components.shown_code.code import NoCode
 from components.shown_code.notebook import TitledCode
 from components.words.quotes import with_isolated_quotes
@@ -491,7 +492,7 @@ def download(frame: pd.DataFrame, key: str) -> None:
     st.download_button(
         "Download as CSV",
         lambda: _csv(frame),
-        file_name=f"bert-internals-{key}.csv",
+        file_name=file_of(key),
         mime="text/csv",
         key=f"csv_{key}",
         icon=":material/download:",

@@ -331,7 +331,6 @@ PAGES = (
         intro="A query and 630 included news sentences become vectors; the nearest sentences are the hits.",
     ),
 )
-PAGE_OF = {page.view: page for page in PAGES}
 
 
 def why_left_out(page: SitePage, given: Given) -> str:

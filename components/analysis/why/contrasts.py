@@ -113,9 +113,11 @@ def separations(
     is_stopped: IsStopped = lambda: False,
 ) -> tuple[Separation, ...]:
     """`separation` at each layer, from cosines [layer, pair]; all layers share the pairs that are drawn. Raises Stopped."""
+    sizes = paraphrases.shape[-1], changed.shape[-1]
+    if not all(sizes):
+        raise ValueError(f"{sizes[0]} paraphrases and {sizes[1]} changed pairs: at least one each is needed")
     values = shares_above(paraphrases, changed)
     numbers = np.random.default_rng(seed)
-    sizes = paraphrases.shape[-1], changed.shape[-1]
     drawn = [numbers.multinomial(size, np.full(size, 1 / size), size=resamples) for size in sizes]
     found = []
     for layer, value in enumerate(values.tolist()):
@@ -136,18 +138,9 @@ def separations(
 
 
 def shares_above(paraphrases: Float64, changed: Float64) -> Float64:
-    """How often a paraphrase's cosine is higher, float64 [layer], from cosines [layer, pair]: without intervals, so fast.
-
-    Raises ValueError where there is none of a kind.
-    """
-    sizes = paraphrases.shape[-1], changed.shape[-1]
-    if not all(sizes):
-        raise ValueError(f"{sizes[0]} paraphrases and {sizes[1]} changed pairs: at least one each is needed")
-    shares = []
-    for one, other in zip(paraphrases, changed, strict=True):
-        _, below, up_to = _ranks(one, other)
-        shares.append(float((below + up_to).sum()) / 2 / (sizes[0] * sizes[1]))
-    return np.array(shares)
+    """How often a paraphrase's cosine is higher, float64 [layer], from cosines [layer, pair]; at least one pair of each."""
+    one, other = np.round(paraphrases, _DIGITS)[..., None], np.round(changed, _DIGITS)[:, None]  # [layer, one, other]
+    return np.asarray(((one > other).mean(axis=(1, 2)) + (one >= other).mean(axis=(1, 2))) / 2)
 
 
 def _ranks(paraphrases: Float64, changed: Float64) -> tuple[Int64, Int64, Int64]:

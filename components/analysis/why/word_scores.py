@@ -82,6 +82,10 @@ class WordPair:
             texts[word.in_pair] = without(texts[word.in_pair], word)
         return texts[0], texts[1]
 
+    def without_each(self) -> list[tuple[str, str]]:
+        """Both texts as they are, then without each word in turn."""
+        return [self.texts, *(self.left({index}) for index in range(len(self.words)))]
+
     def by_word(self, token_scores: Sequence[np.ndarray]) -> Float64:
         """Scores of the tokens of each text, two arrays [token], summed over the pieces of each word: float64 [word]."""
         return np.array(
@@ -193,9 +197,7 @@ def by_ledger(similarity: PairSimilarity, progress: ReportProgress, is_stopped: 
 
 def by_leaving_out(similarity: PairSimilarity, progress: ReportProgress, is_stopped: IsStopped) -> Float64:
     """The fall of the cosine without each word, float64 [word]; without its only word a text is [CLS] [SEP]."""
-    pair = similarity.pair
-    variants = [pair.texts, *(pair.left({index}) for index in range(len(pair.words)))]
-    firsts, seconds = zip(*variants, strict=True)
+    firsts, seconds = zip(*similarity.pair.without_each(), strict=True)
     cosines = similarity.cosines(firsts, seconds, progress, is_stopped)
     return np.asarray(cosines[0] - cosines[1:])
 

@@ -181,21 +181,29 @@ def _fused(
     from components.retrieval.fusion.ranks import ranker_scores
     from components.retrieval.search.lexical import make_ranker
 
-    by_words = [ranker_scores(make_ranker(kind, texts), [options.query])(slice(0, 1)) for kind in fusing.kinds]
+    rankers = [make_ranker(kind, texts) for kind in fusing.kinds]
+    by_words = [ranker_scores(ranker, [options.query])(slice(0, 1)) for ranker in rankers]
+    runs = [query_scores(query, stored, similarity), *by_words]
     fusion, record, names = fusing.fusions[-1], fusing.records()[-1], ("vectors", *fusing.kinds)
-    ranking = fused_ranking([query_scores(query, stored, similarity), *by_words], fusion, options.k)
+    ranking = fused_ranking(runs, fusion, options.k)
+    hits = ranking.best.tolist()
     terms = [
         [
             {
                 "run": name,
                 "rank": None if rank == NOT_FOUND else rank,
+                "score": round(float(run.scores[0, hit]), 9),
                 "value": round(term, 9),
                 "term": term_text(term, rank, fusion),
             }
-            for name, rank, term in zip(names, ranks, values, strict=True)
+            for name, run, rank, term in zip(names, runs, ranks, values, strict=True)
         ]
-        for ranks, values in zip(ranking.alone.T.tolist(), ranking.terms.T.tolist(), strict=True)
+        for hit, ranks, values in zip(hits, ranking.alone.T.tolist(), ranking.terms.T.tolist(), strict=True)
     ]
+    for hit, of_hit in zip(hits, terms, strict=True):
+        for ranker, term in zip(rankers, of_hit[1:], strict=True):
+            parts = ranker.split(options.query, texts[hit], hit).query
+            term["words"] = [[part.text, round(part.value, 9)] for part in parts]
     results = _results(options, texts, ranking, terms)
     how = "reciprocal ranks" if record["weight"] is None else f"weight {record['weight']:g} of the words"
     how += "" if fusion.depth is None else f", only the first {fusion.depth:,} of each"

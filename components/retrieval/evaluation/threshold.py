@@ -93,17 +93,23 @@ def analyse(scores: np.ndarray, relevant: np.ndarray) -> ThresholdAnalysis:
         raise ValueError(f"scores {scores.shape} and flags {is_relevant.shape}: one of each per document was expected")
     if not np.isfinite(scores).all():
         raise ValueError("a score is not a finite number")
-    thresholds = np.unique(scores)
     hits, others = np.sort(scores[is_relevant]), np.sort(scores[~is_relevant])
+    thresholds, precision, recall = precision_and_recall(hits, others)
+    average = float(-np.sum(np.diff(recall) * precision[:-1]))
+    return ThresholdAnalysis(
+        read_only(thresholds), read_only(precision), read_only(recall), average, read_only(hits), read_only(others)
+    )
+
+
+def precision_and_recall(hits: Float64, others: Float64) -> tuple[Float64, Float64, Float64]:
+    """The distinct scores as thresholds [point], precision and recall [point + 1]; of the sorted scores of both groups."""
+    thresholds = np.unique(np.append(hits, others))
     accepted_hits = len(hits) - np.searchsorted(hits, thresholds)  # [point]
     accepted = accepted_hits + len(others) - np.searchsorted(others, thresholds)  # never 0
     precision = np.append(accepted_hits / accepted, 1.0)
     # Without a relevant document recall is 1 by convention, as in scikit-learn.
     recall = np.append(accepted_hits / len(hits) if len(hits) else np.ones(len(thresholds)), 0.0)
-    average = float(-np.sum(np.diff(recall) * precision[:-1]))
-    return ThresholdAnalysis(
-        read_only(thresholds), read_only(precision), read_only(recall), average, read_only(hits), read_only(others)
-    )
+    return thresholds, precision, recall
 
 
 def _share(part: int, whole: int) -> float:

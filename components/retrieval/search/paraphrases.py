@@ -74,23 +74,18 @@ def most_similar_pairs(
     )
 
 
-def nearest_cosines(vectors: NDArray[np.floating], texts: Sequence[str] | None = None) -> Float32:
+def nearest_cosines(vectors: NDArray[np.floating], texts: Sequence[str], rows: int = 2_048) -> Float32:
     """The cosine of each sentence with the nearest other one, float32 [sentence]; NaN where there is no other.
 
-    With `texts`, those that are identical to a sentence do not count as other ones.
+    Texts that are identical to a sentence do not count as other ones. So many `rows` of cosines are in memory at once.
     """
-    ids = None if texts is None else np.unique(np.array(texts, object), return_inverse=True)[1]
-    nearest = np.full(len(vectors), np.nan, np.float32)
-    everything = _directions(vectors, 0, len(vectors))
-    for start in range(0, len(vectors), _ROWS):
-        block = everything[start : start + _ROWS] @ everything.T  # [row, sentence]
-        rows = np.arange(len(block))
-        block[rows, start + rows] = -np.inf
-        if ids is not None:
-            block[ids[start : start + _ROWS, None] == ids[None, :]] = -np.inf
-        best = block.max(axis=1, initial=-np.inf)
-        nearest[start : start + _ROWS] = np.where(np.isfinite(best), best, np.nan)
-    return nearest
+    ids = np.unique(np.array(texts, object), return_inverse=True)[1]
+    directions, nearest = unit(np.asarray(vectors, np.float32)), [np.empty(0, np.float32)]
+    for start in range(0, len(vectors), rows):
+        block = directions[start : start + rows] @ directions.T  # [row, sentence]
+        block[ids[start : start + rows, None] == ids] = np.nan  # itself, too
+        nearest.append(np.fmax.reduce(block, axis=1))  # without the NaN
+    return np.concatenate(nearest)
 
 
 def _directions(vectors: NDArray[np.floating], start: int, count: int) -> Float32:

@@ -14,7 +14,7 @@ from components import numbers
 from components.analysis.attention.overview import Reduction, attention_overview, attention_row
 from components.charts import matrices
 from components.jobs import Stopped
-from components.shown_code.code import Command
+from components.shown_code.attention import of_one_head, of_one_query
 from components.sizes import in_words
 from dashboard import caching
 from dashboard.jobs import requests
@@ -128,7 +128,7 @@ def _draw(
         labels,
         title,
         key="long_attention",
-        code=Command(attention_overview),
+        code=of_one_head(pair.input(backend), block, head, factor, how),
         alt=f"{title}, in cells of {factor} by {factor} tokens",
         message=seen,
         rows="query",
@@ -169,7 +169,7 @@ def _row(pair: InputPair, backend: Backend, vectors: QueriesAndKeys, head: int) 
     figures.figure(
         matrices.key_bars(row[keys], labels, f"What “{pieces[query][:20]}” (position {query}) attends to"),
         key="long_row",
-        code=Command(attention_row),
+        code=of_one_query(pair.input(backend), vectors.block, head, query, keys.tolist()),
         alt=f"Bars: the {len(keys)} keys that get most attention from the token at position {query}",
         message=f"“{messages.escape(pieces[query])}” attends most to “{messages.escape(pieces[most])}” at position {most} "
         f"({numbers.number(row[most])}). The {len(keys)} keys drawn get {100 * row[keys].sum():.0f} % of its attention.",

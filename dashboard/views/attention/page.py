@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from components.analysis.attention.head_patterns import PATTERNS
 from dashboard.declared.view import (
@@ -48,8 +49,22 @@ SETTINGS = (
     text("control_words", "gk", "", 200, words="control words"),
 )
 
+OF_HEADS = (
+    *OF_PAIRS,
+    "block",
+    "head",
+    "texts_filter",
+    "chosen_blocks",
+    "chosen_heads",
+    "special_tokens",
+    "score_query",
+    "long_cells",
+)  # the choice of heads, and of tokens, of most views
+
+shared_view = partial(View, needs="blocks", needs_sentences=True)
+
 VIEWS = (
-    View(
+    shared_view(
         key="head-view",
         label="Head view",
         stop="look",
@@ -61,15 +76,7 @@ VIEWS = (
         intro="Lines lead from each token to the tokens it attends to; a strong line is a high weight.",
         draw="dashboard.views.attention.single_heads:head_view",
         settings=(
-            *OF_PAIRS,
-            "block",
-            "head",
-            "texts_filter",
-            "chosen_blocks",
-            "chosen_heads",
-            "special_tokens",
-            "score_query",
-            "long_cells",
+            *OF_HEADS,
             "weak_lines",
         ),
         examples=(
@@ -77,62 +84,36 @@ VIEWS = (
             {"head": 1, "weak_lines": True},
         ),
         figure="frame",
-        needs="blocks",
-        needs_sentences=True,
         inside="dashboard.views.attention.inputs:with_input",
         foot="dashboard.views.attention.summaries:caveat",
     ),
-    View(
+    shared_view(
         key="model-view",
         label="Model view",
         question="What do all heads look like?",
         asks=("What do all heads of all layers look like as lines?",),
         intro="One small picture per block and head. Click one to enlarge it.",
         draw="dashboard.views.attention.single_heads:model_view",
-        settings=(
-            *OF_PAIRS,
-            "block",
-            "head",
-            "texts_filter",
-            "chosen_blocks",
-            "chosen_heads",
-            "special_tokens",
-            "score_query",
-            "long_cells",
-        ),
+        settings=OF_HEADS,
         examples=({**PAIR, "chosen_blocks": (0, 2), "chosen_heads": (3, 4)},),
         figure="frame",
-        needs="blocks",
-        needs_sentences=True,
         inside="dashboard.views.attention.inputs:with_input",
         foot="dashboard.views.attention.summaries:caveat",
     ),
-    View(
+    shared_view(
         key="neuron-view",
         label="Neuron view",
         question="How is an attention weight computed?",
         asks=("How are queries and keys multiplied?",),
         intro="Point at a token on the left, or tap it: its query vector times each key vector, number by number.",
         draw="dashboard.views.attention.single_heads:neuron_view",
-        settings=(
-            *OF_PAIRS,
-            "block",
-            "head",
-            "texts_filter",
-            "chosen_blocks",
-            "chosen_heads",
-            "special_tokens",
-            "score_query",
-            "long_cells",
-        ),
+        settings=OF_HEADS,
         examples=({**PAIR, "block": 2, "head": 7},),
         figure="frame",
-        needs="blocks",
-        needs_sentences=True,
         inside="dashboard.views.attention.inputs:with_input",
         foot="dashboard.views.attention.summaries:caveat",
     ),
-    View(
+    shared_view(
         key="attention-scores",
         label="Scores",
         stop="look",
@@ -144,24 +125,14 @@ VIEWS = (
         intro="One query's scores with all keys, and the attention that softmax makes of them.",
         draw="dashboard.views.attention.scores:scores",
         settings=(
-            *OF_PAIRS,
-            "block",
-            "head",
-            "texts_filter",
-            "chosen_blocks",
-            "chosen_heads",
-            "special_tokens",
-            "score_query",
+            *OF_HEADS,
             "score_key",
-            "long_cells",
         ),
         examples=({**PAIR, "block": 2, "head": 7, "score_query": 3, "score_key": 2, "long_cells": "mean"},),
-        needs="blocks",
-        needs_sentences=True,
         inside="dashboard.views.attention.inputs:with_input",
         foot="dashboard.views.attention.summaries:caveat",
     ),
-    View(
+    shared_view(
         key="attention-matrix",
         label="Matrix",
         stop="look",
@@ -173,18 +144,10 @@ VIEWS = (
         intro="Each row is a token, and its cells are the weights of the tokens it attends to.",
         draw="dashboard.views.attention.single_heads:matrix",
         settings=(
-            *OF_PAIRS,
-            "block",
-            "head",
-            "texts_filter",
+            *OF_HEADS,
             "combination",
-            "chosen_blocks",
-            "chosen_heads",
             "queries",
             "merge_words",
-            "special_tokens",
-            "score_query",
-            "long_cells",
         ),
         examples=(
             {
@@ -197,12 +160,10 @@ VIEWS = (
                 "chosen_heads": (3, 4),
             },
         ),
-        needs="blocks",
-        needs_sentences=True,
         inside="dashboard.views.attention.inputs:with_input",
         foot="dashboard.views.attention.summaries:caveat",
     ),
-    View(
+    shared_view(
         key="all-heads",
         label="All heads",
         stop="look",
@@ -214,16 +175,8 @@ VIEWS = (
         intro="Each tile is the matrix of one head: strong cells are high attention weights. Click one to open it.",
         draw="dashboard.views.attention.all_heads:all_heads",
         settings=(
-            *OF_PAIRS,
-            "block",
-            "head",
-            "texts_filter",
-            "chosen_blocks",
-            "chosen_heads",
+            *OF_HEADS,
             "merge_words",
-            "special_tokens",
-            "score_query",
-            "long_cells",
             "head_order",
             "head_shape",
         ),
@@ -237,12 +190,10 @@ VIEWS = (
             },
         ),
         figure="heads",
-        needs="blocks",
-        needs_sentences=True,
         inside="dashboard.views.attention.inputs:with_input",
         foot="dashboard.views.attention.summaries:caveat",
     ),
-    View(
+    shared_view(
         key="head-patterns",
         label="Patterns",
         stop="look",
@@ -254,26 +205,16 @@ VIEWS = (
         intro="Each tile is a head: the bluer, the more it attends to what you choose. Click one to open it.",
         draw="dashboard.views.attention.summaries:patterns",
         settings=(
-            *OF_PAIRS,
-            "block",
-            "head",
-            "texts_filter",
-            "chosen_blocks",
-            "chosen_heads",
-            "special_tokens",
+            *OF_HEADS,
             "pattern",
             "pattern_over_all",
-            "score_query",
-            "long_cells",
         ),
         examples=({"sentences": RIVER, "pattern": "next", "pattern_over_all": True},),
         figure="canvas or table",
-        needs="blocks",
-        needs_sentences=True,
         inside="dashboard.views.attention.inputs:with_input",
         foot="dashboard.views.attention.summaries:caveat",
     ),
-    View(
+    shared_view(
         key="attention-flow",
         label="Flow",
         stop="blocks",
@@ -285,20 +226,12 @@ VIEWS = (
         intro="dashboard.views.attention.flow:intro",
         draw="dashboard.views.attention.flow:flow",
         settings=(
-            *OF_PAIRS,
-            "block",
-            "head",
-            "texts_filter",
-            "chosen_blocks",
-            "chosen_heads",
-            "special_tokens",
+            *OF_HEADS,
             "flow",
             "flow_block",
             "flow_token",
             "flow_figure",
             "flow_heads",
-            "score_query",
-            "long_cells",
             "flow_special",
         ),
         examples=(
@@ -314,12 +247,10 @@ VIEWS = (
                 "head": 2,
             },
         ),
-        needs="blocks",
-        needs_sentences=True,
         inside="dashboard.views.attention.inputs:with_input",
         foot="dashboard.views.attention.summaries:caveat",
     ),
-    View(
+    shared_view(
         key="mask-token",
         label="One sentence",
         stop="blocks",
@@ -334,16 +265,8 @@ VIEWS = (
         intro="dashboard.views.attention.guess.view:intro",
         draw="dashboard.views.attention.guess.view:guess",
         settings=(
-            *OF_PAIRS,
-            "block",
-            "head",
-            "texts_filter",
-            "chosen_blocks",
-            "chosen_heads",
-            "special_tokens",
+            *OF_HEADS,
             "masked",
-            "score_query",
-            "long_cells",
             "mask_word",
             "only_left",
         ),
@@ -352,12 +275,10 @@ VIEWS = (
             {"sentences": RIVER, "only_left": True},
         ),
         figure="guess or plot",
-        needs="blocks",
-        needs_sentences=True,
         inside="dashboard.views.attention.inputs:with_words",
         foot="dashboard.views.attention.summaries:caveat",
     ),
-    View(
+    shared_view(
         key="two-contexts",
         label="In two contexts",
         stop="blocks",
@@ -380,8 +301,6 @@ VIEWS = (
             },
         ),
         figure="text",
-        needs="blocks",
-        needs_sentences=True,
     ),
 )
 DECLARED = Declared(VIEWS, SETTINGS)

@@ -81,7 +81,7 @@ def relevance(backend: Backend) -> None:
         _compared(
             graded, named, measure, len(ready) == len(request.codes), Command(graded_metrics.graded_summary, *measured)
         )
-    _figure([(name, of_run) for _, name, of_run in ranks])
+    _figure([(name, of_run) for _, name, of_run in ranks], measured)
 
 
 def _about(graded: GradedSet) -> None:
@@ -257,7 +257,7 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd
     return pd.DataFrame(rows), [interval(of) for of in judged], [ranks[number][0] for number in compared.unsure]
 
 
-def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
+def _figure(ranks: Sequence[tuple[str, RelevantRanks]], measured: Sequence[tuple[str, ...]]) -> None:
     curves = [(name, graded_metrics.interpolated_precision(outcome).mean(axis=0)) for name, outcome in ranks]
     figures.figure(
         charts.curves_over(
@@ -269,7 +269,7 @@ def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
             y_range=(0, 102),
         ),
         key="graded_curve",
-        code=Command(graded_metrics.interpolated_precision),
+        code=Command(graded_metrics.interpolated_precision, *measured, prints='the curves as "precision_at_recall"'),
         alt=f"Interpolated precision at recall 0, 0.1 … 1 of {len(curves)} runs",
         read="The horizontal axis is the share of the relevant documents that you want to find. The height of a curve is the "
         "share of relevant documents among those you then read (the best precision at that recall or beyond, averaged over "

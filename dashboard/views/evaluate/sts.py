@@ -20,6 +20,7 @@ from components.retrieval.corpora.rows.roles import AS_CHOSEN, LABEL
 from components.retrieval.evaluation import sts
 from components.retrieval.rankings.run_code import RunCode
 from components.retrieval.search.lexical import TITLES
+from components.shown_code.arrays import of_table
 from components.shown_code.code import Command
 from components.shown_code.commands import measured
 from dashboard import caching
@@ -303,7 +304,14 @@ def _one_run(
     figures.figure(
         charts.predicted_against_people(predicted[drawn], people[drawn], texts, f"{name} against people", unit=unit),
         key="sts_scatter",
-        code=Command(sts.ranker_pair_scores)
+        code=of_table(
+            "sts_scatter",
+            {"people": ("people", "numbers"), "scores": (unit, "numbers")},
+            (),
+            "from scipy.stats import pearsonr, spearmanr\n",
+            "values = [spearmanr(people, scores)[0], pearsonr(people, scores)[0]]",
+            "print(values)  # Spearman, Pearson",
+        )
         if code.words
         else Command(
             sts.similarity_grid,

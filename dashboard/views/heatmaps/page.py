@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from components.model.tokenization import MAX_SENTENCES
 from dashboard.declared.view import (
     OF_PAIRS,
@@ -24,8 +26,10 @@ SETTINGS = (
     flag("clustered", "clu", False, words="clustered order"),
 )
 
+shared_view = partial(View, needs="blocks", needs_sentences=True)
+
 VIEWS = (
-    View(
+    shared_view(
         key="block",
         label="Input and output",
         stop="blocks",
@@ -45,10 +49,8 @@ VIEWS = (
             "one_side",
         ),
         examples=({**PAIR, "first_block": 3, "second_block": 0, "own_scale": True, "one_side": "right"},),
-        needs="blocks",
-        needs_sentences=True,
     ),
-    View(
+    shared_view(
         key="inside-block",
         label="What its parts add",
         stop="take",
@@ -62,10 +64,8 @@ VIEWS = (
             "second_block",
         ),
         examples=({"sentences": RIVER, "sentence_a": 1, "first_block": 2, "second_block": 1},),
-        needs="blocks",
-        needs_sentences=True,
     ),
-    View(
+    shared_view(
         key="token-pairs",
         label="Pairs of tokens",
         stop="compare",
@@ -85,10 +85,8 @@ VIEWS = (
         examples=(
             {"sentences": RIVER, "sentence_a": 1, "against": 0, "also_against": 3, "layer": 4, "percentiles": True},
         ),
-        needs="blocks",
-        needs_sentences=True,
     ),
-    View(
+    shared_view(
         key="read-together",
         label="Pairs read together",
         question="Which tokens are similar in a pair that is read together?",
@@ -102,10 +100,8 @@ VIEWS = (
             "partners",
         ),
         examples=({"sentences": RIVER, "sentence_a": 1, "partners": (2, 0), "layer": 3},),
-        needs="blocks",
-        needs_sentences=True,
     ),
-    View(
+    shared_view(
         key="layer-pairs",
         label="Layers against layers",
         question="Which layers give similar vectors?",
@@ -117,11 +113,9 @@ VIEWS = (
             "model2",
         ),
         examples=({"sentences": RIVER},),
-        needs="blocks",
         has_two_models=True,
-        needs_sentences=True,
     ),
-    View(
+    shared_view(
         key="sentence-pairs",
         label="Pairs of sentences",
         stop="compare",
@@ -139,9 +133,7 @@ VIEWS = (
             "clustered",
         ),
         examples=({"sentences": RIVER, "layer": 3, "pooling": "cls", "clustered": True},),
-        needs="blocks",
         has_two_models=True,
-        needs_sentences=True,
     ),
 )
 DECLARED = Declared(VIEWS, SETTINGS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from components.model.tokenization import MAX_SENTENCES
 from dashboard.declared.view import (
     OF_SENTENCES,
@@ -20,8 +22,23 @@ SETTINGS = (
     flag("show_baseline", "b", True, words="baseline"),
 )
 
+OF_WORDS = (
+    *OF_SENTENCES,
+    "centred",
+    "layer",
+    "layers_sentence",
+    "model2",
+    "percentiles",
+    "sentence",
+    "show_baseline",
+    "tokens",
+    "whole_word",
+)  # words, and how their curves are drawn
+
+shared_view = partial(View, needs="blocks", needs_sentences=True, has_two_models=True)
+
 VIEWS = (
-    View(
+    shared_view(
         key="one-word",
         label="One word",
         stop="blocks",
@@ -34,17 +51,8 @@ VIEWS = (
         "blocks mix in other words.",
         draw="dashboard.views.layers.sections:one_word",
         settings=(
-            *OF_SENTENCES,
-            "model2",
-            "percentiles",
-            "tokens",
-            "sentence",
-            "whole_word",
-            "centred",
-            "show_baseline",
-            "layer",
+            *OF_WORDS,
             "second_token",
-            "layers_sentence",
         ),
         examples=(
             {
@@ -57,11 +65,8 @@ VIEWS = (
             },
             {"sentences": RIVER, "tokens": (2, 3, 1), "sentence": 1},
         ),
-        needs="blocks",
-        has_two_models=True,
-        needs_sentences=True,
     ),
-    View(
+    shared_view(
         key="two-tokens",
         label="Two tokens",
         question="How similar do two tokens become?",
@@ -72,26 +77,14 @@ VIEWS = (
         intro="The cosine of two tokens of one sentence at every layer. Each block lets both take in their context.",
         draw="dashboard.views.layers.sections:two_tokens",
         settings=(
-            *OF_SENTENCES,
-            "model2",
-            "percentiles",
-            "tokens",
-            "sentence",
+            *OF_WORDS,
             "second_token",
-            "layers_sentence",
-            "whole_word",
-            "centred",
-            "show_baseline",
-            "layer",
         ),
         examples=(
             {"sentences": RIVER, "tokens": (2, 3, 1), "second_token": 4, "layers_sentence": 1, "percentiles": True},
         ),
-        needs="blocks",
-        has_two_models=True,
-        needs_sentences=True,
     ),
-    View(
+    shared_view(
         key="one-against-all",
         label="One against all",
         stop="blocks",
@@ -99,24 +92,10 @@ VIEWS = (
         asks=("How similar is one token to all others?",),
         intro="The cosine of the chosen token to every other token of its sentence, at every layer.",
         draw="dashboard.views.layers.sections:one_against_all",
-        settings=(
-            *OF_SENTENCES,
-            "model2",
-            "percentiles",
-            "tokens",
-            "sentence",
-            "layers_sentence",
-            "whole_word",
-            "centred",
-            "show_baseline",
-            "layer",
-        ),
+        settings=OF_WORDS,
         examples=({"sentences": RIVER, "tokens": (2, 3, 1), "layers_sentence": 2},),
-        needs="blocks",
-        has_two_models=True,
-        needs_sentences=True,
     ),
-    View(
+    shared_view(
         key="sentence-curves",
         label="Whole sentences",
         stop="pool",
@@ -141,9 +120,6 @@ VIEWS = (
         examples=(
             {"sentences": RIVER, "pooling": "max", "include_special": False, "centred": True, "model2": SMALL_MODEL},
         ),
-        needs="blocks",
-        has_two_models=True,
-        needs_sentences=True,
     ),
 )
 DECLARED = Declared(VIEWS, SETTINGS)

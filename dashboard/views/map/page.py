@@ -34,6 +34,17 @@ SETTINGS = (
     choice("sense_source", "ws", ("demo", "corpus", "file"), words="sentences"),
 )
 
+OF_MAPS = (
+    "corpus",
+    "map_method",
+    "map_dims",
+    "map_neighbors",
+    "map_min_dist",
+    "map_metric",
+    "map_seed",
+    "map_find",
+)  # what a map shows, and how it is made
+
 VIEWS = (
     View(
         key="two-layers",
@@ -48,23 +59,16 @@ VIEWS = (
         draw="dashboard.views.map.pictures:ends",
         settings=(
             *OF_PAIRS,
+            *OF_MAPS,
             "tokens",
-            "corpus",
             "include_special",
             "layer",
             "reading",
             "map_source",
-            "map_method",
-            "map_dims",
-            "map_neighbors",
-            "map_min_dist",
-            "map_metric",
-            "map_seed",
             "map_tokens",
             "map_colour",
             "map_joint",
             "map_first",
-            "map_find",
         ),
         examples=(
             {
@@ -96,21 +100,14 @@ VIEWS = (
         draw="dashboard.views.map.pictures:through",
         settings=(
             *OF_PAIRS,
+            *OF_MAPS,
             "tokens",
-            "corpus",
             "include_special",
             "layer",
             "reading",
             "map_source",
-            "map_method",
-            "map_dims",
-            "map_neighbors",
-            "map_min_dist",
-            "map_metric",
-            "map_seed",
             "map_tokens",
             "map_colour",
-            "map_find",
         ),
         examples=(
             {
@@ -141,17 +138,10 @@ VIEWS = (
         draw="dashboard.views.map.senses:senses",
         settings=(
             *OF_MODELS,
-            "map_method",
-            "map_dims",
-            "map_neighbors",
-            "map_min_dist",
-            "map_metric",
-            "map_seed",
-            "map_find",
+            *OF_MAPS,
             "sense_word",
             "sense_layer",
             "sense_source",
-            "corpus",
         ),
         examples=({"map_method": "pca", "sense_word": "crane", "sense_layer": 3},),
         needs="blocks",

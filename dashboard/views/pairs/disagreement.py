@@ -15,6 +15,7 @@ from components.arrays import read_only
 from components.charts import bars
 from components.retrieval.rankings.ranking import Ranking
 from components.shown_code.code import Command
+from components.shown_code.search import drops
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, requests, reranking
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
+    from components.shown_code.code import AnyCode
     from dashboard.jobs.reranking import SecondStage
 
 SEED = (
@@ -207,7 +209,9 @@ def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagr
     with left:
         _token_matches(backend, pair, document)
     with right, frame.figure("word_drops"):
-        _word_drops(_left_out(stage, pair.query, document))
+        result = _left_out(stage, pair.query, document)
+        read = (stage.backend, pair.query, document, result.words, stage.label, stage.max_length)
+        _word_drops(result, drops(*read))
 
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
@@ -271,7 +275,7 @@ def drop_in_words(word: str, text: str, score: float, drop: float) -> str:
     )
 
 
-def _word_drops(result: LeaveOneOut) -> None:
+def _word_drops(result: LeaveOneOut, code: AnyCode) -> None:
     if not result.words:
         st.info("Neither text has a word that could be removed.")
         return
@@ -282,7 +286,7 @@ def _word_drops(result: LeaveOneOut) -> None:
         bars.drop_bars(words, result.drops, texts, "Cross-encoder: without each word"),
         key="disagreement_drops",
         most_above=figures.MOST_ABOVE_HALF,
-        code=Command(leave_one_out),
+        code=code,
         alt=f"Fall of the cross-encoder's score without each of {len(words)} words",
         message=drop_in_words(words[largest], texts[largest], result.score, float(result.drops[largest])),
         table=lambda: pd.DataFrame({"text": texts, "word": words, "drop": result.drops.round(5)}),

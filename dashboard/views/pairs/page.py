@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from components.analysis.pair_scales import SCALES
 from components.model.tokenization import TRUNCATIONS
@@ -44,8 +45,17 @@ SETTINGS = (
     number("learnt_queries", "lq", 200, 2_000, least=20, words="number of queries"),
 )
 
+OF_SCORES = (
+    *OF_MODELS,
+    "corpus",
+    "cross_encoder",
+    "score_label",
+)  # a corpus, and what scores it
+
+shared_view = partial(View, needs="blocks")
+
 VIEWS = (
-    View(
+    shared_view(
         key="one-input",
         label="One input of two texts",
         question="What is a cross-encoder given?",
@@ -53,10 +63,7 @@ VIEWS = (
         intro="Both texts become one input: [CLS] query [SEP] document [SEP].",
         draw="dashboard.views.pairs.given:given",
         settings=(
-            *OF_MODELS,
-            "cross_encoder",
-            "corpus",
-            "score_label",
+            *OF_SCORES,
             "pair_query",
             "pair_relevant",
             "pair_other",
@@ -75,9 +82,8 @@ VIEWS = (
             },
         ),
         figure="chips",
-        needs="blocks",
     ),
-    View(
+    shared_view(
         key="pair-scores",
         label="Scores of pairs",
         question="What do the scores of a query's documents mean?",
@@ -85,12 +91,9 @@ VIEWS = (
         intro="One query, many documents: one score for each.",
         draw="dashboard.views.pairs.scores:scores",
         settings=(
-            *OF_MODELS,
-            "corpus",
-            "cross_encoder",
+            *OF_SCORES,
             "query",
             "query_column",
-            "score_label",
             "score_scale",
             "scored_documents",
             "relevant_by",
@@ -110,9 +113,8 @@ VIEWS = (
                 "score_scale": "sigmoid",
             },
         ),
-        needs="blocks",
     ),
-    View(
+    shared_view(
         key="retrieve-rerank",
         label="Re-ranking and its cost",
         question="What does re-ranking change and cost?",
@@ -120,21 +122,17 @@ VIEWS = (
         intro="dashboard.views.pairs.rerank:intro",
         draw="dashboard.views.pairs.rerank:rerank",
         settings=(
-            *OF_MODELS,
-            "corpus",
-            "cross_encoder",
+            *OF_SCORES,
             "k",
             "model2",
             "query",
             "query_column",
-            "score_label",
             "second_stage",
         ),
         examples=({"corpus": SMALL_CORPUS, "query": "storm", "k": 7, "second_stage": "maxsim"},),
         figure="lists",
-        needs="blocks",
     ),
-    View(
+    shared_view(
         key="disagreement",
         label="Cross-encoder beside vectors",
         question="Where do the two models disagree, and over which words?",
@@ -145,21 +143,17 @@ VIEWS = (
         intro="The documents whose rank differs most between the model's vectors and the cross-encoder.",
         draw="dashboard.views.pairs.disagreement:disagreement",
         settings=(
-            *OF_MODELS,
-            "corpus",
-            "cross_encoder",
+            *OF_SCORES,
             "k",
             "query",
             "query_column",
-            "score_label",
             "score_scale",
             "disagreement_queries",
             "disagreement",
         ),
         examples=({"corpus": SMALL_CORPUS, "disagreement_queries": 5, "disagreement": 1},),
-        needs="blocks",
     ),
-    View(
+    shared_view(
         key="learnt-ranking",
         label="Learnt from [CLS]",
         question="Can a ranking be learnt from [CLS] vectors alone?",
@@ -190,7 +184,6 @@ VIEWS = (
                 "learnt_queries": 20,
             },
         ),
-        needs="blocks",
     ),
 )
 DECLARED = Declared(VIEWS, SETTINGS)

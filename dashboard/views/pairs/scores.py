@@ -19,7 +19,8 @@ from components.charts.retrieval import thresholds
 from components.retrieval.evaluation import threshold
 from components.retrieval.evaluation.threshold import ThresholdAnalysis
 from components.retrieval.search.exact import top
-from components.shown_code.code import Command
+from components.shown_code.arrays import of_table
+from components.shown_code.written import literal
 from dashboard import caching, state
 from dashboard.corpora import current, marks
 from dashboard.jobs import embedding, requests, reranking
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.evaluation.threshold import Confusion
+    from components.shown_code.arrays import Kind
     from dashboard.jobs.reranking import SecondStage
 
 MOST_DOCUMENTS = 5_000
@@ -309,6 +311,7 @@ def _drawn(
     relevant = int(scored.relevant.sum())
     st.markdown(f":material/insights: {_decision(confusion, relevant, _written(chosen, scale))}")
     left, right = st.columns([3, 2])
+    of_all: dict[str, tuple[str, Kind]] = {"scores": (scored.unit, "numbers"), "relevant": ("relevant", "flags")}
     with left:
         figures.figure(
             histogram.two_histograms(
@@ -320,7 +323,14 @@ def _drawn(
                 threshold=chosen,
             ),
             key="pair_histogram",
-            code=Command(threshold.analyse),
+            code=of_table(
+                "pair_histogram",
+                of_all,
+                (),
+                f"edges = np.histogram_bin_edges(np.append(scores, {literal(chosen)}), {histogram.BINS})",
+                "values = [np.histogram(scores[group], edges)[0] for group in (~relevant, relevant)]",
+                "print(values)  # [bin] of the others, and of the relevant documents",
+            ),
             alt=f"Two histograms of scores: {counted(relevant, 'relevant document')} and "
             f"{counted(len(scored.rows) - relevant, 'other')}",
             table=lambda: _table(scored, corpus, chosen),
@@ -337,7 +347,15 @@ def _drawn(
                 height=300,
             ),
             key="pair_curve",
-            code=Command(threshold.analyse),
+            code=of_table(
+                "pair_histogram",
+                of_all,
+                (threshold.precision_and_recall,),
+                "hits, others = np.sort(scores[relevant]), np.sort(scores[~relevant])",
+                "thresholds, precision, recall = precision_and_recall(hits, others)",
+                "values = 100 * np.array([recall, precision])",
+                "print(values)  # [measure, threshold]",
+            ),
             alt=f"Precision over recall at every threshold; now recall {_per_cent(confusion.recall)}, precision "
             f"{_per_cent(confusion.precision)}",
             table=lambda: pd.DataFrame(
@@ -404,7 +422,13 @@ def _matrix(confusion: Confusion, scale: Scale, chosen: float) -> None:
                 found, missed, wrong, rejected, "Confusion matrix", threshold=_written(chosen, scale)
             ),
             key="pair_confusion",
-            code=Command(ThresholdAnalysis.at),
+            code=of_table(
+                "pair_histogram",
+                {"accepted": ("accepted", "flags"), "relevant": ("relevant", "flags")},
+                (),
+                "values = [[(group & side).sum() for side in (accepted, ~accepted)] for group in (relevant, ~relevant)]",
+                "print(values)  # [relevant or not, accepted or rejected]",
+            ),
             alt=f"Confusion matrix: {found} relevant documents found, {missed} missed, {wrong} other documents accepted, "
             f"{rejected} rejected",
             table=lambda: pd.DataFrame(
@@ -457,7 +481,7 @@ def _table(scored: _Scored, corpus: Corpus, chosen: float) -> pd.DataFrame:
     rows = scored.rows[order]
     own = {
         "number": rows,
-        scored.unit: scored.scores[order].round(6),
+        scored.unit: scored.scores[order],
         "relevant": scored.relevant[order],
         "accepted": scored.scores[order] >= chosen,
         "cosine of vectors": scored.cosines[order].round(6),

@@ -51,6 +51,14 @@ SETTINGS = (
     number("shown_pairs", "np", None, MOST_PAIRS, least=LEAST_PAIRS, words="number of pairs"),
 )
 
+OF_VECTORS = (
+    *OF_MODELS,
+    "corpus",
+    "layer",
+    "pooling",
+    "similarity",
+)  # a corpus by its vectors
+
 VIEWS = (
     View(
         key="hits",
@@ -63,17 +71,13 @@ VIEWS = (
         intro="Query and sentences become vectors; the nearest sentences are the hits.",
         draw="dashboard.views.search.results:hits",
         settings=(
-            *OF_MODELS,
-            "corpus",
+            *OF_VECTORS,
             "cross_encoder",
             "k",
-            "layer",
             "model2",
             "percentiles",
-            "pooling",
             "query",
             "score_label",
-            "similarity",
             "blind",
             "compare_with",
             "hybrid_with",
@@ -138,14 +142,10 @@ VIEWS = (
         intro="The best hit of each query, with the settings of “Hits”.",
         draw="dashboard.views.search.batches:many_queries",
         settings=(
-            *OF_MODELS,
-            "corpus",
+            *OF_VECTORS,
             "k",
-            "layer",
-            "pooling",
             "query",
             "query_column",
-            "similarity",
             "typed_queries",
         ),
         examples=({"corpus": SMALL_CORPUS, "layer": 3, "k": 5, "typed_queries": ("storm & <b>sea</b>", "who won?")},),
@@ -162,11 +162,7 @@ VIEWS = (
         intro="All pairs are compared, with the settings of “Hits”; exact repeats are listed separately.",
         draw="dashboard.views.search.whole_corpus.duplicates:similar_pairs",
         settings=(
-            *OF_MODELS,
-            "corpus",
-            "layer",
-            "pooling",
-            "similarity",
+            *OF_VECTORS,
             "compared_texts",
             "least_cosine",
             "shown_pairs",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from components.model.trace import Pooling
 from components.retrieval.rankings.ranking import TEN
 from components.retrieval.search import words
 from components.retrieval.search.exact import ExactSearch, is_distance, tie_note, top
-from components.retrieval.search.lexical import TITLES
+from components.retrieval.search.lexical import TITLES, Kind
 from components.retrieval.search.splade import SpladeRanker
 from components.shown_code.code import Command
 from components.shown_code.vectors import unrelated
@@ -407,14 +407,22 @@ def _comparison(
     if request.compare_with == "model":
         return _by_second_model(request)
     if request.compare_with in TITLES:
-        return _by_words(request)
+        return _by_words(request, index)
     if request.compare_with == "fused" and index is not None:
         return hybrid.together(request, index, panel, max_sim_by)
     return None
 
 
-def _by_words(request: SearchRequest) -> Ranked:
+def _by_words(request: SearchRequest, index: VectorIndex | None) -> Ranked:
     """The corpus ranked by words or static vectors. Raises NotReady while its words are counted."""
+
+    def code_of(k: int, function: Callable[..., Any]) -> Command | None:
+        if index is None or kind not in get_args(Kind):
+            return None
+        searched = request.code(index, *request.cell(index))
+        asked = searched.search(query, k, request.similarity, "--fuse", kind, "--weights", "1", "--json", "-")
+        return searched.command(function, asked, prints=f'the scores as "score" of {kind}, and what each word adds')
+
     kind, query, corpus = request.compare_with, request.query, request.corpus
     ranking = word_rankings.word_ranking(request.backend, kind)
     ranker = rankers.word_ranker(ranking, corpus)
@@ -427,13 +435,13 @@ def _by_words(request: SearchRequest) -> Ranked:
         scores,
         request.k,
         _by_likelihood(request, scores) if kind == "jm" else None,
-        code=Command(type(ranker).scores),
-        code_of_all=Command(type(ranker).scores),
+        code=code_of(request.k, type(ranker).scores) or Command(type(ranker).scores),
+        code_of_all=code_of(len(corpus), type(ranker).scores) or Command(type(ranker).scores),
         scale=COSINES if unit == "cosine" else Scale(low, high, ("no word", "each at its most"), OF_WORDS),
         chance=None if kind in COUNTING else chance.of_words(corpus, ranker, ranking.source),
         explained=Explained(
             split=lambda row: ranker.split(query, corpus.texts[row], row),
-            code=lambda _: Command(type(ranker).split),
+            code=lambda _: code_of(len(corpus), type(ranker).split) or Command(type(ranker).split),
             counts_words=kind in COUNTING,
         ),
     )

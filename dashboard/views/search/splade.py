@@ -12,7 +12,7 @@ import streamlit as st
 from components import numbers
 from components.charts.retrieval import pieces as charts
 from components.retrieval.search.splade import SpladeRanker
-from components.shown_code.code import Command
+from components.shown_code.search import pieces as code_of_pieces
 from dashboard import state
 from dashboard.jobs import splade
 from dashboard.jobs.embedding import EmbedRequest
@@ -21,11 +21,12 @@ from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from components.model.backend import Backend
     from components.model.embedding.sparse_vectors import ExpandedPieces
     from components.retrieval.search.splade import SharedPieces
+    from components.shown_code.code import AnyCode
     from dashboard.views.search.request import SearchRequest
 
 SHOWN_PIECES = 15
@@ -59,21 +60,27 @@ def _no_model(backends: Sequence[Backend]) -> None:
 
 def query_pieces(of_corpus: SpladeRanker, request: SearchRequest) -> None:
     """The pieces to which the model gives a weight for this query."""
-    _pieces_figure(of_corpus.query_pieces(request.query), "query", "query_pieces")
+    read = (of_corpus.backend, request.query, request.query, of_corpus.max_length)
+    _pieces_figure(
+        of_corpus.query_pieces(request.query), "query", "query_pieces", partial(code_of_pieces, *read, "query")
+    )
 
 
 def explanation(of_corpus: SpladeRanker, request: SearchRequest, row: int) -> None:
     """What each piece adds to the score of a sentence, and the sentence's own pieces."""
     query, text = request.query, request.corpus.texts[row]
+    read = (of_corpus.backend, query, text, of_corpus.max_length)
     shared = of_corpus.shared_pieces(query, text, row)
     if not shared.pieces:
         st.info("SPLADE: the query and the sentence share no piece, so that their score is 0.")
     else:
-        _contributions(shared)
-    _pieces_figure(of_corpus.sentence_pieces(text, row), "sentence", "hit_pieces")
+        _contributions(shared, partial(code_of_pieces, *read, "both"))
+    _pieces_figure(
+        of_corpus.sentence_pieces(text, row), "sentence", "hit_pieces", partial(code_of_pieces, *read, "sentence")
+    )
 
 
-def _contributions(shared: SharedPieces) -> None:
+def _contributions(shared: SharedPieces, code_of: Callable[[int], AnyCode]) -> None:
     contributions, sources = shared.contributions, _sources(shared)
     count, total = len(shared.pieces), float(shared.contributions.sum(dtype=np.float64))
     shown = min(count, SHOWN_PIECES)
@@ -88,7 +95,7 @@ def _contributions(shared: SharedPieces) -> None:
             shared.pieces[:shown], contributions[:shown], sources[:shown], "What each piece adds to the score", "points"
         ),
         key="splade_contributions",
-        code=Command(SpladeRanker.shared_pieces),
+        code=code_of(shown),
         alt=f"Bars of what the {shown} strongest of {count} shared pieces add to SPLADE's score of {numbers.number(total, 2)}",
         message=message,
         read="Each bar is a piece that has a weight in both texts: its weight in the query times that in the sentence. All "
@@ -117,7 +124,7 @@ def _sources(shared: SharedPieces) -> list[str]:
     return [names[both] for both in zip(shared.in_query, shared.in_sentence, strict=True)]
 
 
-def _pieces_figure(pieces: ExpandedPieces, of: str, key: str) -> None:
+def _pieces_figure(pieces: ExpandedPieces, of: str, key: str, code_of: Callable[[int], AnyCode]) -> None:
     """The heaviest pieces of a text; `of` says which text it is."""
     count = len(pieces.pieces)
     if not count:
@@ -133,7 +140,7 @@ def _pieces_figure(pieces: ExpandedPieces, of: str, key: str) -> None:
             pieces.pieces[:shown], pieces.weights[:shown], sources[:shown], f"The heaviest pieces of the {of}"
         ),
         key=key,
-        code=Command(SpladeRanker.query_pieces if of == "query" else SpladeRanker.sentence_pieces),
+        code=code_of(shown),
         alt=f"Bars of the {shown} heaviest of {count} pieces of the {of}",
         message=message,
         read="Each bar is a piece of the vocabulary with its weight. Blue pieces are in the text, orange ones were added by "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from dashboard.declared.view import (
     OF_PAIRS,
@@ -24,11 +25,12 @@ SETTINGS = (
     replace(choice("other_tokenizer", "with", ("bytes", "characters", "model")), default=None),
 )
 
+shared_view = partial(View, stop="pieces", needs="tokens")
+
 VIEWS = (
-    View(
+    shared_view(
         key="pieces",
         label="Pieces",
-        stop="pieces",
         question="How does text become numbers?",
         asks=(
             "Why is a long word chopped up into bits?",
@@ -46,13 +48,11 @@ VIEWS = (
         ),
         examples=({**PAIR, "tokens": (1, 2, 3), "reading": "together", "joint_token": 4},),
         figure="chips",
-        needs="tokens",
         needs_sentences=True,
     ),
-    View(
+    shared_view(
         key="input-tensors",
         label="Input tensors",
-        stop="pieces",
         question="What exactly does the model read?",
         asks=(
             "What is the attention mask?",
@@ -66,13 +66,11 @@ VIEWS = (
         ),
         examples=({"sentences": RIVER, "max_length": 7},),
         figure="grids",
-        needs="tokens",
         needs_sentences=True,
     ),
-    View(
+    shared_view(
         key="decoding",
         label="Back to text",
-        stop="pieces",
         question="Can the ids be turned back into the text?",
         asks=(
             "What is lost when text is tokenized?",
@@ -87,13 +85,11 @@ VIEWS = (
         ),
         examples=({"sentences": RIVER, "sentence": 2},),
         figure="grids",
-        needs="tokens",
         needs_sentences=True,
     ),
-    View(
+    shared_view(
         key="vocabulary",
         label="Vocabulary",
-        stop="pieces",
         question="Which pieces does the tokenizer know?",
         asks=(
             "Is a word in the vocabulary?",
@@ -110,12 +106,10 @@ VIEWS = (
         ),
         examples=({"vocabulary_query": "bank", "vocabulary_mode": "contains"},),
         figure="grids",
-        needs="tokens",
     ),
-    View(
+    shared_view(
         key="two-tokenizers",
         label="Compare tokenizers",
-        stop="pieces",
         question="How do two tokenizers split the same text?",
         asks=(
             "How do the tokenizers of two models differ?",
@@ -131,7 +125,6 @@ VIEWS = (
         ),
         examples=({"sentences": RIVER, "other_tokenizer": "model", "model2": SMALL_MODEL, "sentence": 1},),
         figure="grids",
-        needs="tokens",
         needs_sentences=True,
     ),
 )

@@ -23,7 +23,10 @@ from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import pair_runs, sts
 from components.retrieval.evaluation.metrics import Interval, first_ranks
 from components.shown_code import commands
+from components.shown_code.arrays import Input
+from components.shown_code.attention import heads_changed
 from components.shown_code.code import Command
+from components.shown_code.cosines import layers_changed
 from components.training import before_after, runs
 from components.training.history import history
 from components.training.run_folder import RunFolder, WatchVectors
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
     from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
+    from components.model.embedding.options import EmbedOptions
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.sts import ScoredPairs
     from components.training.data import TrainingData
@@ -260,14 +264,18 @@ def _vectors(
     is_stopped: IsStopped,
 ) -> np.ndarray:
     """Vectors as the model gives them to others, float32 [text, dim]: of the last layer, by its own pooling."""
-    options = backend.embed_options(
+    options = _options(settings, backend, role)
+    return backend.embed(texts, options=options, progress=report_progress, is_stopped=is_stopped)[0, 0]
+
+
+def _options(settings: TrainingSettings, backend: Backend, role: str) -> EmbedOptions:
+    return backend.embed_options(
         [backend.facts.layers],
         [backend.own_pooling],
         _length(backend, settings),
         "float32",
         role=role,  # type: ignore[arg-type]
     )
-    return backend.embed(texts, options=options, progress=report_progress, is_stopped=is_stopped)[0, 0]
 
 
 def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs: Pairs, source: str) -> None:
@@ -404,6 +412,7 @@ def _failures(run: RunFolder) -> None:
         partial(_vectors, settings),
         lambda kind, content: _key(kind, run, models, content),
         {"before": _before(settings), "untouched": _untouched_name(settings)},
+        partial(_options, settings),
     )
 
 
@@ -670,7 +679,7 @@ def _sentences(run: RunFolder) -> None:
     sentences = run.settings().watch
     groups = microscope.groups_of(sentences)
     change = before_after.similarity_change(before.sentences[-1], now.sentences[-1], groups or (None,) * len(sentences))
-    microscope.matrices(change, sentences, (before, now), "after_matrix")
+    microscope.matrices(run, change, sentences, (before, now), len(before.sentences) - 1, "after_matrix")
     if groups is not None:
         figures.plain_table(
             pd.DataFrame(
@@ -731,7 +740,7 @@ def _layers(run: RunFolder) -> None:
             mark_extremes=False,
         ),
         key="after_layers",
-        code=Command(before_after.layer_change),
+        code=layers_changed(run.name, [before.step, now.step], before.tokens.shape),
         alt=f"1 minus CKA and 1 minus mean cosine of {change.tokens} tokens before and after training, by layer",
         message=f"{moved} Compared on {counted(change.tokens, 'token')} of the watch sentences.",
         read="0 means that training changed nothing in this layer. The first curve asks whether the same tokens are still "
@@ -776,7 +785,7 @@ def _heads(run: RunFolder) -> None:
             digits=0,  # so that the numbers can be read on a phone
         ),
         key="after_heads",
-        code=Command(before_after.head_change),
+        code=heads_changed(*(Input(backend, sentences) for backend in (models.base, models.tuned))),
         alt=f"Share of attention that moved, for {blocks} blocks and {heads} heads",
         message=f"**Block {block}, head {head}** ★ changed most: {100 * share:.1f} % of its attention went to other tokens.",
         read="Each cell is a head: half the sum of the absolute differences of its attention before and after, averaged over "

@@ -13,7 +13,8 @@ from components import numbers
 from components.arrays import Float32, Int64
 from components.charts import training as charts
 from components.retrieval.corpora.columns import called
-from components.shown_code.code import Command, NoCode
+from components.shown_code.arrays import Input, columns
+from components.shown_code.code import NoCode
 from components.training import data as training_data
 from components.training import negatives
 from components.training.objectives import OBJECTIVES
@@ -28,6 +29,7 @@ from dashboard.views.training.plan import Plan
 if TYPE_CHECKING:
     from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
+    from components.shown_code.arrays import Kind
     from components.training.data import TrainingData
     from components.training.settings import TrainingSettings
 
@@ -129,7 +131,7 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
             "both texts together",
         ),
         key="training_lengths",
-        code=Command(training_data.joint_lengths),
+        code=_read(backend, plan.data).lengths(*(f"texts[0], texts[{other}]" for other in range(1, len(lengths)))),
         alt=f"Histogram of the lengths in tokens of both texts of {len(plan.data):,} rows, cut off at {cut_off} tokens",
         message=(
             f"A cross-encoder reads both texts together: **{cut_off} tokens are the maximum for the two**, special tokens "
@@ -142,7 +144,7 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
         ),
         read=f"Each bar counts the pairs of a length, in tokens. What is right of the line, {cut_off}, is cut.",
         not_shown=_CUT_TEXTS,
-        table=lambda: pd.DataFrame(together),
+        table=lambda: pd.DataFrame({**together, **_texts(plan.data)}),
     )
 
 
@@ -157,7 +159,7 @@ def _histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
             f"Lengths in {row_source.name_of(plan.data)}",
         ),
         key="training_lengths",
-        code=Command(training_data.token_lengths),
+        code=_read(backend, plan.data).lengths(*(f"texts[{column}]" for column in range(len(lengths)))),
         alt=f"Histogram of the lengths in tokens of {len(plan.data):,} rows, cut off at {cut_off} tokens",
         message=(
             f"{' and '.join(truncated)} of {len(plan.data):,} have more than {cut_off} tokens and will be truncated."
@@ -166,7 +168,26 @@ def _histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
         ),
         read=f"Each bar counts the texts of a length, in tokens. What is right of the line, {cut_off}, is cut.",
         not_shown=_CUT_TEXTS,
-        table=lambda: pd.DataFrame({side(name): values for name, values in lengths.items()}),
+        table=lambda: pd.DataFrame({**{side(name): values for name, values in lengths.items()}, **_texts(plan.data)}),
+    )
+
+
+def _texts(rows: TrainingData) -> dict[str, Sequence[str]]:
+    """The columns of the table of lengths that hold the texts."""
+    return {f"{side(name)}, text": texts for name, texts in rows.columns.items()}
+
+
+def _read(backend: Backend, rows: TrainingData) -> Input:
+    """The texts of that table, for its code: `texts` [column][row]."""
+    names = [f"texts_{number}" for number in range(len(rows.columns))]
+    of_table: dict[str, tuple[str, Kind]] = {
+        name: (column, "texts") for name, column in zip(names, _texts(rows), strict=True)
+    }
+    return Input(
+        backend,
+        (),
+        prompt="",
+        source=(*columns("training_lengths", of_table), f"texts = [{', '.join(names)}]"),
     )
 
 

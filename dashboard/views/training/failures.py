@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from components.analysis.why.contrasts import separations, shares_above
+from components.analysis.why.contrasts import separations
 from components.arrays import Float64, cosine
 from components.charts import training as charts
 from components.jobs import part_of
 from components.numbers import enumerated, number
 from components.retrieval.corpora.minimal_pairs import PARAPHRASE
-from components.shown_code.code import Command
+from components.shown_code.vectors import kinds_before_after
 from dashboard.jobs import evaluation
 from dashboard.jobs.stored import pairs as stored
 from dashboard.ui import figures, messages
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from components.arrays import Float32
     from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
+    from components.model.embedding.options import EmbedOptions
     from components.retrieval.corpora.minimal_pairs import MinimalPairs
 
     # A model's vectors of texts, float32 [text, dim].
@@ -129,6 +130,7 @@ def draw(
     vectors: Vectors,
     key: Callable[[str, str], tuple[object, ...]],
     names: Mapping[str, str],
+    options_of: Callable[[Backend, str], EmbedOptions],
 ) -> None:
     """Bars for each kind of difference. `names` are those of the models before training and untouched."""
     pairs = stored.demo_pairs()
@@ -163,7 +165,9 @@ def draw(
             guessing=100 * GUESSING,
         ),
         key="after_failures",
-        code=Command(shares_above),
+        code=kinds_before_after(
+            models, [options_of(backend, "document") for backend in models], found.kinds[:KINDS_SHOWN]
+        ),
         alt=f"How often the same meaning is nearer, for {len(found.kinds)} kinds of differences, before and after training",
         message=f"{finding(found, most_changed(found))} {PAIRS}",
         read="Each group is a kind of difference. A pair that means the same in other words is compared with a pair in which "

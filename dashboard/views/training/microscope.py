@@ -16,7 +16,8 @@ from components.arrays import Float32, Float64
 from components.charts import curves, heatmap, scatter, theme
 from components.errors import InputError, UserError
 from components.numbers import apart
-from components.shown_code.code import Command
+from components.shown_code.cosines import watched, word_changed
+from components.shown_code.maps import of_watched
 from components.training import before_after
 from components.training.before_after import WordCurves, repeated_words
 from components.training.run_folder import RunFolder, WatchToken, WatchVectors
@@ -27,6 +28,7 @@ from dashboard.ui.waiting import progress
 from dashboard.ui.wording import counted
 
 MAP_HEIGHT = 420
+MAP = projection.MapOptions("pca")
 MAPS_READ = (
     "In the maps each point is a token of the watch sentences in the last layer; words of several sentences have labels. They "
     "show the two directions in which these vectors vary most (PCA), and the right one is turned and mirrored so that it lies "
@@ -104,14 +106,16 @@ def _sentences(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
     change = before_after.similarity_change(
         before.sentences[layer], now.sentences[layer], groups or ("all",) * len(sentences)
     )
-    matrices(change, sentences, (before, now), "watch_matrix")
+    matrices(run, change, sentences, (before, now), layer, "watch_matrix")
     st.markdown(f":material/insights: {_gap(change, groups is not None)}")
 
 
 def matrices(
+    run: RunFolder,
     change: before_after.SimilarityChange,
     sentences: Sequence[str],
     steps: tuple[WatchVectors, WatchVectors],
+    layer: int,
     key: str,
 ) -> None:
     """Both similarity matrices of the watch sentences, on one scale."""
@@ -124,7 +128,7 @@ def matrices(
                 key=f"{key}_{name}",
                 alt=f"Cosines of {len(sentences)} watch sentences, {_when(vectors).lower()}",
                 table=partial(_matrix_table, matrix),
-                code=Command(before_after.similarity_change),
+                code=watched(run.name, vectors.step, layer),
             )
 
 
@@ -179,6 +183,7 @@ def word_figures(run: RunFolder, before: WatchVectors, now: WatchVectors, key: s
         return
     word, groups = chosen_word(words), groups_of(sentences)
     both = [before_after.word_curves(vectors.tokens, tokens, word, groups) for vectors in (before, now)]
+    pairs = before_after.word_pairs(tokens, word, groups)
     limits = curves.shared_range(*(item.values for item in both))
     columns = st.columns(2, gap="large")
     for column, item, vectors, name in zip(columns, both, (before, now), ("before", "now"), strict=True):
@@ -190,7 +195,7 @@ def word_figures(run: RunFolder, before: WatchVectors, now: WatchVectors, key: s
                 key=f"{key}_{name}",
                 alt=f"Cosine of “{word}” in different sentences over the layers, {_when(vectors).lower()}",
                 table=partial(_curve_table, item),
-                code=Command(before_after.word_curves),
+                code=word_changed(run.name, vectors.step, pairs),
             )
 
 
@@ -230,15 +235,14 @@ def token_maps(run: RunFolder, before: WatchVectors, now: WatchVectors, key: str
                 key=f"{key}_{name}",
                 alt=f"Map of {counted(len(tokens), 'token')} of the watch sentences. {title}",
                 table=partial(_map_table, tokens, points),
-                code=Command(projection.layer_map),
+                code=of_watched(run.name, [before.step, now.step][: 1 if name == "before" else 2], MAP, len(tokens)),
             )
 
 
 def _maps(before: WatchVectors, now: WatchVectors) -> tuple[Float32, Float32]:
     """Maps of the last layer's tokens, [token, 2] each; the second is aligned to the first."""
-    options = projection.MapOptions("pca")
-    first = projection.layer_map(before.tokens[-1], options, None)
-    return first, projection.layer_map(now.tokens[-1], options, first)
+    first = projection.layer_map(before.tokens[-1], MAP, None)
+    return first, projection.layer_map(now.tokens[-1], MAP, first)
 
 
 def _map_table(tokens: Sequence[WatchToken], points: Float32) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from components.training.data import DEMO
 from components.training.objectives import OBJECTIVES
@@ -51,8 +52,31 @@ SETTINGS = (
     replace(choice("after_data", "on", ("news", "held-out", "scored"), words="measured on"), default=None),
 )
 
+OF_PLAN = (
+    *OF_MODELS,
+    "training_preset",
+    "training_data",
+    "objective",
+    "second_objective",
+    "negatives",
+    "trained_weights",
+    "training_pooling",
+    "learning_rate",
+    "epochs",
+    "batch_size",
+    "warm_up",
+    "training_length",
+    "margin",
+    "most_rows",
+    "damage",
+    "held_out",
+    "training_seed",
+)  # what a run would be
+
+shared_view = partial(View, needs="blocks", inside="dashboard.views.training.plan:with_problem")
+
 VIEWS = (
-    View(
+    shared_view(
         key="training-data",
         label="Data",
         question="What does the model learn from?",
@@ -60,59 +84,21 @@ VIEWS = (
         intro="Rows to train on, and rows that are held out to measure what the model learned.",
         draw="dashboard.views.training.data:data",
         settings=(
-            *OF_MODELS,
-            "training_preset",
-            "training_data",
-            "objective",
-            "second_objective",
-            "negatives",
-            "trained_weights",
-            "training_pooling",
-            "learning_rate",
-            "epochs",
-            "batch_size",
-            "warm_up",
-            "training_length",
-            "margin",
-            "most_rows",
-            "damage",
-            "held_out",
-            "training_seed",
+            *OF_PLAN,
             "corpus",
         ),
         examples=({**PRESET, "training_length": 16, "held_out": 30, "training_seed": 7},),
         figure="cards",
-        needs="blocks",
-        inside="dashboard.views.training.plan:with_problem",
         names_its_data=True,
     ),
-    View(
+    shared_view(
         key="training-objective",
         label="Objective",
         question="What is the model asked to learn?",
         asks=("Which loss is used for training?",),
         intro="Which vectors are pulled together and which are pushed apart, and how large the steps are.",
         draw="dashboard.views.training.objective:objective",
-        settings=(
-            *OF_MODELS,
-            "training_preset",
-            "training_data",
-            "objective",
-            "second_objective",
-            "negatives",
-            "trained_weights",
-            "training_pooling",
-            "learning_rate",
-            "epochs",
-            "batch_size",
-            "warm_up",
-            "training_length",
-            "margin",
-            "most_rows",
-            "damage",
-            "held_out",
-            "training_seed",
-        ),
+        settings=OF_PLAN,
         examples=(
             {
                 **PRESET,
@@ -129,10 +115,8 @@ VIEWS = (
                 "negatives": "bm25",
             },
         ),
-        needs="blocks",
-        inside="dashboard.views.training.plan:with_problem",
     ),
-    View(
+    shared_view(
         key="training-run",
         label="Watch",
         question="Is it learning, and should it stop?",
@@ -143,38 +127,19 @@ VIEWS = (
         intro="The loss of each step, and how good the model is on rows that are held out.",
         draw="dashboard.views.training.run:run",
         settings=(
-            *OF_MODELS,
+            *OF_PLAN,
             "training_run",
             "training_figure",
             "smoothing",
             "training_step",
             "training_layer",
             "watch_word",
-            "training_preset",
-            "training_data",
-            "objective",
-            "second_objective",
-            "negatives",
-            "trained_weights",
-            "training_pooling",
-            "learning_rate",
-            "epochs",
-            "batch_size",
-            "warm_up",
-            "training_length",
-            "margin",
-            "most_rows",
-            "damage",
-            "held_out",
-            "training_seed",
             "corpus",  # what its button would start
         ),
         examples=({"training_run": A_RUN, "training_figure": "rate", "smoothing": 25, "training_step": 10},),
-        needs="blocks",
-        inside="dashboard.views.training.plan:with_problem",
         names_its_data=True,
     ),
-    View(
+    shared_view(
         key="before-after",
         label="Before and after",
         question="What did training change?",
@@ -201,8 +166,6 @@ VIEWS = (
             {"training_run": A_RUN, "after_part": "failures"},
             {"training_run": A_RUN, "after_part": "measures", "after_queries": "harmed"},
         ),
-        needs="blocks",
-        inside="dashboard.views.training.plan:with_problem",
     ),
 )
 DECLARED = Declared(VIEWS, SETTINGS)

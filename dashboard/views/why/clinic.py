@@ -18,7 +18,8 @@ from components.charts.retrieval.evaluation import Curve
 from components.numbers import apart
 from components.retrieval.corpora import minimal_pairs as reading
 from components.retrieval.corpora.minimal_pairs import PARAPHRASE
-from components.shown_code.code import Command
+from components.shown_code.arrays import Input
+from components.shown_code.vectors import PAIRS_READ, kinds_apart, pairs_apart
 from components.words.unicode_words import words
 from dashboard import caching, pair_links, state
 from dashboard.corpora import uploads
@@ -64,6 +65,7 @@ class ClinicCosines:
     cosines: PairCosines
     poolings: tuple[Pooling, ...]
     key: tuple[Hashable, ...]  # of the job that gave the cosines
+    read: Input  # the same texts for the code of the figures
 
     def of(self, kind: str, layer: int, pooling: Pooling) -> Float64:
         """The cosines of a kind's pairs, float64 [pair]."""
@@ -201,9 +203,10 @@ def _measured(backend: Backend, pairs: MinimalPairs) -> ClinicCosines:
     """The cosines of the pairs; those of the ready-made ones in the included model are kept in a file. Raises NotReady."""
     options = EmbedRequest.of_session(backend).pair_options()
     key = (backend.spec.key, backend.revision, options, pairs.content_hash)
+    read = Input(backend, (), options.max_length, prompt=options.prompt, source=PAIRS_READ)
     kept = stored.cosines(backend, pairs, options)
     if kept is not None:
-        return ClinicCosines(pairs, kept, options.poolings, key)
+        return ClinicCosines(pairs, kept, options.poolings, key, read)
 
     def embed(texts: Sequence[str], report_progress: ReportProgress, is_stopped: IsStopped) -> Float32:
         return backend.embed(texts, options=options, progress=report_progress, is_stopped=is_stopped)
@@ -220,7 +223,7 @@ def _measured(backend: Backend, pairs: MinimalPairs) -> ClinicCosines:
         "sentences",
         view="clinic",
     )
-    return ClinicCosines(pairs, cosines, options.poolings, key)
+    return ClinicCosines(pairs, cosines, options.poolings, key, read)
 
 
 def _subject(kind: str) -> str:
@@ -339,7 +342,7 @@ def _cosines(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -
             notes="above a paraphrase",
         ),
         key="clinic_cosines",
-        code=Command(pair_cosines),
+        code=pairs_apart(measured.read, layer, pooling),
         alt=f"Cosines of {len(pairs.changed_kinds)} kinds of pairs, of paraphrases and of unrelated sentences",
         table=lambda: _table(measured, layer, pooling),
         on_select=partial(_clicked, pairs.kinds, _places(pairs)),
@@ -500,7 +503,7 @@ def _by_layer(measured: ClinicCosines, found: Sequence[Separation], kind: str, l
             chosen=layer,
         ),
         key="clinic_layers",
-        code=Command(shares_above),
+        code=kinds_apart(measured.read, kinds, pooling),
         alt=f"How often a paraphrase is more similar than a changed pair, for {len(kinds)} kinds by layer",
         message=f"{by_layer_finding(found[layer], kind, layer)} Over all layers that is between "
         f"{_percent(min(shares[kind]))} and {_percent(max(shares[kind]))}.",

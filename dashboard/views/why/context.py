@@ -15,7 +15,9 @@ from components.analysis.similarity.calibration import Calibration
 from components.analysis.why.best_pair import best_pair
 from components.arrays import cosine
 from components.charts import histogram, theme
+from components.shown_code.arrays import of_table
 from components.shown_code.code import Command
+from components.shown_code.written import literal
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, requests
@@ -215,9 +217,16 @@ def figure(
                 name="these two texts",
             ),
             key="context",
-            code=Command(Calibration.standing),
+            code=of_table(
+                "context",
+                {"cosines": ("cosine", "numbers")},
+                (),
+                f"score = {literal(score)}  # of these two texts",
+                "values = [((cosines < score).sum() + (cosines == score).sum() / 2) / len(cosines)]",
+                "print(values)  # the share of the other pairs below it; an equal cosine counts half",
+            ),
             alt=f"Histogram of {len(found.cosines):,} cosines of {things}; these two texts have {theme.number(score)}",
-            table=lambda: pd.DataFrame({"cosine": np.sort(found.cosines)[::-1].round(5)}),
+            table=lambda: pd.DataFrame({"cosine": np.sort(found.cosines)[::-1]}),
         )
     names = {name: POOLING_NAMES[name] for name in backend.poolings}
     with right:

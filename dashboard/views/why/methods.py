@@ -17,7 +17,9 @@ from components.charts import curves, heatmap
 from components.charts.theme import number, signed
 from components.charts.why import end_labels, left_out
 from components.numbers import apart
+from components.shown_code.arrays import Input
 from components.shown_code.code import Command
+from components.shown_code.vectors import falls
 from dashboard import caching, state
 from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages, pair_choice, wording
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling, TokenizedSentence
+    from components.shown_code.code import AnyCode
 
 ORDERS = {"first": "Most important", "last": "Least important"}
 FROM = {"one": "One text at a time", "both": "Both texts"}
@@ -109,7 +112,9 @@ def draw(backend: Backend) -> None:
         st.info("A and B are the same text: each word matters only because it is missing in one of the two.")
     pooling_name = wording.POOLING_NAMES[pooling]
     place = f"layer {layer}, {pooling_name if pooling == 'cls' else pooling_name.lower()}"
-    _left_out(found, place)
+    texts = [text for side in zip(*found.pair.without_each(), strict=True) for text in side]
+    code = falls(Input(backend, texts, length), layer, pooling)
+    _left_out(found, place, code)
     _scores(found, place)
     if found.first:
         figures.subheader("Which method finds the words that matter?")
@@ -189,7 +194,7 @@ def left_out_finding(comparison: MethodComparison) -> str:
     return f"{said}; without any other word it does not fall."
 
 
-def _left_out(comparison: MethodComparison, place: str) -> None:
+def _left_out(comparison: MethodComparison, place: str, code: AnyCode) -> None:
     """The first picture: how far the cosine falls without each word."""
     pair, falls = comparison.pair, comparison.scores[LEFT_OUT]
     shown = np.sort(np.argsort(-np.abs(falls), kind="stable")[:MOST_ROWS])  # in the order of the texts
@@ -208,7 +213,7 @@ def _left_out(comparison: MethodComparison, place: str) -> None:
             most if falls[best] >= SAME else None,
         ),
         key="words_left_out",
-        code=Command(compare_methods),
+        code=code,
         alt=f"Bars: how far the cosine falls without each of {len(shown)} words",
         message=message,
         table=lambda: pd.DataFrame(

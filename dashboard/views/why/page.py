@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from dashboard.declared.view import (
     OF_MODELS,
     OF_PAIRS,
@@ -37,8 +39,10 @@ SETTINGS = (
     number("clinic_pair", "cp", None, 10_000, words="opened pair"),  # by its place in the file, from 0
 )
 
+shared_view = partial(View, needs="blocks", inside="dashboard.views.why.context:one_at_a_time")
+
 VIEWS = (
-    View(
+    shared_view(
         key="score-split",
         label="The score, split",
         stop="compare",
@@ -72,10 +76,8 @@ VIEWS = (
                 "pooling": "max",
             },
         ),
-        needs="blocks",
-        inside="dashboard.views.why.context:one_at_a_time",
     ),
-    View(
+    shared_view(
         key="important-words",
         label="Which words matter",
         stop="compare",
@@ -97,10 +99,8 @@ VIEWS = (
             "all_words",
         ),
         examples=({**PAIR, "deletion_order": "last", "deletion_from": "both", "all_words": True},),
-        needs="blocks",
-        inside="dashboard.views.why.context:one_at_a_time",
     ),
-    View(
+    shared_view(
         key="experiments",
         label="Patch a sentence",
         stop="blocks",
@@ -141,10 +141,8 @@ VIEWS = (
                 "corpus": SMALL_CORPUS,
             },
         ),
-        needs="blocks",
-        inside="dashboard.views.why.context:one_at_a_time",
     ),
-    View(
+    shared_view(
         key="known-failures",
         label="What it cannot see",
         stop="compare",
@@ -168,8 +166,6 @@ VIEWS = (
         examples=(
             {"model": SMALL_MODEL, "clinic_figure": "layers", "clinic_kind": "swapped roles", "clinic_pair": 17},
         ),
-        needs="blocks",
-        inside="dashboard.views.why.context:one_at_a_time",
     ),
 )
 DECLARED = Declared(VIEWS, SETTINGS)

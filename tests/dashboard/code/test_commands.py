@@ -92,6 +92,23 @@ def test_the_score_of_a_hit_and_the_words_of_a_failed_query(open_page: Open, cor
         same([*parts[1:-1], parts[0] + parts[-1]], drawn[name], 1e-5)
 
 
+@pytest.mark.parametrize("kind", ["bm25", "jm"])
+def test_a_ranking_by_words(open_page: Open, corpus: str, kind: str) -> None:
+    app = at_rest(open_page("search", corpus=corpus, q="a dog saved a child", vs=kind, k="3", why="3", wb="second"))
+    _, by_words = (
+        json.loads(each.proto.json) for each in app.get("bidi_component") if "hits" in each.proto.component_name
+    )
+    rows = {int(row["index"]): float(row["score"].replace("−", "-")) for row in by_words["rows"]}
+    found = {hit["index"]: hit["terms"][1] for hit in result(app, "spread_1")["results"]}
+    for row, score in rows.items():
+        same(found[row]["score"], score, 1e-2)
+    drawn = sorted(np.concatenate([numbers(item["x"]) for item in figure(app, "why_split")["data"]]))
+    if kind == "bm25":
+        parts = sorted(value for _, value in found[3]["words"] if value)
+        assert all(np.abs(np.array(drawn) - value).min() < 1e-4 for value in parts)
+        assert sum(parts) == pytest.approx(found[3]["score"], abs=1e-4)
+
+
 def test_ranks_of_failed_queries(open_page: Open, corpus: str, tmp_path: Path) -> None:
     app = at_rest(open_page("why", v="failed-search", corpus=corpus, l="1", pool="cls"))
     app.session_state["data_failed_queries_all"] = True
@@ -145,6 +162,24 @@ def test_runs_side_by_side(open_page: Open, corpus: str) -> None:
     # The curves stand in the order of their colours.
     first = sorted(curve[0] for curve in y(app, "compare_curves"))
     same(sorted(item["recall"]["1"] for item in found), first, TWO_DECIMALS)
+
+
+def test_graded_curves(open_page: Open, tmp_path: Path) -> None:
+    corpus = (
+        b'{"_id": "d1", "text": "A volcano."}\n{"_id": "d2", "text": "Rates rise."}\n{"_id": "d3", "text": "Cats."}\n'
+    )
+    queries = b'{"_id": "q1", "text": "volcano erupts"}\n{"_id": "q2", "text": "which animals?"}\n'
+    qrels = b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td3\t1\nq2\td3\t2\n"
+    (tmp_path / "qrels").mkdir()
+    for name, content in (("corpus.jsonl", corpus), ("queries.jsonl", queries), ("qrels/test.tsv", qrels)):
+        (tmp_path / name).write_bytes(content)
+    app = open_page("evaluate", v="graded-relevance", gs="path", r=["m.6.mean", "m.2.max"])
+    app.text_input(key="graded_path").set_value(str(tmp_path)).run()
+    app.button(key="read_graded").click()
+    app = at_rest(app.run())
+    found = [printed(command)["runs"][-1]["precision_at_recall"] for command in commands(app, "graded_curve")]
+    assert len(found) == 2
+    same(found, y(app, "graded_curve"), TWO_DECIMALS)
 
 
 def test_weights_of_words_and_vectors(open_page: Open, corpus: str) -> None:

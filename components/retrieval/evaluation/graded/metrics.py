@@ -107,6 +107,7 @@ def graded_summary(relevant: RelevantRanks) -> dict[str, Any]:
         "ndcg@10": means["nDCG@10"],
         "p@10": means["P@10"],
         "recall": {"10": means["Recall@10"], "100": means["Recall@100"]},
+        "precision_at_recall": (100 * interpolated_precision(relevant).mean(axis=0)).round(2).tolist(),  # 0, 0.1, .. 1
         "n": len(relevant),
     }
 

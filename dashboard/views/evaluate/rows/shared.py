@@ -12,7 +12,7 @@ import streamlit as st
 
 from components.numbers import counted
 from components.retrieval.search.words import shared_share
-from components.shown_code.code import Command
+from components.shown_code.arrays import of_table
 from dashboard.ui import figures, wording
 
 if TYPE_CHECKING:
@@ -55,7 +55,16 @@ def draw(pairs: Pairs) -> DeltaGenerator:
         key="evaluated_pairs",
         place=".st-key-evaluated_pairs",
         table=table,
-        code=Command(shared_share),
+        code=of_table(
+            "evaluated_pairs",
+            {"queries": ("query", "texts"), "shares": ("share of words in this answer", "numbers")},
+            (),
+            "best = {}  # of each query the share in that of its answers which has most of its words",
+            "for query, share in zip(queries, shares):\n    best[query] = max(share, best.get(query, 0))",
+            "found = np.array(list(best.values()))",
+            "values = [(found == 0).sum(), ((found > 0) & (found < 1)).sum(), (found == 1).sum()]",
+            "print(values)  # queries that share none, some and all of their words",
+        ),
         title="Queries and their correct answers",
         read="Which of a query's words stand in its correct answer: they are marked. Words such as “the” do not count, unless "
         "a query has no others, and “plane” and “planes” are two words. Of several answers the one with most of its words "

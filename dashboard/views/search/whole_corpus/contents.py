@@ -9,12 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import bars
-from components.model.tokenization import Tokenization
 from components.numbers import counted, percent
 from components.retrieval.corpora.columns import called
 from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.search.static_vectors import read_static_vectors
-from components.shown_code.code import Command
+from components.shown_code.arrays import Input
+from components.shown_code.arrays import columns as read_columns
 from components.sizes import in_words
 from dashboard import access, caching, state
 from dashboard.corpora import current, uploads
@@ -42,14 +42,16 @@ def corpus(backend: Backend) -> None:
     figures.figure(
         bars.count_bars(edges, counts, "Length of the sentences"),
         key="corpus_lengths",
-        code=Command(Tokenization.lengths),
+        code=Input(
+            backend, (), prompt="", source=read_columns("corpus_lengths", {"texts": ("sentence", "texts")})
+        ).lengths("texts"),
         message=finding(searched.name, facts, searched.report.duplicates),
         read=f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. Sentences longer than {limit} tokens"
         + (" (the maximum length of this session)" if request.max_length else "")
         + " are truncated when the corpus is embedded.",
         not_shown="Which words are lost when a sentence is truncated.",
         alt=f"Histogram of the sentences' lengths in tokens, that of the middle one is {middle_length(facts)}",
-        table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
+        table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths, "sentence": searched.texts}),
     )
     if state.get("corpus"):  # of a file one wants to know how it was read
         _report(searched)

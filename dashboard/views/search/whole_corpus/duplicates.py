@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from components.arrays import cosine
 from components.charts import histogram, theme
 from components.numbers import counted
 from components.retrieval.corpora.demo import sentences_that_differ
 from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs, nearest_cosines
-from components.shown_code.code import Command
+from components.shown_code.arrays import columns
 from components.words.differences import KINDS, OPPOSED, TextDifference, difference
 from dashboard import caching, settings, state
 from dashboard.corpora import current
@@ -82,7 +83,15 @@ def similar_pairs(backend: Backend) -> None:
         duplicates_in_words(found, above, level, repeats, kinds),
         key="pairs",
         table=lambda: _table(similar, differences, corpus),
-        code=Command(most_similar_pairs),
+        code=request.code(index, layer, pooling).of_texts(
+            [
+                *columns("pairs", {"first": ("first", "texts"), "second": ("second", "texts")}),
+                "texts = [*first, *second]",
+            ],
+            (cosine,),
+            "values = cosine(*np.split({vectors}, 2))",
+            "print(values)  # [pair]",
+        ),
         title="The most similar pairs",
         read=f"Pairs of sentences by the cosine of their vectors (layer {layer}, {wording.POOLING_NAMES[pooling]}), "
         f"{OF_EACH_KIND} of each kind of difference first. What the other text has not, or has in another place, is "
@@ -301,11 +310,17 @@ def _distribution(request: SearchRequest, index: VectorIndex, layer: int, poolin
     figures.figure(
         histogram.nearest_histogram(cosines, level, "Nearest other sentence"),
         key="nearest",
-        code=Command(nearest_cosines),
+        code=request.code(index, layer, pooling).of_texts(
+            columns("nearest", {"texts": ("sentence", "texts")}),
+            (nearest_cosines,),
+            "print(values := nearest_cosines({vectors}, texts))  # [sentence]",
+        ),
         alt=f"Histogram of the cosine of each of {len(texts):,} sentences with its nearest other one",
         read="A bar counts the sentences whose nearest other one has this cosine; those above the threshold are blue.",
         not_shown="Whether the two say the same.",
-        table=lambda: pd.DataFrame({"number": range(len(texts)), "cosine with the nearest": cosines}),
+        table=lambda: pd.DataFrame(
+            {"number": range(len(texts)), "cosine with the nearest": cosines, "sentence": texts}
+        ),
     )
 
 

@@ -55,6 +55,7 @@ def test_the_summary_is_in_per_cent():
         "ndcg@10": 21.04,
         "p@10": 6.67,
         "recall": {"10": 33.33, "100": 66.67},
+        "precision_at_recall": [35.0] * 6 + [18.33] * 5,
         "n": 3,
     }
     assert list(MEASURES) == list(THEIRS)

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.support.browser import NewPage, Visit, settle, wait_until
 from tests.support.server import Server
+from tests.support.stage import Stage
 
 READ = 120_000  # milliseconds: the included sentences are read once, on a busy machine
 
@@ -113,8 +114,8 @@ def test_what_is_typed_goes_along_with_a_click_that_leaves_the_page(visit: Visit
     expect(page.get_by_role("textbox", name="Your sentence")).to_have_value(typed)
 
 
-def test_the_blocks_play_and_a_picture_opens_its_view(visit: Visit) -> None:
-    page = visit("/")
+def test_the_blocks_play_and_a_picture_opens_its_view(use: Stage) -> None:
+    page = use.at("/")
     last = page.locator(".senses svg text", has_text="layer 4")
     expect(last).to_be_visible()
     page.get_by_role("button", name="Play the blocks").click()
@@ -126,8 +127,8 @@ def test_the_blocks_play_and_a_picture_opens_its_view(visit: Visit) -> None:
     wait_until(page, "() => new URLSearchParams(location.search).get('v') === 'known-failures'")
 
 
-def test_the_figures_are_read_as_tables_and_a_row_from_the_right_is_walked_to_the_left(visit: Visit) -> None:
-    page = visit("/?look=1&s=The+trophy+does+not+fit+in+the+suitcase+because+it+is+too+big.&s=שלום+עולם+טוב.")
+def test_the_figures_are_read_as_tables_and_a_row_from_the_right_is_walked_to_the_left(use: Stage) -> None:
+    page = use.at("/?look=1&s=The+trophy+does+not+fit+in+the+suitcase+because+it+is+too+big.&s=שלום+עולם+טוב.")
     figures(page)
     looks, changes = page.locator(".fig .read table").all()
     expect(looks.locator("tr").nth(5)).to_have_text(re.compile(r"^big\d+ %$"))

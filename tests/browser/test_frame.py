@@ -204,8 +204,8 @@ def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(use: Stage, ser
         type_and_go(page, 4)
 
 
-def test_a_choice_is_an_entry_of_its_own(visit: Visit) -> None:
-    page = visit("/tokens")
+def test_one_choice_and_one_visit_are_one_entry_of_the_history_each(visit: Visit) -> None:
+    page = visit("/tokens?v=pieces&s=a+river+bank&s=a+money+bank")
     wait_until(page, HAS_RULES)
     before = page.evaluate("history.length")
     page.get_by_text("Input tensors", exact=True).click()
@@ -215,12 +215,7 @@ def test_a_choice_is_an_entry_of_its_own(visit: Visit) -> None:
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text("How does text become numbers?")
     expect(page).to_have_title("How does text become numbers? · BERT Internals")
-
-
-def test_one_visit_is_one_entry_of_the_history(visit: Visit) -> None:
-    page = visit("/tokens?v=pieces&s=a+river+bank&s=a+money+bank")
-    wait_until(page, HAS_RULES)
-    before = page.evaluate("history.length")
+    settle(page)
     for number, title in enumerate(["Inside", "Meaning", "Text"], start=1):
         go(page, title)
         page.wait_for_url(f"**/{title.lower()}?v=*&s=a+river*")

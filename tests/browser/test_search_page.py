@@ -82,7 +82,7 @@ def test_a_hybrid_hit_shows_its_two_terms(look: Stage) -> None:
     expect(hits(page).first.locator(".terms")).to_have_count(0)  # vectors alone have no terms
 
 
-def test_a_mark_counts_and_can_be_taken_back(visit: Visit) -> None:
+def test_a_mark_counts_and_is_taken_back_and_is_offered_again_once_its_session_has_ended(visit: Visit) -> None:
     page = visit("/search")
     relevant = hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)")
     expect(relevant).to_be_visible(timeout=60_000)
@@ -93,12 +93,6 @@ def test_a_mark_counts_and_can_be_taken_back(visit: Visit) -> None:
     expect(relevant).to_have_attribute("aria-pressed", "true")
     relevant.click()
     expect(page.get_by_text("Mark hits with")).to_be_visible()
-
-
-def test_marks_are_offered_again_once_their_session_has_ended_and_the_offer_covers_nothing(visit: Visit) -> None:
-    page = visit("/search")
-    relevant = hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)")
-    expect(relevant).to_be_visible(timeout=60_000)
     relevant.click()
     wait_until(page, f"() => {KEPT}.includes('true')")
     page.reload()  # a new session
@@ -106,7 +100,7 @@ def test_marks_are_offered_again_once_their_session_has_ended_and_the_offer_cove
     expect(offer).to_contain_text("Used in this browser before: marks for 1 query.", timeout=60_000)
     expect(hits(page)).to_have_count(10, timeout=60_000)
     expect(relevant).to_have_attribute("aria-pressed", "false")
-    for width, height in (LAPTOP, PHONE):
+    for width, height in (LAPTOP, PHONE):  # the offer covers nothing
         page.set_viewport_size({"width": width, "height": height})
         settle(page)
         wait_until_still(page, "[data-testid=stMain], .st-key-remembered")

@@ -18,6 +18,7 @@ const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 class WholePath {
   constructor(root) {
     this.root = root;
+    this.page = location.pathname;
     this.find = (selector) => root.querySelector(selector);
     this.pen = new Pen(this.find(".stage canvas"));
     this.state = { stop: "pieces", token: 0, block: 0, head: 0, left: false, partner: null, cell: null, hovered: null };
@@ -122,6 +123,7 @@ class WholePath {
   reportPlace() {
     const { stop, token, block, head, left } = this.state, place = [stop, token, block, head, left];
     if (JSON.stringify(place) === this.lastPlace || !this.root.isConnected || this.facts.opened) return;
+    if (location.pathname !== this.page) return; // which is being left: an answer would remove what comes in its place
     this.lastPlace = JSON.stringify(place);
     this.remember();
     this.report("place", place);

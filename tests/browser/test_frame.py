@@ -151,12 +151,12 @@ def type_and_go(page: Page, times: int) -> None:
     expect(editor_of(page)).to_have_value(re.compile(" 0x.* 1x.* " + f"{times - 1}x$", re.S))
 
 
-def test_a_click_right_after_typing_is_not_lost(visit: Visit) -> None:
-    type_and_go(visit("/tokens"), 6)
+def test_a_click_right_after_typing_is_not_lost(use: Stage) -> None:
+    type_and_go(use.at("/tokens"), 4)
 
 
-def test_the_bar_is_folded_on_the_next_page_and_its_text_kept(visit: Visit) -> None:
-    page = visit("/tokens?v=pieces&s=a+money+bank")
+def test_the_bar_is_folded_on_the_next_page_and_its_text_kept(use: Stage) -> None:
+    page = use.at("/tokens?v=pieces&s=a+money+bank")
     wait_until(page, HAS_RULES)
     editor_of(page).press("Control+End")
     page.keyboard.type(" by a river")
@@ -193,19 +193,19 @@ def test_taps_right_after_typing_on_a_phone_are_not_lost(touched: Visit) -> None
             wait_until(page, "(text) => location.search.includes(text)", f"+{number}x")
 
 
-def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(visit: Visit, server: Server) -> None:
-    page = visit("/tokens")
+def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(use: Stage, server: Server) -> None:
+    page = use.at("/tokens")
     wait_until(page, HAS_RULES)
     with slow_runs(server.log.parent):
         started = time.monotonic()
         go(page, "Inside")
         page.wait_for_url("**/inside?v=whole-path")
         assert time.monotonic() - started > 0.5
-        type_and_go(page, 6)
+        type_and_go(page, 4)
 
 
-def test_a_choice_is_an_entry_of_its_own(visit: Visit) -> None:
-    page = visit("/tokens")
+def test_one_choice_and_one_visit_are_one_entry_of_the_history_each(visit: Visit) -> None:
+    page = visit("/tokens?v=pieces&s=a+river+bank&s=a+money+bank")
     wait_until(page, HAS_RULES)
     before = page.evaluate("history.length")
     page.get_by_text("Input tensors", exact=True).click()
@@ -215,12 +215,7 @@ def test_a_choice_is_an_entry_of_its_own(visit: Visit) -> None:
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text("How does text become numbers?")
     expect(page).to_have_title("How does text become numbers? · BERT Internals")
-
-
-def test_one_visit_is_one_entry_of_the_history(visit: Visit) -> None:
-    page = visit("/tokens?v=pieces&s=a+river+bank&s=a+money+bank")
-    wait_until(page, HAS_RULES)
-    before = page.evaluate("history.length")
+    settle(page)
     for number, title in enumerate(["Inside", "Meaning", "Text"], start=1):
         go(page, title)
         page.wait_for_url(f"**/{title.lower()}?v=*&s=a+river*")
@@ -338,8 +333,8 @@ def test_the_colours_change_on_every_page(visit: Visit) -> None:
     wait_until(page, f"() => ({background})() === 'rgb(255, 255, 255)'")
 
 
-def test_figures_follow_the_systems_colours_while_a_page_is_open(visit: Visit) -> None:
-    page = visit("/layers?v=one-word")
+def test_figures_follow_the_systems_colours_while_a_page_is_open(use: Stage) -> None:
+    page = use.at("/layers?v=one-word")
     figure(page)
     paper = "() => document.querySelector('.js-plotly-plot')?.layout?.paper_bgcolor"  # none while it is drawn anew
     light = page.evaluate(paper)

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.accessibility import serious_findings
-from tests.support.browser import Visit, fits, wait_until, wait_until_at_rest
-from tests.support.stage import PHONE
+from tests.support.browser import fits, wait_until, wait_until_at_rest
+from tests.support.stage import PHONE, Stage
 from tests.support.tiny import save_tiny_masked_lm
 
 CAT = "the cat sat on the red hat"
@@ -39,8 +39,8 @@ def expect_hidden(page: Page, word: str) -> Locator:
     return page.locator(".guess .word[aria-pressed=true]")
 
 
-def test_a_word_is_hidden_by_a_click_and_by_a_key(visit: Visit, folder: str) -> None:
-    page = visit(address(folder))
+def test_a_word_is_hidden_by_a_click_and_by_a_key(use: Stage, folder: str) -> None:
+    page = use.at(address(folder))
     guess = drawn(page)
     expect_hidden(page, "cat")
     guesses, layers = guess.evaluate(TABLES)
@@ -59,8 +59,8 @@ def test_a_word_is_hidden_by_a_click_and_by_a_key(visit: Visit, folder: str) -> 
     expect_hidden(page, "cat")
 
 
-def test_it_looks_only_left(visit: Visit, folder: str) -> None:
-    page = visit(address(folder))
+def test_it_looks_only_left(use: Stage, folder: str) -> None:
+    page = use.at(address(folder))
     expect(drawn(page).locator("svg")).to_contain_text("only left")
     page.get_by_text("Only look left").click()
     expect(page.locator(".guess svg")).to_contain_text("both sides")
@@ -68,8 +68,8 @@ def test_it_looks_only_left(visit: Visit, folder: str) -> None:
     wait_until(page, "() => new URLSearchParams(location.search).get('left') === '1'")
 
 
-def test_one_of_several_masks_is_chosen(visit: Visit, folder: str) -> None:
-    page = visit(address(folder, "the [mask] sat on the <mask>", ""))
+def test_one_of_several_masks_is_chosen(use: Stage, folder: str) -> None:
+    page = use.at(address(folder, "the [mask] sat on the <mask>", ""))
     pills = drawn(page).locator(".masks button")
     expect(pills).to_have_count(2)
     expect(pills.nth(0)).to_have_attribute("aria-pressed", "true")
@@ -78,8 +78,8 @@ def test_one_of_several_masks_is_chosen(visit: Visit, folder: str) -> None:
     wait_until(page, "() => new URLSearchParams(location.search).get('mp') === '6'")
 
 
-def test_it_fits_a_phone_and_a_screen_reader(visit: Visit, folder: str) -> None:
-    page = visit(address(folder))
+def test_it_fits_a_phone_and_a_screen_reader(use: Stage, folder: str) -> None:
+    page = use.at(address(folder))
     drawn(page)
     assert serious_findings(page) == []
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
@@ -93,8 +93,8 @@ def test_it_fits_a_phone_and_a_screen_reader(visit: Visit, folder: str) -> None:
     assert outside == []
 
 
-def test_of_a_long_text_the_hidden_word_is_in_sight_in_whole_rows(visit: Visit, folder: str) -> None:
-    page = visit(address(folder, "the cat sat on the red hat " * 8, "&mp=33"))
+def test_of_a_long_text_the_hidden_word_is_in_sight_in_whole_rows(use: Stage, folder: str) -> None:
+    page = use.at(address(folder, "the cat sat on the red hat " * 8, "&mp=33"))
     drawn(page)
     for box, chosen in (
         (".st-key-guess_words", ".rows .chip.picked"),
@@ -116,8 +116,8 @@ def test_of_a_long_text_the_hidden_word_is_in_sight_in_whole_rows(visit: Visit, 
     assert page.locator(".guess .surprise ol").evaluate(cut) == [True, 0]
 
 
-def test_words_that_scroll_are_whole_and_say_that_there_are_more(visit: Visit, folder: str) -> None:
-    page = visit(address(folder, "the cat sat on the red hat " * 6, "&mp=33"))
+def test_words_that_scroll_are_whole_and_say_that_there_are_more(use: Stage, folder: str) -> None:
+    page = use.at(address(folder, "the cat sat on the red hat " * 6, "&mp=33"))
     drawn(page)
     expect(page.locator(".rows .chip.picked")).to_have_count(1)
     for size in ((1440, 900), PHONE):
@@ -142,8 +142,8 @@ def test_words_that_scroll_are_whole_and_say_that_there_are_more(visit: Visit, f
         assert box.evaluate(more, "::before") == "hidden"
 
 
-def test_bars_have_a_scale_from_0_to_100(visit: Visit, folder: str) -> None:
-    guess = drawn(visit(address(folder)))
+def test_bars_have_a_scale_from_0_to_100(use: Stage, folder: str) -> None:
+    guess = drawn(use.at(address(folder)))
     shares = [float(row[1].split(" %")[0]) for row in guess.evaluate(TABLES)[0][1:]]
     parts = guess.evaluate(
         """(root) => { const width = (one) => Number(one.getAttribute("width"));
@@ -154,8 +154,8 @@ def test_bars_have_a_scale_from_0_to_100(visit: Visit, folder: str) -> None:
         assert abs(bar - max(2, track * share / 100)) < track * 0.006, share
 
 
-def test_the_first_guess_is_not_blue_where_nobody_knows_the_word(visit: Visit, folder: str) -> None:
-    guess = drawn(visit(address(folder, "the ___ sat on the red hat", "")))
+def test_the_first_guess_is_not_blue_where_nobody_knows_the_word(use: Stage, folder: str) -> None:
+    guess = drawn(use.at(address(folder, "the ___ sat on the red hat", "")))
     colours = guess.evaluate(
         """(root) => { const probe = root.appendChild(document.createElement("i"));
         probe.style.color = "var(--st-primary-color)";
@@ -166,8 +166,8 @@ def test_the_first_guess_is_not_blue_where_nobody_knows_the_word(visit: Visit, f
     assert guess.locator("svg .point.first").count() == guess.locator("svg .point").count() > 0
 
 
-def test_a_word_is_hidden_beside_a_hole_in_two_sentences(visit: Visit, folder: str) -> None:
-    page = visit(
+def test_a_word_is_hidden_beside_a_hole_in_two_sentences(use: Stage, folder: str) -> None:
+    page = use.at(
         f"/inside?v=two-contexts&m={quote(folder, safe='')}&s={quote('the ___ sat on the hat')}&s={quote('we put ___ in')}"
     )
     expect(drawn(page).locator("svg")).to_contain_text("the [MASK] sat on the hat")

@@ -25,17 +25,15 @@ def go_back(page: Page, address: str | re.Pattern[str]) -> None:
     settle(page)
 
 
-def test_back_restores_a_setting_whose_panel_is_closed(visit: Visit) -> None:
+def test_back_restores_a_setting_whose_panel_is_closed_and_leaving_a_page_adds_one_entry(visit: Visit) -> None:
     page = visit("/why?v=important-words&s=a+river+bank&s=a+money+bank&sb=2")
     choose_in_options(page, "[CLS], the first token")
     go_back(page, "**/meaning?v=important-words&*sb=2")
     # The closed panel's widget must not send its old value with the next click.
     page.get_by_text(SPLIT, exact=True).click()
     page.wait_for_url(re.compile(r"/meaning\?v=score-split&s=a\+river\+bank&s=a\+money\+bank&sb=2$"))
-
-
-def test_leaving_a_page_adds_no_entry_with_the_next_pages_settings(visit: Visit) -> None:
-    page = visit("/why?v=important-words&s=a+river+bank&s=a+money+bank&sb=2")
+    # The entry of a page that is left has none of the next page's settings.
+    go_back(page, "**/meaning?v=important-words&*sb=2")
     choose_in_options(page, "[CLS], the first token")
     settle(page)
     before = page.evaluate("history.length")

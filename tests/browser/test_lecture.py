@@ -129,6 +129,17 @@ def test_the_arrow_keys_go_through_the_lecture_on_the_projector(visit: Visit) ->
         expect(page.locator(hidden).first).to_be_hidden()
     expect(page.locator(".st-key-block_change .js-plotly-plot")).to_be_visible()
     settle(page)
+    # The bar covers nothing, and a key draws no frame around the page.
+    main, bar = page.locator(".stMain").bounding_box(), page.locator(".walk").bounding_box()
+    assert main is not None
+    assert bar is not None
+    assert main["y"] + main["height"] <= bar["y"]
+    page.locator(".stMain").focus()
+    page.keyboard.press("ArrowDown")
+    drawn = page.locator(".stMain").evaluate(
+        "(main) => [getComputedStyle(main).outlineStyle, getComputedStyle(main, '::before').boxShadow]"
+    )
+    assert drawn == ["none", "none"]
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("heading", name=MASK)).to_be_visible()
     expect(page.locator(".walk .place")).to_have_text("2 of 2")
@@ -211,23 +222,6 @@ def test_arrow_keys_and_a_remote_control_go_through_the_stops_of_the_whole_path(
     page.keyboard.press("End")
     page.keyboard.press("PageDown")  # there is no further stop for these keys either
     expect(page.get_by_role("heading", name=following.question)).to_be_visible()
-
-
-def test_the_bar_covers_nothing_and_a_key_draws_no_frame_around_the_page(visit: Visit) -> None:
-    page = visit(LECTURE)
-    page.get_by_role("button", name="Begin on the projector").click()
-    expect(page.get_by_role("heading", name=BLOCK)).to_be_visible()
-    settle(page)
-    main, bar = page.locator(".stMain").bounding_box(), page.locator(".walk").bounding_box()
-    assert main is not None
-    assert bar is not None
-    assert main["y"] + main["height"] <= bar["y"]
-    page.locator(".stMain").focus()
-    page.keyboard.press("ArrowDown")
-    drawn = page.locator(".stMain").evaluate(
-        "(main) => [getComputedStyle(main).outlineStyle, getComputedStyle(main, '::before').boxShadow]"
-    )
-    assert drawn == ["none", "none"]
 
 
 def test_the_arrow_keys_go_from_picture_to_picture_in_the_exported_page(visit: Visit, tmp_path: Path) -> None:

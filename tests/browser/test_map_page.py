@@ -116,8 +116,8 @@ def test_two_maps_are_drawn_whose_tokens_are_clicked_and_lassoed(visit: Visit) -
     assert sorted(plots(page)[1]["selected"]) == sorted(chosen[1]["selected"])
 
 
-def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(visit: Visit) -> None:
-    page = visit("/map?v=layer-by-layer&by=pca")
+def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(use: Stage) -> None:
+    page = use.at("/map?v=layer-by-layer&by=pca")
     wait_for_maps(page, 1)
     (before,) = plots(page)
     assert before["step"] == 0
@@ -272,8 +272,8 @@ BOXES = """() => [...document.querySelectorAll("[class*='st-key-map_'] .js-plotl
 })"""
 
 
-def test_labels_are_neither_cut_nor_on_each_other_and_lines_join_the_chosen_word(visit: Visit) -> None:
-    page = visit("/meaning?v=two-layers")
+def test_labels_are_neither_cut_nor_on_each_other_and_lines_join_the_chosen_word(look: Stage) -> None:
+    page = look.at("/meaning?v=two-layers")
     wait_for_maps(page, 2)
     wait_for_labels(page)
     for plot in page.evaluate(BOXES):

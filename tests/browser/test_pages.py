@@ -99,8 +99,8 @@ def test_a_link_restores_the_view_in_another_browser(use: Stage, visit: Visit) -
     assert parse_qs(urlparse(second.url).query)["t"] == ["5", "10", "6"]
 
 
-def test_the_back_button_restores_the_choice_before(visit: Visit) -> None:
-    page = visit("/layers")
+def test_the_back_button_restores_the_choice_before(use: Stage) -> None:
+    page = use.at("/layers")
     has_bank_curves(page)
     page.get_by_role("radio", name="money", exact=True).click()
     page.wait_for_url("**t=5&t=7&t=3*")
@@ -136,8 +136,8 @@ def test_row_numbers_of_the_grids_cover_what_scrolls_under_them(look: Stage, dar
     assert colour == ("rgb(18, 22, 28)" if dark else "rgb(255, 255, 255)")
 
 
-def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(visit: Visit) -> None:
-    page = visit("/layers?v=two-tokens")
+def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(use: Stage) -> None:
+    page = use.at("/layers?v=two-tokens")
     picked = page.locator("button.chip.picked")
     expect(picked).to_have_count(2)
     picked.first.click()

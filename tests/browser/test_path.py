@@ -20,7 +20,7 @@ from components.model.backend import Backend
 from dashboard.declared.stops import STOPS, VIEW
 from dashboard.views.home.whole import SENTENCES
 from tests.support.browser import Visit, downloaded, wait_until
-from tests.support.stage import PHONE
+from tests.support.stage import PHONE, Stage
 from tests.support.static_models import save_model2vec
 
 WORDS = ("the", "cat", "sat", "on", "a", "bank", "by", "river", "we", "put", "money", "in")  # of the tiny vocabularies
@@ -95,12 +95,12 @@ def rounded_from(text: str, value: float) -> bool:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_number_on_screen_is_right_for_random_sentences(
-    visit: Visit, family_folder: Callable[[str], str], family: str
+    use: Stage, family_folder: Callable[[str], str], family: str
 ) -> None:
     draw = random.Random(family)
     sentences = [" ".join(draw.choices(WORDS, k=draw.randint(4, 9))) for _ in range(2)]
     folder = family_folder(family)
-    page = visit(address(m=folder, s=sentences))
+    page = use.at(address(m=folder, s=sentences))
     path = drawn(page, "pieces")
     facts: dict[str, Any] = path.evaluate("(root) => root.bertInternalsPath.facts")
     backend = Backend.load(folder)
@@ -209,7 +209,9 @@ def lengths(read: dict[str, Any], *vectors: np.ndarray) -> None:
         assert any(rounded_from(text, length) for text in found), (length, found)
 
 
-def test_take_shows_the_way_round_and_names_its_head(visit: Visit) -> None:
+def test_take_shows_the_way_round_and_names_its_head_and_no_special_token_is_most_like_the_sentence(
+    visit: Visit,
+) -> None:
     page = visit(address(s=SENTENCES, t=["7", "6"]))
     path = drawn(page, "pieces")
     for stop, part in (("take", "attention"), ("alone", "the feed-forward part")):
@@ -227,15 +229,26 @@ def test_take_shows_the_way_round_and_names_its_head(visit: Visit) -> None:
     assert (head[2] == "itself") == (most == 7)
     assert head[3] is None or head[3] == tokens[most]
     assert read["finding"].startswith("All 12 heads together: ")
-
-
-def test_the_special_tokens_are_not_named_as_most_like_the_sentence(visit: Visit) -> None:
-    page = visit(address(s=SENTENCES))
-    drawn(page, "pieces")
     finding = written(move(page, stop="pool"))["finding"]
     named = re.match(r"Of your text, most like the result is “(.+?)”.*, least “(.+?)”", finding)
     assert named is not None, finding
     assert not {named[1], named[2]} & {"[CLS]", "[SEP]"}
+    # Where a person rests is told while the page is open, and not of one that is being left, whose place another takes.
+    told = path.evaluate(
+        """(root) => {
+          const path = root.bertInternalsPath, { report } = path, here = location.href, told = [];
+          path.report = (name) => told.push(`${name} at ${location.pathname}`);
+          for (const address of [here, "/about"]) {
+            history.replaceState(history.state, "", address);
+            path.lastPlace = null;
+            path.reportPlace();
+          }
+          history.replaceState(history.state, "", here);
+          path.report = report;
+          return told;
+        }"""
+    )
+    assert told == ["place at /inside"]
 
 
 def test_a_block_is_fetched_once_and_nothing_else_is(visit: Visit) -> None:
@@ -312,9 +325,9 @@ def test_keys_lead_through_the_path_and_the_table_says_it_in_words(visit: Visit)
     wait_until(page, "() => new URLSearchParams(location.search).get('v') === 'layer-zero'")
 
 
-def test_a_long_sentence_shows_a_window_and_says_what_it_leaves_out(visit: Visit) -> None:
+def test_a_long_sentence_shows_a_window_and_says_what_it_leaves_out(use: Stage) -> None:
     words = " ".join(itertools.islice(itertools.cycle(WORDS), 60))
-    page = visit(address(s=[words, "a cat"], t=["30", "1"], stop="look"))
+    page = use.at(address(s=[words, "a cat"], t=["30", "1"], stop="look"))
     read = written(drawn(page, "look"))
     rests = [row["rest"] for row in read["rows"] if "rest" in row]
     assert [rest[0] for rest in rests] == [0, rests[1][0]]

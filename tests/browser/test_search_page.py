@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from tests.support.browser import NewPage, Visit, figure, settle, use_file, wait_until
+from tests.support.browser import NewPage, Visit, figure, settle, use_file, wait_until, wait_until_still
 from tests.support.server import Server
-from tests.support.stage import Stage
+from tests.support.stage import LAPTOP, PHONE, Stage
 
 MEMORY = "bertInternalsMemory"
 # JavaScript: all that the browser remembers of the sessions.
@@ -83,7 +82,7 @@ def test_a_hybrid_hit_shows_its_two_terms(look: Stage) -> None:
     expect(hits(page).first.locator(".terms")).to_have_count(0)  # vectors alone have no terms
 
 
-def test_a_mark_counts_and_can_be_taken_back(visit: Visit) -> None:
+def test_a_mark_counts_and_is_taken_back_and_is_offered_again_once_its_session_has_ended(visit: Visit) -> None:
     page = visit("/search")
     relevant = hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)")
     expect(relevant).to_be_visible(timeout=60_000)
@@ -94,18 +93,18 @@ def test_a_mark_counts_and_can_be_taken_back(visit: Visit) -> None:
     expect(relevant).to_have_attribute("aria-pressed", "true")
     relevant.click()
     expect(page.get_by_text("Mark hits with")).to_be_visible()
-
-
-def test_marks_are_offered_again_once_their_session_has_ended(visit: Visit) -> None:
-    page = visit("/search")
-    relevant = hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)")
-    expect(relevant).to_be_visible(timeout=60_000)
     relevant.click()
     wait_until(page, f"() => {KEPT}.includes('true')")
     page.reload()  # a new session
     offer = page.locator(".st-key-remembered")
     expect(offer).to_contain_text("Used in this browser before: marks for 1 query.", timeout=60_000)
+    expect(hits(page)).to_have_count(10, timeout=60_000)
     expect(relevant).to_have_attribute("aria-pressed", "false")
+    for width, height in (LAPTOP, PHONE):  # the offer covers nothing
+        page.set_viewport_size({"width": width, "height": height})
+        settle(page)
+        wait_until_still(page, "[data-testid=stMain], .st-key-remembered")
+        assert page.evaluate(COVERED) == [], width
     offer.get_by_role("button", name="Use again").click()
     expect(relevant).to_have_attribute("aria-pressed", "true")
     expect(offer).to_have_count(0)
@@ -137,18 +136,6 @@ def test_two_tabs_keep_their_marks_beside_each_other(visit: Visit) -> None:
     offer.get_by_role("button", name="Use again").click()
     expect(third.get_by_text("Precision of 2 judged queries")).to_be_visible(timeout=30_000)
     wait_until(third, f"() => Object.keys(localStorage).filter((key) => key.startsWith('{MEMORY}')).length === 1")
-
-
-@pytest.mark.parametrize("phone", [False, True])
-def test_what_is_offered_again_covers_nothing(visit: Visit, phone: bool) -> None:
-    page = visit("/search", phone=phone)
-    hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)").click(timeout=60_000)
-    wait_until(page, f"() => {KEPT}.includes('true')")
-    page.reload()
-    expect(page.locator(".st-key-remembered")).to_contain_text("marks for 1 query.", timeout=60_000)
-    expect(hits(page)).to_have_count(10, timeout=60_000)
-    settle(page)
-    assert page.evaluate(COVERED) == []
 
 
 def test_the_offer_outlives_pages_that_use_no_marks(visit: Visit) -> None:
@@ -252,10 +239,10 @@ def is_asked_by_itself(frame: bytes | str) -> bool:
     return isinstance(frame, bytes) and BackMsg.FromString(frame).rerun_script.is_auto_rerun
 
 
-def test_markup_in_a_corpus_is_text(visit: Visit, tmp_path) -> None:
+def test_markup_in_a_corpus_is_text(use: Stage, tmp_path) -> None:
     path = tmp_path / "nasty.txt"
     path.write_text("<img src=x onerror=\"document.title='broken'\"> volcano\n</script><b>volcano</b>\nplain volcano\n")
-    page = visit("/search?v=corpus")
+    page = use.at("/search?v=corpus")
     use_file(page, path)
     settle(page)
     page.get_by_role("button", name="Search this corpus").click()

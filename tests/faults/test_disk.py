@@ -105,6 +105,7 @@ def test_a_server_asked_to_end_while_it_embeds_ends_without_a_crash(tmp_path: Pa
     assert not unfinished(cache)
 
 
+@pytest.mark.rare
 def test_a_server_whose_cache_is_removed_and_full_says_so_and_recovers(tmp_path: Path) -> None:
     cache, query = tmp_path / "cache", QUERY
     with running(tmp_path, "server", cache) as server:

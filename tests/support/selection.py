@@ -22,17 +22,21 @@ MOST_FILES = 20  # that the end of a run lists
 SLOWEST = (
     "tests/browser/test_first_screen.py",
     "tests/browser/test_frame.py",
+    "tests/browser/test_search_page.py",
     "tests/browser/test_map_page.py",
-    "tests/browser/test_pages.py",
-    "tests/dashboard/test_architectures.py",
+    "tests/browser/test_lecture.py",
     "tests/dashboard/test_restored.py",
-    "tests/dashboard/views/evaluate/test_page.py",
+    "tests/dashboard/test_architectures.py",
+    "tests/faults/test_server.py",
     "tests/dashboard/lessons/test_lesson_files.py",
-    "tests/dashboard/views/test_search.py",
+    "tests/dashboard/code/test_texts.py",
     "tests/components/distributed/test_serving.py",
+    "tests/dashboard/views/test_search.py",
+    "tests/dashboard/views/evaluate/test_page.py",
+    "tests/components/analysis/maps/test_projection.py",
     "tests/dashboard/views/test_training.py",
-    "tests/components/command_line/test_commands.py",
     "tests/faults/test_operation.py",
+    "tests/components/command_line/test_commands.py",
 )
 
 

@@ -420,7 +420,7 @@ sys.exit(main(["serve", "--models", "tiny"]))
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.rare)])
 def test_the_command_ends_when_it_is_asked_to_and_at_once_when_it_is_asked_again(how: signal.Signals) -> None:
     """Started as by a script that goes on meanwhile: what runs in its background ignores SIGINT until it says otherwise."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which the new process inherits

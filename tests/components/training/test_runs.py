@@ -286,8 +286,15 @@ COMMAND = "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c',
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
-@pytest.mark.parametrize("does", ["prepares", "trains"])
-@pytest.mark.parametrize("way", ["the command is killed", "the process is asked to end"])
+@pytest.mark.parametrize(
+    ("does", "way"),
+    [
+        ("trains", "the command is killed"),
+        pytest.param("prepares", "the command is killed", marks=pytest.mark.rare),
+        pytest.param("prepares", "the process is asked to end", marks=pytest.mark.rare),
+        pytest.param("trains", "the process is asked to end", marks=pytest.mark.rare),
+    ],
+)
 def test_a_process_that_is_interrupted_before_its_first_step_ends_at_once(folder, does, way):
     """Its imports, its model and the measurement before training take minutes, in which it looks for nothing."""
     run = small_run("mine")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,11 @@ def layer_axis(figure: go.Figure, layers: int) -> None:
     for axis in figure.select_xaxes():
         axis.title.text = "layer (0 = embeddings, before any block)"
         axis.tickmode, axis.dtick = "linear", 1 if layers <= 14 else 2
+
+
+def annotate(figure: go.Figure, notes: Sequence[Mapping[str, object]]) -> None:
+    """Add annotations, all at once: for each one that `add_annotation` adds, plotly checks all that are there again."""
+    figure.layout.annotations = (*figure.layout.annotations, *notes)
 
 
 def legend_below(figure: go.Figure, shown: bool | None = None) -> None:

@@ -88,7 +88,7 @@ def hints() -> str:
     ]
     first = next(page for page in table.PAGES if not page.is_door)
     rules.append(
-        f'[data-testid="stSidebarNavItems"] > :has([href$="/{first.key}"]) '
+        f'[data-testid="stSidebarNavItems"] > li:has([href$="/{first.key}"]) '
         "{ border-top: 1px solid rgba(133, 139, 149, 0.3); margin-top: 0.5rem; padding-top: 0.5rem; }"
     )
     return f"<style>{' '.join(rules)}</style>"

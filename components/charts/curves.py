@@ -179,17 +179,18 @@ def _label_ends(
         return
     height = figure.layout.height - figure.layout.margin.t - BELOW_PLOT
     places = spread([(value - y_range[0]) / (y_range[1] - y_range[0]) * height for value, _, _ in labelled], LINE)
+    labels = []
     for (value, text, colour), place in zip(labelled, places, strict=True):
         own = (value - y_range[0]) / (y_range[1] - y_range[0]) * height
-        add_end_label(figure, x, value, text, own - place, colour)
+        labels.append(end_label(x, value, text, own - place, colour))
+    theme.annotate(figure, labels)
     figure.layout.xaxis.range = (-0.3, x + 0.15)  # labels would widen it
     figure.layout.xaxis.title.text = "layer (0 = before any block)"  # beside labels a phone has no room for more
     longest = max(len(text.replace("<b>", "").replace("</b>", "")) for _, text, _ in labelled)
     figure.layout.margin.r = round(TO_LABEL + LETTER * longest)
 
 
-def add_end_label(
-    figure: go.Figure,
+def end_label(
     x: float,
     value: float,
     text: str,
@@ -199,27 +200,27 @@ def add_end_label(
     to_label: float = TO_LABEL,
     xref: str = "x",
     standoff: int = 5,
-) -> None:
-    """Write a text at the right end of a line, with a stroke from the end at (x, value) to it.
+) -> dict[str, Any]:
+    """A text at the right end of a line, with a stroke from the end at (x, value) to it; `theme.annotate` adds it.
 
     The text stands `to_label` pixels to the right of the end and `below` pixels below it.
     """
-    figure.add_annotation(
-        x=x,
-        xref=xref,
-        y=value,
-        text=text,
-        ax=to_label,
-        ay=below,
-        xanchor="left",
-        align="left",
-        showarrow=True,
-        arrowhead=0,
-        arrowwidth=1.5,
-        arrowcolor=colour,
-        standoff=standoff,
-        font={"color": theme.GREY} if colour == theme.GREY else None,
-    )
+    return {
+        "x": x,
+        "xref": xref,
+        "y": value,
+        "text": text,
+        "ax": to_label,
+        "ay": below,
+        "xanchor": "left",
+        "align": "left",
+        "showarrow": True,
+        "arrowhead": 0,
+        "arrowwidth": 1.5,
+        "arrowcolor": colour,
+        "standoff": standoff,
+        **({"font": {"color": theme.GREY}} if colour == theme.GREY else {}),
+    }
 
 
 def spread(places: Sequence[float], apart: float) -> list[float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,9 +100,13 @@ def heatmap(
 
 
 def layer_axis(figure: go.Figure, layers: int) -> None:
-    for axis in figure.select_xaxes():
-        axis.title.text = "layer (0 = embeddings, before any block)"
-        axis.tickmode, axis.dtick = "linear", 1 if layers <= 14 else 2
+    name = {"text": "layer (0 = embeddings, before any block)"}
+    _set_axes(figure, ("xaxis",), name, tickmode="linear", dtick=1 if layers <= 14 else 2)
+
+
+def annotate(figure: go.Figure, notes: Sequence[Mapping[str, object]]) -> None:
+    """Add annotations, all at once: for each one that `add_annotation` adds, plotly checks all that are there again."""
+    figure.layout.annotations = (*figure.layout.annotations, *notes)
 
 
 def legend_below(figure: go.Figure, shown: bool | None = None) -> None:
@@ -141,9 +145,7 @@ def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
     layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)"
     for trace in figure.data:
         _print_minus(trace)
-    _set_type_sizes(figure, 1.0)
-    for axis in _axes(figure):
-        axis.automargin = True
+    _set_type_sizes(figure, 1.0, automargin=True)
     return figure
 
 
@@ -178,15 +180,21 @@ def enlarge(figure: go.Figure, scale: float) -> go.Figure:
     return figure
 
 
-def _set_type_sizes(figure: go.Figure, scale: float) -> None:
-    """Font by font, each as a whole: size by size it takes twice as long, with `update_layout` and `update_xaxes` ten times."""
+def _set_type_sizes(figure: go.Figure, scale: float, **of_axes: object) -> None:
+    """Set the sizes of type, and further values of the axes."""
     layout, font = figure.layout, {"size": FONT_SIZE * scale}
     layout.font, layout.hoverlabel.font = font, font
     layout.title.font = {"size": FONT_SIZE * scale * 1.15}
-    for axis in _axes(figure):
-        axis.title.font, axis.tickfont = font, {"size": FONT_SIZE * scale * 0.92}
+    _set_axes(figure, ("xaxis", "yaxis"), {"font": font}, tickfont={"size": FONT_SIZE * scale * 0.92}, **of_axes)
 
 
-def _axes(figure: go.Figure) -> list[Any]:
-    """Every axis of a figure: "xaxis", "yaxis", "xaxis2" and so on. `select_xaxes` looks for each in many ways."""
-    return [figure.layout[name] for name in figure.layout if name.startswith(("xaxis", "yaxis"))]
+def _set_axes(figure: go.Figure, begins: tuple[str, ...], title: Mapping[str, object], **values: object) -> None:
+    """Set values of the axes whose names begin so, and of their titles: "xaxis", "xaxis2" and so on.
+
+    Each axis as a whole: value by value it takes twice as long, with `update_xaxes` ten times.
+    """
+    layout = figure.layout
+    for name in tuple(layout):
+        if name.startswith(begins):
+            own = layout[name].to_plotly_json()
+            layout[name] = own | values | {"title": own.get("title", {}) | title}

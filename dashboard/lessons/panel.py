@@ -12,6 +12,8 @@ from dashboard.lessons import counted, printed, steps
 from dashboard.ui import browser, controls
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from components.lessons.lesson import Lesson, Question
 
 
@@ -26,7 +28,7 @@ def draw(page: str) -> None:
         steps.settle(page)
     lesson, number = opened
     step = lesson.steps[number - 1]
-    with st.container(key="lesson_panel"):
+    with _panel():
         with st.expander(f"**{lesson.title}**  ·  step {number} of {len(lesson.steps)}", expanded=True):
             with st.container(key="lesson_where"):  # on a phone the line that folds the panel says it
                 st.caption(f"{lesson.title} · step {number} of {len(lesson.steps)}")
@@ -37,6 +39,12 @@ def draw(page: str) -> None:
             _foot(page, lesson, number)
         _way(lesson, number)
     browser.scroll_lesson("lesson_scroll", f"{lesson.key}.{number}", steps.is_answered(lesson, number))
+
+
+def _panel() -> DeltaGenerator:
+    """The place of the panel; the page beside it leaves room for it."""
+    st.html(f"<style>{browser.asset('lesson', 'css')}</style>")
+    return st.container(key="lesson_panel")
 
 
 def _question(lesson: Lesson, number: int, question: Question) -> None:
@@ -108,7 +116,7 @@ def _way(lesson: Lesson, number: int) -> None:
 
 def _finished(lesson: Lesson) -> None:
     """After the last step: what the lesson has shown, and what comes next. Guesses are not counted as points."""
-    with st.container(key="lesson_panel"):
+    with _panel():
         with st.container(key="lesson_finished"):
             st.subheader(f"Finished: {lesson.title}", anchor=False)
             st.markdown(f"**{lesson.question}** You have seen:")

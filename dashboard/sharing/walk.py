@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
 
@@ -111,8 +111,7 @@ def draw(page: str) -> None:
             "figure": lecture.read(left[0]).figure,
             "ends": [True, False],
         }
-        with st.container(key="walk_bar"):
-            browser.web_component("walk", '<nav class="walk"></nav>')(key=_KEY, data=data, on_step_change=_stepped)
+        _bar(data)
         return
     if place is not None and place >= len(stars):  # what was shown has been taken out
         st.session_state.pop(lecture.PLACE)
@@ -131,6 +130,11 @@ def draw(page: str) -> None:
             "figure": lecture.read(stars[place]).figure,
             "ends": ends,
         }
+    _bar(data)
+
+
+def _bar(data: dict[str, Any]) -> None:
+    st.html("<style>.stMain.stMain { max-height: calc(100dvh - 3.4rem); }</style>")  # the page ends above it
     with st.container(key="walk_bar"):
         browser.web_component("walk", '<nav class="walk"></nav>')(key=_KEY, data=data, on_step_change=_stepped)
 

@@ -57,15 +57,18 @@ def word_dots(
         for name, values, colour in ((right_name, right, theme.BLUE), (RIVAL, rival, theme.ORANGE))
     ]
     above = {"yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False, "xref": "paper"}
-    figure.add_annotation(text="<br>".join(sums), x=0, xanchor="left", align="left", **above)
-    total = theme.signed(float(difference.sum()))
-    figure.add_annotation(text=f"rival more by<br><b>{total}</b>", x=1, xanchor="right", align="right", **above)
+    total = f"rival more by<br><b>{theme.signed(float(difference.sum()))}</b>"
+    notes = [
+        {**above, "text": "<br>".join(sums), "x": 0, "xanchor": "left", "align": "left"},
+        {**above, "text": total, "x": 1, "xanchor": "right", "align": "right"},
+    ]
     for row, value in enumerate(difference.tolist()):
         beside = {"yref": "y", "y": row, "yanchor": "middle", "showarrow": False}
-        figure.add_annotation(text=theme.signed(value), xref="paper", x=1, xanchor="right", **beside)
+        notes.append({**beside, "text": theme.signed(value), "xref": "paper", "x": 1, "xanchor": "right"})
         if has_rest and row == len(words) - 1:
             both = f"{theme.number(right[row])} and {theme.number(rival[row])}"
-            figure.add_annotation(text=both, xref="x", x=0, xanchor="left", **beside)
+            notes.append({**beside, "text": both, "xref": "x", "x": 0, "xanchor": "left"})
+    theme.annotate(figure, notes)
     low, high = (float(end(0.0, *np.ravel([right[single], rival[single]]))) for end in (min, max))
     ticks, room = _ticks(low, high), 0.05 * (high - low or 1.0)
     axis = figure.layout.xaxis

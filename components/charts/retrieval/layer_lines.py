@@ -116,13 +116,13 @@ def _label_ends(figure: go.Figure, lines: Sequence[PoolingLine], levels: Sequenc
     ends += [(value, f"{theme.plain(name)}  {theme.number(value, 1)}", False) for name, value in levels]
     plot = HEIGHT - TOP - BELOW
     own = [(value - RANGE[0]) / (RANGE[1] - RANGE[0]) * plot for value, _, _ in ends]
-    longest = 0
+    labels, longest = [], 0
     for number, (place, (value, text, is_line)) in enumerate(zip(curves.spread(own, LINE), ends, strict=True)):
         colour = str(theme.line_style(number)["color"]) if is_line else theme.GREY
         longest = max(longest, len(text.replace("<b>", "").replace("</b>", "")))
-        curves.add_end_label(
-            figure, 1, value, text, own[number] - place, colour, to_label=TO_LABEL, xref="paper", standoff=1
-        )
+        below = own[number] - place
+        labels.append(curves.end_label(1, value, text, below, colour, to_label=TO_LABEL, xref="paper", standoff=1))
+    theme.annotate(figure, labels)
     figure.layout.margin.r = round(TO_LABEL + 16 + LETTER * longest)
 
 

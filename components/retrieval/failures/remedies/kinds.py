@@ -184,6 +184,7 @@ def _prompt(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelle
         option, asked = f"“{prompt}”" if prompt else "no prompt", partial(now.asked_alone, prompt=prompt)
         vectors[option] = (now.asked(now.queries, prompt, is_cancelled=is_cancelled), now.document_vectors)
         by[option] = (now, asked)
+    progress(len(tried), len(tried))
     return _replacing("prompt", setting, vectors, by, started, is_cancelled)
 
 

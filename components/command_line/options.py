@@ -503,7 +503,8 @@ def progress_bar(
                 smoothing=0,
                 dynamic_ncols=True,
             )
-        bar.update(done - bar.n)
+        if done != bar.n or sys.stderr.isatty():  # a terminal shows how the time goes on, a log each line
+            bar.update(done - bar.n)
 
     try:
         yield report_progress

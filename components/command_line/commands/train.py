@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from components import operator_settings
 from components.command_line import options as shared
 from components.errors import InputError, UserError
-from components.folders import check_writable
+from components.folders import check_writable, write_text
 from components.jobs import Cancelled
 from components.model.catalog import typed_model
 
@@ -439,6 +439,8 @@ def _deliver(run: RunFolder, folder: Path) -> None:
                 shutil.rmtree(target)
             path.replace(target)
         run.model_folder.rmdir()
+        card = folder / "README.md"  # with the folder that was chosen
+        write_text(card, card.read_text("utf-8").replace(f"({run.model_folder.name!r})", f"({str(folder)!r})"))
     if not (folder / "config.json").is_file():
         raise InputError(
             f"The run in {folder} has ended, and its model is not there.",

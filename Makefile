@@ -25,9 +25,12 @@ PART ?= commit
 
 .PHONY: run real-models test test-all test-rare test-fast test-gpu lint format bench load soak fuzz reproduce tokenizers browser screenshots lesson-pictures clean
 
+# Ctrl+C is no failure: the shell ends well, so that make does not call it one.
 run: $(RUN_READY)
-	$(BIN)/python -m streamlit run dashboard/app.py \
-		--server.address "$(HOST)" --server.port "$(PORT)" --browser.gatherUsageStats false
+	@trap 'stopped=1' INT; $(BIN)/python -m streamlit run dashboard/app.py \
+		--server.address "$(HOST)" --server.port "$(PORT)" --browser.gatherUsageStats false || { \
+		status=$$?; if [ -n "$$stopped" ]; then echo "==> Stopped. The same command starts it again."; else \
+		echo "==> The server ended. If another program uses port $(PORT): make run PORT=8600"; exit $$status; fi; }
 
 test: $(TEST_READY) browser
 	$(PYTEST) $(PARALLEL) -m "$(USUAL)"

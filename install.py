@@ -21,6 +21,7 @@ from pathlib import Path
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 ANSWER_SECONDS = 5.0  # for the index to name a file
 PIP = (sys.executable, "-m", "pip", "install", "--disable-pip-version-check")
+SIGN_SECONDS = 60.0  # between two lines of a step that is at work
 FOUND = ("Downloading", "Using cached", "Processing", "Requirement already")  # how pip's lines begin once it has one
 
 
@@ -77,16 +78,22 @@ def try_without_cuda(pin: str, index: str) -> bool:
         # Its own limit holds for each address of the host, and for each file.
         limit = threading.Timer(ANSWER_SECONDS, pip.terminate)
         limit.start()
+        is_found = False  # before it, pip names what it could not find a conflict of the requirements
         for line in pip.stdout:
             if line.strip().startswith(FOUND):
                 limit.cancel()
-            say(line.rstrip(), mark="   ")
+                is_found = True
+            if is_found:
+                say(line.rstrip(), mark="   ")
         limit.cancel()
     seconds = time.monotonic() - started
     if pip.returncode == 0:
         say(f"done in {in_words(seconds)}")
     else:
-        say(f"PyTorch without CUDA cannot be had there ({in_words(seconds)}): the ordinary one is installed.")
+        say(
+            f"{index} cannot be reached, or lacks it ({in_words(seconds)}): the one with CUDA comes instead, about 3.2 GB in "
+            "all. Some minutes may pass between two lines."
+        )
     return pip.returncode == 0
 
 
@@ -94,7 +101,14 @@ def step(title: str, command: Sequence[str]) -> int:
     """Run a command below a title, and say how long it took. Returns its exit status."""
     say(f"{title} …")
     started = time.monotonic()
-    status = subprocess.run(command, check=False).returncode
+    with subprocess.Popen(command) as process:
+        while process.poll() is None:
+            try:
+                process.wait(SIGN_SECONDS)
+            except subprocess.TimeoutExpired:
+                here = sum(path.lstat().st_size for path in Path(sys.prefix).rglob("*")) / 1e9
+                say(f"still at work after {in_words(time.monotonic() - started)}; {here:.1f} GB are in {sys.prefix}")
+    status = process.returncode
     say(f"{'done' if status == 0 else 'failed'} in {in_words(time.monotonic() - started)}")
     return status
 
@@ -110,4 +124,9 @@ def say(text: str, mark: str = "==>") -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        ended = main()
+    except KeyboardInterrupt:
+        say("Stopped. The same command goes on from here.")
+        ended = 130
+    sys.exit(ended)

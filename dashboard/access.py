@@ -12,11 +12,13 @@ import ipaddress
 import os
 import re
 import socket
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import streamlit as st
+from streamlit.web.server import server_util
 
 from components.errors import InputError
 from components.operator_settings import (
@@ -191,8 +193,10 @@ def is_own_origin(origin: str | None, host: str | None) -> bool:
 
 
 def summary() -> str:
-    """What is allowed and what decides it, for the operator at start."""
-    address = st.get_option("server.address") or "all addresses"
+    """Where the dashboard is, what is allowed and what decides it, in short lines for the operator at start."""
+    address = st.get_option("server.address")
+    is_own = is_loopback(address)
+    host = address if is_own or address not in {None, "0.0.0.0", "::"} else _own_address()
     offers = (
         ("models outside the list", free_models_allowed(), FREE_MODELS),
         ("files of this machine", server_files_allowed(), SERVER_FILES),
@@ -205,7 +209,22 @@ def summary() -> str:
         else f"{what} are not offered ({setting.variable}=1 allows them)"
         for what, is_allowed, setting in offers
     ]
-    return f"The dashboard listens on {address}: {'; '.join(parts)}."
+    where = server_util.get_url(f"[{host}]" if ":" in host else host)
+    return "\n  ".join(
+        (
+            f"The dashboard listens on {address or 'all addresses'}. {'Open' if is_own else 'Others open'} {where}",
+            "Its model is loaded once the first page is there: 20 to 40 s on a slow machine. Ctrl+C ends the server.",
+            *parts,
+        )
+    )
+
+
+def _own_address() -> str:
+    """The number by which other machines reach this one, else its name. Nothing is sent: a route is looked up."""
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # an address that stands for any other machine (RFC 5737)
+        return str(probe.getsockname()[0])
+    return socket.gethostname()
 
 
 def _host_name(host: str | None) -> str | None:

@@ -75,7 +75,9 @@ def end_work(seconds: float = END_SECONDS) -> None:
     while _still_at_work() and time.monotonic() < end:  # a page that is being drawn computes too
         time.sleep(LOOK_SECONDS)
     if _still_at_work():
-        log.warning("the server ends while work goes on that does not hear its stop: %s", ", ".join(_still_at_work()))
+        log.warning(
+            "Stopped in the middle of work, which is done again when it is asked for: %s", ", ".join(_still_at_work())
+        )
         atexit.register(_leave)
 
 

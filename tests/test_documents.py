@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shlex
 import subprocess
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -143,6 +145,23 @@ def test_commands_are_found_and_wrong_ones_refused() -> None:
     assert not fault("make run PORT=8600")
 
 
+def test_readmes_commands_find_their_files_one_after_the_other() -> None:
+    made: set[str] = set()
+    read: list[str] = []
+    for words in (words_of(line)[3:] for line in commands(README) if " components " in line):
+        for before, word in pairwise(words):
+            if before in {"--out", "--report"}:
+                made.add(word)
+            elif re.fullmatch(r"(my-[a-z]+|\S+\.[a-z]+)", word):
+                read.append(word)
+                assert word in made or (ROOT / word).is_file(), word
+    assert len(read) == 6
+    with (ROOT / "assets/samples/pairs.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert (len(rows), set(rows[0])) == (64, {"query", "text"})
+    assert "source .venv/bin/activate" in README.partition("## The command line")[2].partition("```")[0]
+
+
 def test_every_command_of_the_program_is_told_of() -> None:
     told = {words_of(line)[3] for line in commands(text_of("docs/command-line.md")) if len(words_of(line)) > 3}
     told |= {words_of(line)[3] for name in NAMES for line in commands(text_of(name)) if " components " in line}
@@ -166,7 +185,7 @@ def test_the_licence_and_how_to_cite_agree() -> None:
     assert "license: MIT" in citation
 
 
-def test_the_version_stands_in_one_place() -> None:
+def test_the_version_stands_in_one_place_and_in_the_citation() -> None:
     files = [
         *ROOT.glob("*"),
         *ROOT.glob("docs/*"),
@@ -174,4 +193,8 @@ def test_the_version_stands_in_one_place() -> None:
         *(ROOT / "components").rglob("*.py"),
     ]
     texts = {path: path.read_text(encoding="utf-8") for path in files if path.is_file() and path.name != "CHANGELOG.md"}
-    assert [path for path, text in texts.items() if VERSION in text] == [ROOT / "components" / "__init__.py"]
+    assert {path for path, text in texts.items() if VERSION in text} == {
+        ROOT / "CITATION.cff",
+        ROOT / "components/__init__.py",
+    }
+    assert f"\nversion: {VERSION}\n" in text_of("CITATION.cff")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.errors import InputError
 from components.jobs import ReportProgress
+from components.model.catalog import typed_model
 from components.sizes import parse_bytes
 
 if TYPE_CHECKING:
@@ -43,7 +44,10 @@ def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto", cuts
         "(default: the pooling that the model was published with)",
     )
     parser.add_argument(
-        "--model", default="embedded", help="a hub id, a folder, or embedded (all-MiniLM-L6-v2, the default)"
+        "--model",
+        type=typed_model,
+        default="embedded",
+        help="a hub id, a folder, or embedded (all-MiniLM-L6-v2, the default)",
     )
     add_prompt(parser)
     parser.add_argument(
@@ -274,6 +278,7 @@ def add_cross_encoder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cross-encoder",
         metavar="MODEL",
+        type=typed_model,
         help="a cross-encoder: a hub id, a folder, or embedded-cross-encoder (included, the default)",
     )
     parser.add_argument(
@@ -498,7 +503,8 @@ def progress_bar(
                 smoothing=0,
                 dynamic_ncols=True,
             )
-        bar.update(done - bar.n)
+        if done != bar.n or sys.stderr.isatty():  # a terminal shows how the time goes on, a log each line
+            bar.update(done - bar.n)
 
     try:
         yield report_progress

@@ -169,6 +169,20 @@ def is_path(text: str) -> bool:
     return text.startswith(("/", "~", ".")) or "\\" in text or (len(text) > 1 and text[1] == ":")
 
 
+def typed_model(text: str) -> str:
+    """What a person typed as a model in a command, with the whole path where it is a folder of a model, also one without ./
+
+    Such a folder comes before a model of the hub, not before an included one. Only for what was typed: a name in an index,
+    an address or another file must not choose a folder.
+    """
+    known = catalog_spec(text)
+    if not text.strip() or text.startswith(RUN_PREFIX) or (known is not None and known.source == "embedded"):
+        return text
+    folder = _folder(text)
+    is_model = folder is not None and any((folder / name).is_file() for name in ("config.json", "modules.json"))
+    return str(folder) if is_model else text
+
+
 def parse_model(text: str) -> ModelSpec:
     """The model that a text names: a catalog key, another hub id, a trained model, or a folder on this machine.
 

@@ -32,7 +32,7 @@ from components.model import device
 from components.model.architecture.families import decoder
 from components.model.architecture.record import max_positions, modules_of
 from components.model.architecture.support import check_supported, check_supported_file
-from components.model.catalog import parse_model
+from components.model.catalog import parse_model, spec_of
 from components.model.embedding.batch_pooling import pooled_states
 from components.model.files import hub, sources
 from components.model.files.allowed import POOLING_MODES
@@ -377,10 +377,11 @@ def save(model: Any, settings: TrainingSettings, folder: Path, adapter_folder: P
     path = part / "sentence_bert_config.json"
     content = json.loads(path.read_text(encoding="utf-8")) | {"max_seq_length": int(model.max_seq_length)}
     path.write_text(json.dumps(content, indent=1), encoding="utf-8")
-    kind = type(model).__name__
+    kind, start = type(model).__name__, spec_of(settings.model)
+    name = start.title if start.source == "embedded" else start.key
     call = f"from sentence_transformers import {kind}\n\nmodel = {kind}({folder.name!r})\n"
     (part / "README.md").write_text(
-        f"Trained from {settings.model} with BERT Internals ({', '.join(settings.objectives)}).\n\n```python\n{call}```\n",
+        f"Trained from {name} with BERT Internals ({', '.join(settings.objectives)}).\n\n```python\n{call}```\n",
         encoding="utf-8",
     )
     _replace(part, folder)

@@ -389,10 +389,10 @@ def test_the_metrics_are_closed_unless_the_operator_opens_them(private: Server, 
 
 
 def test_a_server_says_at_start_what_it_offers(private: Server, public: Server) -> None:
-    assert "listens on 127.0.0.1" in private.log.read_text()
+    assert f"listens on 127.0.0.1. Open {private.url}\n" in private.log.read_text()
     assert "files of this machine are offered" in private.log.read_text()
     said = public.log.read_text()
-    assert "listens on 0.0.0.0" in said
+    assert re.search(rf"listens on 0\.0\.0\.0\. Others open http://[\w.-]+:{public.url.rpartition(':')[2]}\n", said)
     assert "models outside the list are not offered (BERT_INTERNALS_FREE_MODELS=1 allows them)" in said
     assert "files of this machine are not offered (BERT_INTERNALS_SERVER_FILES=1 allows them)" in said
 

@@ -16,6 +16,7 @@ from components.command_line import options as shared
 from components.command_line.commands.evaluate import add_folder, read_graded, read_pairs
 from components.command_line.outputs import check_target, write_whole
 from components.errors import InputError
+from components.model.catalog import typed_model
 from components.retrieval.failures.remedies import USUAL
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--other-model",
         metavar="MODEL",
+        type=typed_model,
         action="append",
         help="another model to be tried, a hub id or a folder; may be given several times",
     )
@@ -267,4 +269,5 @@ def _write(options: argparse.Namespace, found: Diagnosis) -> None:
         )
     if found.rows:
         shared.say(COSTS)
-    shared.say(found.advice.sentence)
+    if found.advice.sentence != found.remark:
+        shared.say(found.advice.sentence)

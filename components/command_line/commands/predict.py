@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
 from components.errors import InputError
+from components.model.catalog import typed_model
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -27,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a text with [MASK] or ___ in it, or without: then each of its tokens is hidden alone, in turn",
     )
     parser.add_argument(
-        "--model", help="a hub id, a folder, or embedded; it needs a masked-LM head (default: the included model)"
+        "--model",
+        type=typed_model,
+        help="a hub id, a folder, or embedded; it needs a masked-LM head (default: the included model)",
     )
     parser.add_argument(
         "--layers",

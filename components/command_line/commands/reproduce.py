@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
 from components.errors import InputError
+from components.model.catalog import typed_model
 from components.model.trace import POOLING_NAMES
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trained",
         metavar="MODEL",
+        type=typed_model,
         help="a model fine-tuned with the command train, a folder or run:NAME, for the figures after fine-tuning on SNLI",
     )
     shared.add_limits(parser)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from components.command_line import options as shared
 from components.command_line.fusing import add_fusion, fusing_of
 from components.errors import InputError
+from components.model.catalog import typed_model
 from components.model.trace import Pooling
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
     shared.add_prompt(parser)
     parser.add_argument(
         "--model",
+        type=typed_model,
         help="the model with which the index was made. It has to be named if it is neither included nor in the hub's cache "
         "on this machine: a folder from somebody else must not choose what is loaded or downloaded",
     )

@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, Any, get_args
 from components import operator_settings
 from components.command_line import options as shared
 from components.errors import InputError, UserError
-from components.folders import check_writable
+from components.folders import check_writable, write_text
 from components.jobs import Stopped
+from components.model.catalog import typed_model
 
 if TYPE_CHECKING:
     from components.jobs import ReportProgress, Work
@@ -75,7 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the train rows, with the dev rows held out; test rows are never trained on",
     )
     shared.add_dialect(parser)
-    parser.add_argument("--model", default=None, help="a hub id, a folder, run:NAME, or embedded (the default)")
+    parser.add_argument(
+        "--model", type=typed_model, default=None, help="a hub id, a folder, run:NAME, or embedded (the default)"
+    )
     parser.add_argument("--full", action="store_true", help="train all weights (default: low-rank adapters)")
     parser.add_argument("--rank", type=int, help="rank of the adapters (default: 8)")
     parser.add_argument("--epochs", type=int, help="passes over the training rows (default: 4)")
@@ -436,6 +439,8 @@ def _deliver(run: RunFolder, folder: Path) -> None:
                 shutil.rmtree(target)
             path.replace(target)
         run.model_folder.rmdir()
+        card = folder / "README.md"  # with the folder that was chosen
+        write_text(card, card.read_text("utf-8").replace(f"({run.model_folder.name!r})", f"({str(folder)!r})"))
     if not (folder / "config.json").is_file():
         raise InputError(
             f"The run in {folder} has ended, and its model is not there.",

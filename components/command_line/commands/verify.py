@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
+from components.model.catalog import typed_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,9 @@ HELP = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a hub id, a folder, or embedded (all-MiniLM-L6-v2)")
+    parser.add_argument(
+        "model", metavar="MODEL", type=typed_model, help="a hub id, a folder, or embedded (all-MiniLM-L6-v2)"
+    )
     parser.add_argument(
         "texts",
         metavar="TEXTS",

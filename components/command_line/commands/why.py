@@ -10,6 +10,7 @@ import numpy as np
 
 from components.command_line import options as shared
 from components.errors import InputError
+from components.model.catalog import typed_model
 
 if TYPE_CHECKING:
     from components.analysis.why.ledger import Ledger, LedgerPart
@@ -35,7 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Jacobians, some seconds), or what each block and head adds to TEXT_A",
     )
     parser.add_argument(
-        "--model", default="embedded", help="a hub id, a folder, or embedded (all-MiniLM-L6-v2, the default)"
+        "--model",
+        type=typed_model,
+        default="embedded",
+        help="a hub id, a folder, or embedded (all-MiniLM-L6-v2, the default)",
     )
     shared.add_prompt(parser)
     parser.add_argument("--layer", type=int, help="of the vectors that are compared (default: the last)")

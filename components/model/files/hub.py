@@ -478,10 +478,11 @@ def offline(repo_id: str, kind: RepoKind = MODEL) -> ModelError:
     """The error of a model or data set that would have to be downloaded."""
     reason = "HF_HUB_OFFLINE is set" if told_offline() else f"{endpoint()} did not answer"
     command = f"hf download {repo_id}{kind.option}"
+    folder = f" A folder of that name is meant by ./{repo_id}." if kind is MODEL and "/" not in repo_id else ""
     return kind.error(
         "offline",
         f"{kind.title}{repo_id} is not on this machine, and the hub cannot be reached ({reason}).",
-        f"A {kind.noun} of the hub is downloaded once, which needs a network connection, and then works offline.",
+        f"A {kind.noun} of the hub is downloaded once, which needs a network connection, and then works offline.{folder}",
         f"Continue with {kind.instead}, or connect and run: {command}",
     )
 

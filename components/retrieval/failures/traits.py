@@ -41,10 +41,6 @@ LEAST = 30  # failed, and found, queries that are compared
 SHORT, LONG = 3, 12  # words: of a short query at most, of a long one more
 DUPLICATE_COSINE, DUPLICATE_WORDS = 0.95, 0.8
 MOST_CHARACTERS = 500  # of a text whose letters are looked at
-_ONLY_FAILURES = (
-    "Only failures were given{but}: what a remedy harms cannot be seen, and part of every repair is chance. "
-    "Add queries that work."
-)
 FEW_FAILURES = f"Fewer than {LEAST} queries fail: their traits are counted, and not compared."
 # Each trait, with its rule.
 TRAITS: dict[str, str] = {
@@ -157,20 +153,22 @@ def compared(traits: Traits, failed: NDArray[np.bool_]) -> tuple[TraitShare, ...
     return tuple(shares[number] for number in sorted(range(len(shares)), key=order))
 
 
-def too_few_found(successes: int) -> str:
-    """What has to be said where fewer than LEAST queries of a file are found."""
-    but = f", but for {counted(successes, 'found query', 'found queries')}" if successes else ""
-    return _ONLY_FAILURES.format(but=but)
+def too_few(failures: int, successes: int) -> str:
+    """What has to be said of so many failed and found queries: of which there are fewer than LEAST; "" where of none."""
+    if successes >= LEAST:
+        return FEW_FAILURES if failures < LEAST else ""
+    hidden = "what a remedy harms cannot be seen, and part of every repair is chance. Add queries that work."
+    if not successes:
+        return f"Only failures were given: {hidden}"
+    if failures < LEAST:
+        return f"Too few failed queries ({failures}) and too few found ones ({successes}) to judge: it takes {LEAST} of each."
+    return f"Too few found queries to judge ({successes}; it takes {LEAST}): {hidden}"
 
 
 def remark(failed: NDArray[np.bool_]) -> str:
     """What has to be said above the shares: that nothing can be compared, and why; "" where it can."""
     failures, successes = int(np.sum(failed)), int(np.sum(~np.asarray(failed, bool)))
-    if not failures:
-        return ""
-    if successes < LEAST:
-        return too_few_found(successes)
-    return FEW_FAILURES if failures < LEAST else ""
+    return too_few(failures, successes) if failures else ""
 
 
 def in_words(shares: Sequence[TraitShare]) -> str:
@@ -181,10 +179,8 @@ def in_words(shares: Sequence[TraitShare]) -> str:
     if not failures:
         return f"None of {counted(successes, 'query', 'queries')} fails."
     said = f"{failures:,} of {counted(failures + successes, 'query', 'queries')} fail"
-    if successes < LEAST:
-        return f"{said}. {too_few_found(successes)}"
-    if failures < LEAST:
-        return f"{said}. {FEW_FAILURES}"
+    if few := too_few(failures, successes):
+        return f"{said}. {few}"
     named = [share for share in shares if share.is_named][:MOST_NAMED]
     if not named:
         return f"{said}, and share no trait more often than found queries by more than chance."

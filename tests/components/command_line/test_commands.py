@@ -578,3 +578,18 @@ def test_a_gpu_without_memory_is_told_in_one_line(
     assert said.count("\n") == 1
     assert "too little memory" in said
     assert "report it" not in said
+
+
+def test_without_the_packages_one_line_says_what_to_do():
+    """As with the system's Python: -S leaves out what is installed into the environment."""
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "components", "search", "a", "b"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert re.fullmatch(
+        r"The Python of this command \(.+\) lacks the package .+ source \.venv/bin/activate\n", done.stderr
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -161,15 +162,15 @@ def test_few_found_queries_are_said_and_get_no_advice(tmp_path: Path, model: str
     path.write_text("\n".join(map(json.dumps, rows)))
     done = run("diagnose", str(path), "--model", model, "--remedies", "hybrid", "--json", "-")
     found = json.loads(done.stdout)
-    said = (
-        "Only failures were given, but for 1 found query: what a remedy harms cannot be seen, and part of every repair is "
-        "chance. Add queries that work."
-    )
+    said = "Too few failed queries (7) and too few found ones (1) to judge: it takes 30 of each."
     assert found["advice"] == said
     assert said in done.stderr
     assert {(trait["low"], trait["high"], trait["named"]) for trait in found["traits"]} == {(None, None, False)}
-    spoken = run("diagnose", str(path), "--model", model, "--remedies", "none")
-    assert (spoken.returncode, said in spoken.stdout) == (0, True)
+    report = tmp_path / "report.md"
+    spoken = run("diagnose", str(path), "--model", model, "--remedies", "prompt", "--report", str(report))
+    assert (spoken.returncode, spoken.stdout.count(said)) == (0, 1)
+    assert report.read_text(encoding="utf-8").count(said) == 1
+    assert re.search(r"a prompt: 100%\S* 4/4", spoken.stderr.replace("|", ""))
 
 
 def test_remedies_are_the_runs_of_evaluate(pairs: Path, model: str) -> None:

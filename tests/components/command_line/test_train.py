@@ -28,7 +28,7 @@ def pairs(tmp_path_factory):
 def test_a_model_is_trained_and_loads_in_sentence_transformers(pairs, concept_model, tmp_path, monkeypatch):
     from sentence_transformers import SentenceTransformer
 
-    out = tmp_path / "model"
+    out = tmp_path / "my-model"
     settings = ("--full", "--epochs", "2", "--batch", "32", "--learning-rate", "0.006", "--seed", "3")
     monkeypatch.chdir(concept_model.parent)  # the process works in another folder
     done = run("train", str(pairs), "--model", f"./{concept_model.name}", "--out", str(out), *settings, "--json", "-")
@@ -39,6 +39,10 @@ def test_a_model_is_trained_and_loads_in_sentence_transformers(pairs, concept_mo
     assert (result["model"], result["steps"], result["status"]) == (str(out), 6, "done")
     assert result["split"] == {"train": 96, "held_out": 24, "groups": 120, "shared_texts": 0}
     assert result["after"]["validation_loss"] < result["before"]["validation_loss"]
+    assert done.stderr.count(" 0/6 ") <= 1
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert card.startswith(f"Trained from {concept_model} with BERT Internals (")
+    assert f"SentenceTransformer({str(out)!r})\n" in card
     vectors = SentenceTransformer(str(out), device="cpu").encode(["ask1 ask2"])
     assert vectors.shape == (1, 48)
     assert np.isfinite(vectors).all()

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from components.model.catalog import parse_model, typed_model
+from components.model.files import hub
 from components.model.verification import comparison
 from tests.components.command_line.in_process import run
 from tests.support.reference import compare_in_this_process
@@ -61,3 +63,19 @@ def test_what_cannot_be_compared_is_bad_input(folder: Path, tmp_path: Path) -> N
         said = run("verify", *arguments)
         assert said.returncode == 2, said.stdout
         assert said.stderr.strip()
+
+
+def test_a_typed_folder_comes_before_a_model_of_the_hub(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("verify", "model").returncode == 0  # without ./
+    found = json.loads(run("why", "the cat", "a red hat", "--model", "model", "--json", "-").stdout)
+    assert found["model"] == str(folder)
+    for name in ("embedded", "nothing"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "embedded" / "config.json").write_text("{}")
+    assert typed_model("embedded") == "embedded"  # no folder takes the name of an included model
+    assert typed_model("nothing") == "nothing"  # and an empty one is no model
+    assert parse_model("model").source == "hub"  # what others name, in an index or an address, chooses no folder
+    assert "is meant by ./nothing." in str(hub.offline("nothing"))

@@ -9,7 +9,7 @@ from typing import Any
 
 from components.command_line import options as shared
 from components.command_line.stopping import Terminated
-from components.model.catalog import EMBEDDED_KEY
+from components.model.catalog import EMBEDDED_KEY, typed_model
 
 NAME = "serve"
 LOOK_SECONDS = 5.0  # how often it looks whether another server has taken its place
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from components.distributed.serving import serving
 
-    models = [name.strip() for name in options.models.split(",") if name.strip()]
+    models = [typed_model(name.strip()) for name in options.models.split(",") if name.strip()]
     asked: list[int] = []  # the signals that asked it to stop: no lock, since one may be held where a signal comes
 
     def stop(number: int, _: Any) -> None:

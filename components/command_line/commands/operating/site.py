@@ -16,7 +16,7 @@ from components import operator_settings
 from components.command_line import options as shared
 from components.errors import InputError
 from components.folders import ASSETS
-from components.model.catalog import EMBEDDED_KEY, parse_model
+from components.model.catalog import EMBEDDED_KEY, parse_model, typed_model
 from components.sizes import in_words
 
 NAME = "site"
@@ -26,7 +26,9 @@ WRITER = "dashboard.website"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", metavar="OUT", type=Path, help="the folder to write to: empty, or an earlier site")
-    parser.add_argument("--model", default=EMBEDDED_KEY, help="a hub id, a folder, or embedded (default)")
+    parser.add_argument(
+        "--model", type=typed_model, default=EMBEDDED_KEY, help="a hub id, a folder, or embedded (default)"
+    )
     parser.add_argument(
         "--sentences",
         metavar="FILE",

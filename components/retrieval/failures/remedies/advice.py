@@ -21,7 +21,7 @@ from components.arrays import Int64
 from components.numbers import apart, counted, enumerated
 from components.retrieval.evaluation.chance import paired
 from components.retrieval.failures.remedies.folds import Options, RemedyRanking, halves, measured
-from components.retrieval.failures.traits import LEAST, TraitShare, too_few_found
+from components.retrieval.failures.traits import LEAST, TraitShare, too_few
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _sentence(
     if not failures:
         return "No query fails: there is nothing to repair."
     if found < LEAST:
-        return too_few_found(found)
+        return too_few(failures, found)
     if not results:
         return "No remedy was measured."
     one, other = pair

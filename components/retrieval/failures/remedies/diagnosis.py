@@ -200,7 +200,7 @@ def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
         "",
         "## What failed queries share",
         "",
-        *([diagnosis.remark, ""] if diagnosis.remark else []),
+        *([diagnosis.remark, ""] if diagnosis.remark not in ("", diagnosis.advice.sentence) else []),
         "| trait | failed | found | difference, 95 % | p (Holm) |",
         "|---|---:|---:|---:|---:|",
         *(_trait_line(share) for share in diagnosis.shares if share.failed or share.found),

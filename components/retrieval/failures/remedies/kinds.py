@@ -184,6 +184,7 @@ def _prompt(setting: RemedyInput, progress: ReportProgress, is_stopped: IsStoppe
         option, asked = f"“{prompt}”" if prompt else "no prompt", partial(now.asked_alone, prompt=prompt)
         vectors[option] = (now.asked(now.queries, prompt, is_stopped=is_stopped), now.document_vectors)
         by[option] = (now, asked)
+    progress(len(tried), len(tried))
     return _replacing("prompt", setting, vectors, by, started, is_stopped)
 
 

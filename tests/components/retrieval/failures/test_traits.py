@@ -153,7 +153,10 @@ def test_few_queries_are_not_compared() -> None:
     failed[:31] = True  # 29 are found
     (share,) = traits.compared(found, failed)
     assert (share.failed, share.found, share.difference, share.is_named) == (30, 0, None, False)
-    assert traits.remark(failed).startswith("Only failures were given, but for 29 found queries: what a remedy harms")
+    assert traits.remark(failed).startswith("Too few found queries to judge (29; it takes 30): what a remedy harms")
+    assert traits.remark(failed[29:33]) == (
+        "Too few failed queries (2) and too few found ones (2) to judge: it takes 30 of each."
+    )
     assert traits.remark(np.ones(20, bool)).startswith("Only failures were given: what a remedy harms cannot be seen")
     (share,) = traits.compared(found, ~failed)
     assert share.difference is None

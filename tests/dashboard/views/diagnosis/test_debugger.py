@@ -23,7 +23,7 @@ from components.retrieval.failures import edits, failed_queries, repair
 from components.retrieval.failures.causes import CAUSES, Causes
 from components.retrieval.failures.edits import Edit, EditSearch, WordEdit
 from components.retrieval.failures.failed_queries import FailedQueries, Placing
-from components.retrieval.failures.traits import Traits, too_few_found, traits_of
+from components.retrieval.failures.traits import Traits, too_few, traits_of
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
 from dashboard.corpora import current, own_queries
@@ -124,7 +124,8 @@ def test_the_page_begins_with_the_query_its_two_texts_the_reason_and_the_smalles
     assert len(found["rival"]) == len(words) + 1  # as typed, and the special tokens together
     said, reason = [item.value for item in read.markdown if ":material/insights:" in item.value][:2]
     assert (
-        f"{len(expected)} of {expected.queries} queries fail. {too_few_found(expected.queries - len(expected))}" in said
+        f"{len(expected)} of {expected.queries} queries fail. {too_few(len(expected), expected.queries - len(expected))}"
+        in said
     )
     differences = found["rival minus right text"]  # the special tokens last
     strongest = int(np.argmax(differences[:-1]))

@@ -43,7 +43,7 @@ def test_the_sentence_names_what_the_figure_shows() -> None:
     said = "50 of 100 queries fail, and share no trait more often than found queries by more than chance."
     assert traits.in_words(nothing) == said
     few = replace(named[0], successes=29, difference=None, adjusted_p=None)
-    assert traits.in_words([few]).endswith(traits.too_few_found(29))
+    assert traits.in_words([few]).endswith(traits.too_few(50, 29))
     few = replace(named[0], failures=29, difference=None, adjusted_p=None)
     assert traits.in_words([few]).endswith(traits.FEW_FAILURES)
     assert traits.in_words([replace(named[0], failures=0, failed=0)]) == "None of 50 queries fails."

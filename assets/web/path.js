@@ -324,7 +324,7 @@ class WholePath {
 
   openHeight() {
     const rows = this.rows.length, wide = this.facts.terms.length ? 60 : 0;
-    return 44 + { pieces: rows * 27 + 24, zero: 360, look: rows * 26 + 420 + wide, take: rows * 26 + 344, alone: 420, blocks: rows * 26 + 64, pool: rows * 24 + (this.facts.second ? 400 : 160) + 120 * this.facts.steps.length, compare: this.facts.second ? 470 : 120 }[this.state.stop];
+    return 44 + { pieces: rows * 27 + 24, zero: 360, look: rows * 26 + 456 + wide, take: rows * 26 + 344, alone: 420, blocks: rows * 26 + 64, pool: rows * 24 + (this.facts.second ? 400 : 160) + 120 * this.facts.steps.length, compare: this.facts.second ? 470 : 120 }[this.state.stop];
   }
 
   // ---- drawing
@@ -365,6 +365,7 @@ class WholePath {
         this.report("drawn", true);
       });
     }
+    if (!this.find(".tip").hidden) this.placeHint();
     this.pen.canvas.dataset.drawn = `${this.state.stop} ${this.numbers.mode} ${this.state.token} ${this.facts.blocks && !this.numbers.hasBlock(this.state.block) ? "loading" : this.state.block}`;
   }
 
@@ -508,8 +509,8 @@ class WholePath {
       cell = { count, at };
     }
     if (spot?.course) {
-      const { products, sums } = spot.course, at = clamp(Math.floor(((x - spot.course.x) / spot.course.width) * sums.length), 0, sums.length - 1);
-      hint = `the sum from cell 0 to cell ${at}: ${shown(sums[at], 3)}; cell ${at} gives ${signed(products[at], 4)}`;
+      const { products, sums, first, second } = spot.course, at = clamp(Math.floor(((x - spot.course.x) / spot.course.width) * sums.length), 0, sums.length - 1);
+      hint = `the sum from cell 0 to cell ${at}: ${shown(sums[at], 3)}; cell ${at} gives ${productOf(first[at], second[at], 4)} ≈ ${shown(products[at], 4)}`;
       cell = { count: sums.length, at };
     }
     if (this.state.stop === "look" && spot) partner = spot.partner ?? spot.token ?? partner;
@@ -524,11 +525,25 @@ class WholePath {
   }
 
   showHint(words, x, y) {
-    const tip = this.find(".tip"), stage = this.find(".stage");
+    const tip = this.find(".tip");
     tip.textContent = words;
     tip.hidden = false;
-    tip.style.left = `${clamp(x + 14, 4, Math.max(4, stage.clientWidth - tip.offsetWidth - 4))}px`;
-    tip.style.top = `${y - tip.offsetHeight - 14 < -60 ? y + 22 : y - tip.offsetHeight - 14}px`; // above what is read
+    this.hintAt = [x, y];
+    this.placeHint();
+  }
+
+  // Near what is pointed at, where it covers the fewest words, and numbers least of all.
+  placeHint() {
+    const tip = this.find(".tip"), { offsetWidth: width, offsetHeight: height } = tip, [x, y] = this.hintAt, { texts } = this.pen;
+    const right = Math.max(4, this.find(".stage").clientWidth - width - 4), common = (one, size, other, length) => Math.max(0, Math.min(one + size, other + length) - Math.max(one, other));
+    let least = Infinity;
+    for (const top of [y - height - 14, y + 22, y - height - 44, y + 52])
+      for (const left of [x + 14, x - width / 2, x - width - 14].map((each) => clamp(each, 4, right))) {
+        const covered = top < -60 ? 1e9 : total(texts.map((each) => common(left, width, each.x, each.width) * common(top, height, each.y, each.height) * (/\d/.test(each.text) ? 9 : 1)));
+        if (covered >= least) continue;
+        least = covered;
+        Object.assign(tip.style, { left: `${left}px`, top: `${top}px` });
+      }
   }
 
   hideHint() {

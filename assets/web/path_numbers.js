@@ -53,6 +53,14 @@ function missing(terms, sum, digits) {
   const units = (value) => Math.round(Number(value.toFixed(digits)) * 10 ** digits);
   return (units(sum) - total(terms.map(units))) / 10 ** digits;
 }
+// The fewest digits, from `least` on, with which written numbers give the written result when somebody calculates with them.
+function enough(values, give, digits, least = 2) {
+  const result = shown(give(...values), digits);
+  let more = least;
+  while (more < least + 4 && shown(give(...values.map((value) => Number(value.toFixed(more)))), digits) !== result) more++;
+  return more;
+}
+const times = (one, other) => one * other;
 // Cosines that two decimals would call 1 or −1 have three.
 const shownCosine = (cosine) => shown(cosine, Math.abs(cosine) < 1 - 1e-6 && Math.abs(cosine) >= 0.995 ? 3 : 2);
 

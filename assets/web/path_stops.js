@@ -91,7 +91,7 @@ function writeNumber(path, item, values, cell, { x, y, top, isFirst, isBare, ite
     pen.text(shown(values()[cell], 3), x, y, { mono: true });
     const terms = (item.sum ?? []).map((key) => path.numbers.once(`stack ${key}`, items.find((other) => other.key === key).values)[cell]);
     const rest = terms.length ? missing(terms, values()[cell], 3) : 0;
-    if (rest) pen.text(`rounding ${signed(rest, 3)}`, x, y + 16 * scale, { size: 11, colour: colours.quiet });
+    if (rest) ["rounding", signed(rest, 3)].forEach((words, line) => pen.text(words, x, y + (16 + 13 * line) * scale, { size: 11, colour: colours.quiet, mono: line === 1 }));
   } else if (!isBare) {
     pen.text(shown(lengthOf(values())), x, y, { size: 12, colour: colours.quiet });
     pen.spot(x - 6, y - 12 * scale, 60 * scale, 24 * scale, { hint: `The length of this vector: ${shown(lengthOf(values()))}. Point at a cell to see its number in every strip.` });
@@ -101,7 +101,9 @@ function writeNumber(path, item, values, cell, { x, y, top, isFirst, isBare, ite
 // The terms of one number of a norm.
 const normTerms = (path, vector, name) => (at) => {
   const { mean, spread, scale, shift } = path.numbers.normed(vector(), name), { isCentred } = path.facts.norms[name];
-  return ` ≈ ${isCentred ? `(${shown(vector()[at], 3)} less the mean ${shown(mean, 3)})` : shown(vector()[at], 3)} ÷ ${isCentred ? "spread" : "size"} ${shown(spread, 3)} × ${shown(scale[at], 3)}${isCentred ? ` ${signed(shift[at], 3)}` : ""}`;
+  const terms = [vector()[at], mean, spread, scale[at], shift[at]], digits = enough(terms, (value, middle, size, by, more) => ((value - middle) / size) * by + more, 3, 3);
+  const [value, middle, size, by] = terms.map((term) => shown(term, digits));
+  return ` ≈ ${isCentred ? `(${value} less the mean ${middle})` : value} ÷ ${isCentred ? "spread" : "size"} ${size} × ${by}${isCentred ? ` ${signed(shift[at], digits)}` : ""}`;
 };
 
 // Small bars for every head of the block: where the chosen token looks in each.
@@ -125,6 +127,12 @@ function headTiles(path, x, y, width, height, words) {
 
 function loading(path, area) {
   path.pen.text("Loading this block …", area.x + area.width / 2, (area.top + area.bottom) / 2, { size: 15, align: "center", colour: path.pen.colours.quiet });
+}
+
+// Two factors with so many digits that their product can be checked.
+function productOf(one, other, digits) {
+  const more = enough([one, other], times, digits, Math.min(digits, 3));
+  return `${shown(one, more)} × ${shown(other, more)}`;
 }
 
 const scaleName = ({ scale, headSize }) => (Math.abs(scale * Math.sqrt(headSize) - 1) < 1e-6 ? `÷ √${headSize}` : `× ${shown(scale, 4)}`);
@@ -376,7 +384,7 @@ const OPEN = {
       pen.text("0", x - 8 * scale, y(0), { size: 12, colour: colours.quiet, align: "right" });
       if (isNarrow) pen.text(shownCosine(cosine), x + width, top, { size: 15, bold: true, colour: colours.accent, align: "right" });
       else pen.text(shownCosine(cosine), x + width + 10 * scale, y(cosine), { size: 15, bold: true, colour: colours.accent });
-      pen.spot(x, top + 14 * scale, width, height, { course: { x, width, products, sums } });
+      pen.spot(x, top + 14 * scale, width, height, { course: { x, width, products, sums, first, second } });
       if (path.state.cell?.count === count) {
         const middle = x + ((path.state.cell.at + 0.5) / count) * width;
         pen.stroke([[middle, top + 18 * scale], [middle, top + height + 4 * scale]], colours.text);
@@ -440,36 +448,39 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
   stack(path, x, top, height, [
     { key: `query ${block} ${head} ${token}`, count, label: "query", sub: `of ${quoted(path, token)}, ${facts.dim} → ${count}`, frame: 2, name: `query: the token's ${facts.dim} numbers made into ${count} by a learned matrix`, values: () => numbers.ofHead("queries", block, head, token) },
     { key: `key ${block} ${head} ${partner}`, sign: isNarrow ? "×" : "", count, label: "× key", sub: `of ${quoted(path, partner)}, ${facts.dim} → ${count}`, name: `key: the token's ${facts.dim} numbers made into ${count} by another learned matrix`, values: () => numbers.ofHead("keys", block, head, partner) },
-    { key: `products ${block} ${head} ${token} ${partner}`, count, label: "= products", sub: `${count} of them`, values: () => products },
+    { key: `products ${block} ${head} ${token} ${partner}`, count, label: "= products", sub: `${count} of them`, values: () => products, more: (at) => ` ≈ ${productOf(numbers.ofHead("queries", block, head, token)[at], numbers.ofHead("keys", block, head, partner)[at], 3)}` },
   ], { width, isBare: true, isNarrow: true });
   let y = foot;
   const line = (words, value, isLast = false) => {
-    pen.text(words, x, y, { bold: isLast, colour: isLast ? colours.text : colours.quiet, most: end - x - 56 * scale });
-    pen.text(value, end, y, { size: isLast ? 15 : 13, align: "right", bold: isLast, mono: !isLast, colour: isLast ? colours.accent : colours.text });
+    const width = pen.text(value, end, y, { size: isLast ? 15 : 13, align: "right", bold: isLast, mono: !isLast, colour: isLast ? colours.accent : colours.text });
+    pen.text(words, x, y, { bold: isLast, colour: isLast ? colours.text : colours.quiet, most: end - x - width - 6 * scale });
     y += (isNarrow ? 18 : 19) * scale;
   };
-  const above = total(products.filter((value) => value > 0)), below = total(products.filter((value) => value < 0)), rest = missing([above, below], sum, 2);
-  line("above zero", signed(above));
-  line("below zero", signed(below));
-  if (rest) line("rounding", signed(rest));
-  line("sum", shown(sum));
-  line(scaleName(facts), shown(sum * facts.scale));
+  const above = total(products.filter((value) => value > 0)), below = total(products.filter((value) => value < 0));
+  // So many digits that each line gives the next one. Of large matches the largest is taken off first, which changes no share.
+  const scores = numbers.scores(block, head, token).filter((other) => other !== -Infinity), off = Math.max(...scores) < 9 ? 0 : Math.max(...scores);
+  const power = Math.exp(score - off), powers = total(scores.map((other) => Math.exp(other - off))), powerDigits = enough([power, powers], (one, all) => (100 * one) / all, 0);
+  let digits = score === -Infinity ? 2 : enough([score, off], (match, less) => Math.exp(match - less), powerDigits);
+  while (digits < 6 && enough([sum], (value) => value * facts.scale, digits, digits) > digits) digits++;
+  const rest = missing([above, below], sum, digits);
+  line("above zero", signed(above, digits));
+  line("below zero", signed(below, digits));
+  if (rest) line("rounding", signed(rest, digits));
+  line("sum", shown(sum, digits));
+  line(scaleName(facts), shown(sum * facts.scale, digits));
   const terms = numbers.terms(block, head, token, partner);
-  for (const [name, value] of terms) line(`+ ${name}`, signed(value));
+  for (const [name, value] of terms) line(`+ ${name}`, signed(value, digits));
   if (score === -Infinity) {
     line("out of sight", "hidden", true);
     return y;
   }
   if (terms.length) {
-    const left = missing([sum * facts.scale, ...terms.map(([, value]) => value)], score, 2);
-    if (left) line("rounding", signed(left));
-    line("match", shown(score));
+    const left = missing([sum * facts.scale, ...terms.map(([, value]) => value)], score, digits);
+    if (left) line("rounding", signed(left, digits));
+    line("match", shown(score, digits));
   }
-  const scores = numbers.scores(block, head, token).filter((other) => other !== -Infinity);
-  if (!isNarrow && Math.max(...scores) < 9) { // larger powers have too many digits to follow
-    line("e^match", shown(Math.exp(score)));
-    line("÷ sum of rows", shown(total(scores.map(Math.exp))));
-  }
+  line(off ? `e^(match − ${shown(off, digits)})` : "e^match", shown(power, powerDigits));
+  line("÷ sum of rows", shown(powers, powerDigits));
   line("share", percent(numbers.weights(block, head, token)[partner]), true);
   if (isNarrow) return y;
   y += 4 * scale;
@@ -477,7 +488,7 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
   const notes = { size: 12, colour: colours.quiet };
   if (state.cell?.count === count) {
     const [query, key] = [numbers.ofHead("queries", block, head, token)[state.cell.at], numbers.ofHead("keys", block, head, partner)[state.cell.at]];
-    pen.lines(`cell ${state.cell.at}: ${shown(query)} × ${shown(key)} ≈ ${shown(query * key)}`, x, y, end - x, notes);
+    pen.lines(`cell ${state.cell.at}: ${productOf(query, key, 2)} ≈ ${shown(query * key)}`, x, y, end - x, notes);
   } else
     pen.lines(`${facts.positions.includes("rotary") ? "Query and key are turned by their places first. " : ""}Point at a row to open its match. A share shows where, not why.`, x, y, end - x, notes);
   return y;

@@ -34,9 +34,12 @@ const WORDS = {
     if (facts.blocks) finding.push("Nothing of its neighbours is in ", strong(name), " yet. ");
     else finding.push(strong(name), " has this vector in every sentence: the model has no blocks. ");
     if (parts.includes("position")) {
-      const ratio = lengthOf(numbers.part("word", token)) / lengthOf(numbers.part("position", token));
-      finding.push(ratio > 1.05 ? `Its word vector is ${shown(ratio, 1)} times as long as its position vector.`
-        : ratio < 0.95 ? `Its position vector is ${shown(1 / ratio, 1)} times as long as its word vector.`
+      const [word, position] = ["word", "position"].map((part) => lengthOf(numbers.part(part, token))), ratio = word / position;
+      const asLong = (long, short) => {
+        const digits = enough([long, short], (one, other) => one / other, 1);
+        return `${shown(long / short, 1)} times as long as its ${long === word ? "position" : "word"} vector (${shown(long, digits)} ÷ ${shown(short, digits)}).`;
+      };
+      finding.push(ratio > 1.05 ? `Its word vector is ${asLong(word, position)}` : ratio < 0.95 ? `Its position vector is ${asLong(position, word)}`
         : "Its word vector is about as long as its position vector.");
     }
     return [`Each piece becomes ${facts.dim} numbers`, line, finding];
@@ -128,9 +131,12 @@ const TABLES = {
   pieces: (path) => [["piece", "id", "text"], ...path.facts.tokens.map((token) => [token.piece, String(token.id), token.text || "added"])],
   zero(path) {
     const { numbers, facts, state: { token } } = path;
-    const sum = facts.parts.length > 1 ? [["sum", numbers.partsSum(token)]] : [];
-    const vectors = [...facts.parts.map((part) => [`${part.name} vector`, numbers.part(part.name, token)]), ...sum, ["layer 0", numbers.layer(0, token)]];
-    return [["vector", "length", "first numbers"], ...vectors.map(([name, vector]) => [name, shown(lengthOf(vector)), Array.from(vector.slice(0, 4), (value) => shown(value, 3)).join(", ")])];
+    const row = (name, vector) => [name, shown(lengthOf(vector)), Array.from(vector.slice(0, 4), (value) => shown(value, 3)).join(", ")];
+    const parts = facts.parts.map((part) => numbers.part(part.name, token)), sum = parts.length > 1 ? numbers.partsSum(token) : null;
+    const rests = sum ? Array.from(sum.slice(0, 4), (value, at) => missing(parts.map((part) => part[at]), value, 3)) : [];
+    return [["vector", "length", "first numbers"], ...parts.map((part, number) => row(`${facts.parts[number].name} vector`, part)),
+      ...(rests.some(Boolean) ? [["rounding", "", rests.map((rest) => (rest ? signed(rest, 3) : "0")).join(", ")]] : []),
+      ...(sum ? [row("sum", sum)] : []), row("layer 0", numbers.layer(0, token))];
   },
   look(path) {
     const { numbers, facts, state: { token, block, head } } = path;

@@ -86,6 +86,16 @@ class Pen {
     return width;
   }
 
+  // The first of several wordings that has room; none if none has.
+  fitting(forms, most, look) {
+    return [forms].flat().find((words) => this.widthOf(words, look) <= most) ?? "";
+  }
+
+  widthOf(words, { size = 13, bold = false, mono = false } = {}) {
+    this.context.font = `${bold ? 700 : 400} ${size * this.scale * this.type}px ${mono ? MONO : this.font}`;
+    return this.context.measureText(words).width;
+  }
+
   // Words in lines of at most this width, the first at y (or their middle there); returns their height.
   lines(words, x, y, width, { size = 12.5, centred = false, ...look } = {}) {
     this.context.font = `400 ${size * this.scale * this.type}px ${this.font}`;
@@ -150,10 +160,12 @@ class Pen {
     this.stroke([[x + arm, y], [x, y], [x + arm * Math.cos(angle), y - arm * Math.sin(angle)]], colours.accent, 2 * scale);
   }
 
-  // The width of so many cells in CSS pixels, at most `most`: whole device pixels for each, where there is room for that.
+  // The width of so many cells in CSS pixels, at most `most`: whole device pixels for each, or for so many neighbours together.
   cells(count, most) {
-    const each = Math.floor((most * this.ratio) / count);
-    return each ? (count * each) / this.ratio : Math.floor(most * this.ratio) / this.ratio;
+    const pixels = most * this.ratio, each = Math.floor(pixels / count);
+    let shared = 2; // cells of one place
+    while (!each && Math.ceil(count / shared) > pixels) shared++;
+    return (each ? count * each : Math.ceil(count / shared)) / this.ratio;
   }
 
   // The width of a strip in a narrow column: one in which as many cells as most vectors divide into have whole pixels.

@@ -231,6 +231,19 @@ class Numbers {
     });
   }
 
+  // What each pair of tokens adds to the cosine, as { first, second, value }, which sum to it; null where the sentences' vectors are
+  // no plain means of their tokens' vectors.
+  pairs() {
+    const { tokens, second, pooling, steps, weights, blocks, dim } = this.facts;
+    if (pooling !== "mean" || steps.length || !weights?.every(Boolean) || second.weighted !== second.pieces.length) return null;
+    return this.once("pairs", () => {
+      const all = tokens.length * second.pieces.length * lengthOf(this.pooled("first")) * lengthOf(this.pooled("second")) || 1;
+      return tokens.flatMap((_, first) => second.pieces.map((_, other) => ({
+        first, second: other, value: dot(this.layer(blocks, first), this.row(`${this.mode}.second.layer`, other)) / all,
+      })));
+    });
+  }
+
   similarity() {
     return this.once("similarity", () => dot(this.unit("first"), this.unit("second")));
   }

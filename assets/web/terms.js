@@ -1,7 +1,7 @@
 // A term of the glossary in a question, a first line or a finding opens its entry where it stands. The text itself is
 // Streamlit's, which draws it anew when it likes: over each term lies a button. Of the text one thing is changed: a number and
 // its % stay in one line.
-const TERM_PLACES = '.st-key-view_title h1, .st-key-view_header [data-testid="stCaptionContainer"] p, .stMain [data-testid="stMarkdownContainer"] p';
+const TERM_PLACES = '.st-key-view_title h1, .st-key-view_header [data-testid="stCaptionContainer"] p, .path .say p, .stMain [data-testid="stMarkdownContainer"] p';
 const NOT_MARKED = new Set(["hit", "index", "job", "query", "reference", "run"]); // also words of every day, or with two meanings
 const LETTER = "[\\p{L}\\p{N}_-]";
 
@@ -15,7 +15,7 @@ function termPattern(glossary) {
   return { forms, pattern: new RegExp(`“[^”]*”|(?<!${LETTER})(?:${escaped.join("|")})(?!${LETTER})`, "giu") };
 }
 
-const isMarked = (element) => element.matches("h1, [data-testid=stCaptionContainer] p") || element.querySelector('[aria-label="insights icon"]');
+const isMarked = (element) => element.matches("h1, .path .say p, [data-testid=stCaptionContainer] p") || element.querySelector('[aria-label="insights icon"]');
 
 // The first occurrence of each term in an element, as ranges: what stands in quotation marks is somebody's word.
 function termsIn(element, { forms, pattern }) {

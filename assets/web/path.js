@@ -563,11 +563,9 @@ class WholePath {
     const { spot } = this.spotAt(event, () => true), isMatch = this.state.stop === "look" && spot?.partner !== undefined;
     if (this.isPlaying && (isMatch || spot?.cells || spot?.course)) this.play(false);
     if (isMatch || spot?.cells || spot?.course) this.point(event);
-    else {
-      this.state.cell = null;
-      this.hideHint();
-      this.redraw();
-    }
+    else this.state.cell = null;
+    if (isMatch || this.state.cell === null) this.hideHint(); // what it says of a match stands below
+    this.redraw();
     return isMatch;
   }
 

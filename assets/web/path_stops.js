@@ -154,7 +154,10 @@ function productOf(one, other, digits) {
 
 const scaleName = ({ scale, headSize }) => (Math.abs(scale * Math.sqrt(headSize) - 1) < 1e-6 ? `÷ √${headSize}` : `× ${shown(scale, 4)}`);
 
-const BY_CELL = ["cell by cell: lengths do not simply add", "cell by cell, not by length", "cell by cell"];
+// The width of strips that have their lengths and notes at their right.
+const besideNotes = ({ pen }, area, count) => pen.cells(count, Math.min(area.width * 0.66, area.width - 240 * pen.scale));
+
+const BY_CELL = ["cell by cell: lengths do not simply add", "lengths do not add", "cell by cell"];
 
 const OPEN = {
   pieces(path, area) {
@@ -180,7 +183,7 @@ const OPEN = {
   },
 
   zero(path, area) {
-    const { pen, numbers, facts, state: { token } } = path, { scale } = pen, width = area.isNarrow ? 288 : pen.cells(facts.dim, area.width * 0.62), x = area.x + (area.isNarrow ? 24 : 46 * scale);
+    const { pen, numbers, facts, state: { token } } = path, { scale } = pen, width = area.isNarrow ? 288 : besideNotes(path, area, facts.dim), x = area.x + (area.isNarrow ? 24 : 46 * scale);
     const about = {
       word: ["word vector", `row ${facts.tokens[token].id} of ${grouped(facts.vocabulary)}`, "Which piece it is: learned once, the same in every sentence."],
       position: ["position vector", `row ${facts.tokens[token].row} of ${grouped(facts.maxPositions)}`, "Where it stands."],
@@ -256,7 +259,7 @@ const OPEN = {
     const { pen, numbers, facts, state: { token, block, head } } = path, { colours, scale } = pen, { isNarrow } = area;
     if (!numbers.hasBlock(block)) return loading(path, area);
     const weights = numbers.weights(block, head, token), x = area.x + 14 * scale, values = isNarrow ? x + 76 : x + 68 * scale, valueWidth = pen.cells(facts.headSize, 64 * scale);
-    const width = isNarrow ? 280 : pen.cells(facts.dim, Math.min(area.width * 0.64, area.x + area.width - values - valueWidth - 160 * scale)), left = isNarrow ? area.x + 48 : area.x + area.width - width - 68 * scale, top = isNarrow ? area.y(facts.tokens.length - 1) + area.pitch : area.top - 6 * scale;
+    const width = isNarrow ? 280 : pen.cells(facts.dim, Math.min(area.width * 0.52, area.x + area.width - values - valueWidth - 160 * scale)), left = isNarrow ? area.x + 48 : area.x + area.width - width - 68 * scale, top = isNarrow ? area.y(facts.tokens.length - 1) + area.pitch : area.top - 6 * scale;
     const took = numbers.took(block, token), most = largest(took, token), shares = values + valueWidth + (isNarrow ? 66 : 8 * scale); // of all heads
     pen.text(isNarrow ? `share in head ${head} × value` : "share × value", values + valueWidth + (isNarrow ? 40 : 0), area.head, { size: 12, colour: colours.quiet, align: "right" });
     pen.text(facts.heads > 1 ? "all heads" : "all", shares, area.head, { size: 12, colour: colours.quiet });
@@ -292,7 +295,7 @@ const OPEN = {
   alone(path, area) {
     const { pen, numbers, facts, state: { token, block } } = path, { scale } = pen, { isNarrow } = area;
     if (!numbers.hasBlock(block)) return loading(path, area);
-    const width = isNarrow ? 280 : pen.cells(facts.dim, area.width * 0.6), x = area.x + (isNarrow ? 48 : 52 * scale), neurons = numbers.step("neurons", block, token);
+    const width = isNarrow ? 280 : besideNotes(path, area, facts.dim), x = area.x + (isNarrow ? 48 : 52 * scale), neurons = numbers.step("neurons", block, token);
     const loudest = Array.from(neurons.keys()).sort((a, b) => Math.abs(neurons[b]) - Math.abs(neurons[a])).slice(0, 3), rows = facts.inner % 4 ? 1 : 4;
     const isLast = block + 1 === facts.blocks, came = `after ${block} ${token}`, fed = `fed ${block} ${token}`;
     const where = isLast ? "This is the last layer." : `This goes into block ${block + 1}.`;
@@ -349,7 +352,7 @@ const OPEN = {
 
   pool(path, area) {
     const { pen, numbers, facts, state } = path, { colours, scale } = pen, { isNarrow } = area, last = facts.blocks, count = facts.tokens.length;
-    const x = area.x + 14 * scale, strips = isNarrow ? x + 76 : x + 4 * scale, stripWidth = pen.narrow(96 * scale), width = isNarrow ? 288 : pen.cells(facts.dim, area.width * 0.62), left = isNarrow ? area.x + 24 : area.x + area.width - width - 66 * scale, knot = left - 26 * scale, top = isNarrow ? area.y(count - 1) + area.pitch : area.top + 8 * scale;
+    const x = area.x + 14 * scale, strips = isNarrow ? x + 76 : x + 4 * scale, stripWidth = pen.narrow(96 * scale), width = isNarrow ? 288 : pen.cells(facts.dim, Math.min(area.width * 0.64, area.width - 220 * scale)), left = isNarrow ? area.x + 24 : area.x + area.width - width - 66 * scale, knot = left - 26 * scale, top = isNarrow ? area.y(count - 1) + area.pitch : area.top + 8 * scale;
     const taken = facts.weights ? facts.weights.filter((weight) => weight > 0).length : count;
     const how = { mean: `last layer, each × 1/${taken}`, cls: "last layer, the first token", max: "last layer, the largest", last: "last layer, the last token" }[facts.pooling];
     pen.text(how, strips, area.head, { size: 12, colour: colours.quiet });
@@ -393,7 +396,7 @@ const OPEN = {
       pen.lines("A cosine needs two sentences. Add a second one in the bar at the top of the page.", area.x + 24 * scale, area.top + (isNarrow ? 24 : 60 * scale), area.width - 48 * scale, { size: 15, colour: colours.quiet });
       return;
     }
-    const count = numbers.vector("first").length, width = isNarrow ? 288 : pen.cells(count, area.width * 0.6), x = area.x + (isNarrow ? 24 : 46 * scale), cosine = numbers.similarity();
+    const count = numbers.vector("first").length, width = isNarrow ? 288 : besideNotes(path, area, count), x = area.x + (isNarrow ? 24 : 46 * scale), cosine = numbers.similarity();
     const first = numbers.unit("first"), second = numbers.unit("second"), noteWidth = area.x + area.width - x - width - 84 * scale, full = area.bottom - area.top;
     stack(path, x, area.top, isNarrow ? 116 : Math.max(110 * scale, full * 0.25), [
       { key: "first unit", label: `“${facts.text}”`, most: area.x + area.width - x - 8 * scale, count, values: () => first, note: "Both have length 1: small numbers, faint colours." },

@@ -106,7 +106,7 @@ function writeNumber(path, item, values, cell, { x, y, top, isFirst, isBare, ite
   if (item.isWide) return;
   if (isFirst && !item.most && !(isBare && cell === null)) pen.text(cell === null ? "length" : `cell ${cell}`, x, top, { size: 12, colour: colours.quiet });
   if (cell !== null) {
-    pen.text(shown(values()[cell], 3), x, y, { mono: true });
+    pen.text(shown(values()[cell], 3), x, y, { mono: true, colour: item.isAside ? colours.quiet : colours.text });
     const rest = restOf(path, item, values()[cell], cell, items);
     if (rest) ["rounding", signed(rest, 3)].forEach((words, line) => pen.text(words, x, y + (16 + 13 * line) * scale, { size: 11, colour: colours.quiet, mono: line === 1 }));
   } else if (!isBare && !item.isAside) {
@@ -481,14 +481,15 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
   ], { width, isBare: true, isNarrow: true });
   let y = foot;
   const line = (words, value, isLast = false) => {
-    const width = pen.text(value, end, y, { size: isLast ? 15 : 13, align: "right", bold: isLast, mono: !isLast, colour: isLast ? colours.accent : colours.text });
-    pen.text(words, x, y, { bold: isLast, colour: isLast ? colours.text : colours.quiet, most: end - x - width - 6 * scale });
+    const look = { size: isLast ? 15 : 13, bold: isLast, mono: !isLast };
+    pen.text(words, x, y, { bold: isLast, colour: isLast ? colours.text : colours.quiet, most: end - x - pen.widthOf(value, look) - 6 * scale });
+    pen.text(value, end, y, { ...look, align: "right", colour: isLast ? colours.accent : colours.text });
     y += (isNarrow ? 18 : 19) * scale;
   };
   const above = total(products.filter((value) => value > 0)), below = total(products.filter((value) => value < 0));
   // So many digits that each line gives the next one. Of large matches the largest is taken off first, which changes no share.
   const scores = numbers.scores(block, head, token).filter((other) => other !== -Infinity), off = Math.max(...scores) < 9 ? 0 : Math.max(...scores);
-  const power = Math.exp(score - off), powers = total(scores.map((other) => Math.exp(other - off))), powerDigits = enough([power, powers], (one, all) => (100 * one) / all, 0);
+  const power = Math.exp(score - off), powers = total(scores.map((other) => Math.exp(other - off))), powerDigits = enough([power, powers], (one, all) => (100 * one) / all, 0, Math.max(0, 2 - Math.floor(Math.log10(powers))));
   let digits = score === -Infinity ? 2 : enough([score, off], (match, less) => Math.exp(match - less), powerDigits);
   while (digits < 6 && enough([sum], (value) => value * facts.scale, digits, digits) > digits) digits++;
   const rest = missing([above, below], sum, digits);

@@ -137,7 +137,8 @@ function fromPairs({ numbers, facts }) {
   const pairs = numbers.pairs()?.filter(({ first, second }) => !facts.tokens[first].special && !special.has(pieces[second]));
   if (!pairs?.length || pairs.length < 2) return [];
   const place = (all, at) => `“${all[at]}”${all.filter((piece) => piece === all[at]).length > 1 ? ` (piece ${at})` : ""}`;
-  const words = ({ first, second, value }) => [strong(place(facts.tokens.map((token) => token.piece), first)), " with ", strong(place(pieces, second)), ` (${signed(value, 3)})`];
+  const digits = (value) => [3, 4, 5].find((count) => Number(value.toFixed(count))) ?? 6;
+  const words = ({ first, second, value }) => [strong(place(facts.tokens.map((token) => token.piece), first)), " with ", strong(place(pieces, second)), ` (${signed(value, digits(value))})`];
   const ordered = [...pairs].sort((one, other) => other.value - one.value), most = ordered[0], least = ordered[ordered.length - 1];
   return [` Of the ${grouped(pairs.length)} pairs of their pieces, `, ...(most.value > 0 ? [...words(most), " pulls them together most"] : ["none pulls them together"]),
     ...(least.value < 0 ? [", ", ...words(least), " apart."] : ["; none pulls them apart."])];

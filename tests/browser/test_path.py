@@ -260,7 +260,7 @@ def beside(read: dict[str, Any], head: dict[str, Any]) -> list[str]:
 
 
 def cells_of_the_sum(page: Page, path: Locator) -> int:
-    """Point at cells of the sum: its terms, what rounding leaves and the sum are in sight and add up. Returns how many have a rest."""
+    """Point at cells of the sum: its terms, their rounding and the sum are in sight and add up. Returns how many are rounded."""
     strip = path.evaluate(
         """(root) => {
           const { pen, columns, facts } = root.bertInternalsPath, frame = pen.canvas.getBoundingClientRect();
@@ -404,8 +404,8 @@ def test_a_long_sentence_shows_a_window_and_says_what_it_leaves_out(visit: Visit
     page = visit(address(s=[words, "a cat"], t=["30", "1"], stop="look"))
     read = written(drawn(page, "look"))
     rests = [row["rest"] for row in read["rows"] if "rest" in row]
-    assert [rest[0] for rest in rests] == [0, rests[1][0]]
-    assert rests[1][1] == len(read["tokens"]) - 1
+    assert (rests[0][0], rests[-1][1]) == (0, len(read["tokens"]) - 1)
+    assert sum(last - first + 1 for first, last in rests) + len(read["rows"]) - len(rests) == len(read["tokens"])
     texts = [text["text"] for text in read["texts"]]
     for first, last in rests:
         assert any(re.fullmatch(rf"{last - first + 1} more · \d+\u00a0% together", text) for text in texts), texts
@@ -454,7 +454,8 @@ def test_on_a_phone_the_stops_stand_below_one_another(touched: Callable[[str], P
           path.set({ stop: "take" });
           path.play(true);
           path.moving.arrived = performance.now() - path.stay();
-          const look = () => (path.reveal < 1 ? requestAnimationFrame(look) : requestAnimationFrame(() => done(box(".player").top - box(".here").bottom)));
+          const end = () => done(box(".player").top - box(".here").bottom);
+          const look = () => requestAnimationFrame(path.reveal < 1 ? look : end);
           look();
         })"""
     )

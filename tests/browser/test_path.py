@@ -395,6 +395,7 @@ def test_keys_lead_through_the_path_and_the_table_says_it_in_words(visit: Visit)
     assert at["y"] + at["height"] <= 720  # in the window before anybody scrolls
     for stop, room in path.evaluate(PLAYED).items():
         assert min(room) >= -1, (stop, room)  # words, picture and keys
+    move(page, stop="zero")
     path.get_by_role("button", name="Parts of layer 0").click()
     wait_until(page, "() => new URLSearchParams(location.search).get('v') === 'layer-zero'")
 
@@ -421,7 +422,7 @@ def tapped(page: Page, path: Locator, which: str) -> None:
         f"""(root) => {{
           const {{ pen }} = root.bertInternalsPath, spot = pen.spots.find((spot) => {which});
           const frame = pen.canvas.getBoundingClientRect();
-          root.closest(".stMain").scrollBy(0, frame.y + spot.y - 300);
+          document.querySelector(".stMain").scrollBy(0, frame.y + spot.y - 300);
           const moved = pen.canvas.getBoundingClientRect();
           return [moved.x + spot.x + spot.width * 0.7, moved.y + spot.y + spot.height / 2];
         }}"""
@@ -451,6 +452,7 @@ def test_on_a_phone_the_stops_stand_below_one_another(touched: Callable[[str], P
     end = path.evaluate(
         """(root) => new Promise((done) => {
           const path = root.bertInternalsPath, box = (selector) => root.querySelector(selector).getBoundingClientRect();
+          path.isCalm = false;
           path.set({ stop: "take" });
           path.play(true);
           path.moving.arrived = performance.now() - path.stay();

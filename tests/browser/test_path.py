@@ -260,7 +260,7 @@ def beside(read: dict[str, Any], head: dict[str, Any]) -> list[str]:
 
 
 def cells_of_the_sum(page: Page, path: Locator) -> int:
-    """Point at cells of the sum: its terms, their rounding and the sum are in sight and add up. Returns how many are rounded."""
+    """Point at cells of the sum: its terms, their rounding and the sum are in sight and add up; how many are rounded."""
     strip = path.evaluate(
         """(root) => {
           const { pen, columns, facts } = root.bertInternalsPath, frame = pen.canvas.getBoundingClientRect();
@@ -305,6 +305,20 @@ def test_the_special_tokens_are_not_named_as_most_like_the_sentence(visit: Visit
     named = re.match(r"Of your text, most like the result is “(.+?)”.*, least “(.+?)”", finding)
     assert named is not None, finding
     assert not {named[1], named[2]} & {"[CLS]", "[SEP]"}
+    say = """(root, [values, unknown]) => {
+      const path = root.bertInternalsPath;
+      path.numbers.pairs = () => values.map((value, at) => ({ first: at, second: at, value }));
+      path.facts.unknownLanguage = unknown;
+      path.set({ stop: "compare" });
+      return root.querySelector(".found").textContent;
+    }"""
+    path = page.locator(".path")
+    said = path.evaluate(say, [[0.9, 0.02, -0.0004, 0.001], False])  # the first is [CLS] with [CLS]
+    assert "Of the 3 pairs of their pieces, “the” with “i” (+0.020) pulls them together most, “children” with" in said
+    assert said.endswith("(−0.0004) apart.")
+    assert path.evaluate(say, [[0.9, 0.02, 0.01], False]).endswith("; none pulls them apart.")
+    assert "none pulls them together, " in path.evaluate(say, [[0.9, -0.02, -0.01], False])
+    assert "It says little: the model does not know the language. Of the" in path.evaluate(say, [[0.1, 0.2, 0.3], True])
 
 
 def test_a_block_is_fetched_once_and_nothing_else_is(visit: Visit) -> None:

@@ -51,7 +51,8 @@ _HTML = (
     '<ol class="marks" aria-hidden="true"></ol></div>'
     f"{_choice('blocks', 'Block')}{_choice('heads', 'Head')}</div>"
     '<div class="below"><button type="button" class="more"></button><button type="button" class="save">Save as picture</button>'
-    f'<p class="caveat">{CAVEAT}</p><details><summary>Numbers of this stop</summary><table></table></details></div>'
+    f'<p class="caveat">{CAVEAT}</p><p class="caveat hints">Keys: ← → stop, ↑ ↓ piece, Page up and down block, comma and full '
+    "stop head, space plays</p><details><summary>Numbers of this stop</summary><table></table></details></div>"
     '<ol class="text" aria-label="The path in words"></ol></section>'
 )
 

@@ -406,7 +406,7 @@ const OPEN = {
     const top = area.top + (isNarrow ? 136 : Math.max(126 * scale, full * 0.29)), height = isNarrow ? 90 : full * 0.3, low = Math.min(0, ...sums), high = Math.max(0.01, ...sums), y = (value) => top + 22 * scale + ((high - value) / (high - low)) * (height - 22 * scale);
     const done = path.progress(2, 4);
     path.appear(2, 4, () => {
-      pen.text(pen.fitting(["= add up the products, cell by cell", "= add up the products"], width, { bold: true }), x, top, { bold: true });
+      pen.text(pen.fitting(["= add up the products, cell by cell", "= add up the products"], width - (isNarrow ? 60 : 0), { bold: true }), x, top, { bold: true });
       pen.stroke([[x, y(0)], [x + width, y(0)]], colours.line);
       pen.stroke([[x, y(0)], ...Array.from(sums, (value, at) => [x + ((at + 1) / count) * width, y(value)]).filter((_, at) => (at + 1) / count <= done)], colours.accent, 2);
       pen.text("0", x - 8 * scale, y(0), { size: 12, colour: colours.quiet, align: "right" });

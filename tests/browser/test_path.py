@@ -314,7 +314,10 @@ def test_the_special_tokens_are_not_named_as_most_like_the_sentence(visit: Visit
     }"""
     path = page.locator(".path")
     said = path.evaluate(say, [[0.9, 0.02, -0.0004, 0.001], False])  # the first is [CLS] with [CLS]
-    assert "Of the 3 pairs of their pieces, “the” with “i” (+0.020) pulls them together most, “children” with" in said
+    assert (
+        "Of the 3 pairs of their pieces, “the” (piece 1) with “i” (+0.020) pulls them together most, “children” with"
+        in said
+    )
     assert said.endswith("(−0.0004) apart.")
     assert path.evaluate(say, [[0.9, 0.02, 0.01], False]).endswith("; none pulls them apart.")
     assert "none pulls them together, " in path.evaluate(say, [[0.9, -0.02, -0.01], False])

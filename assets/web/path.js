@@ -1,7 +1,7 @@
 // The whole path: one row for each token through all stops. Reports "want" with the names of arrays that are missing, "place"
 // with [stop, token, block, head, only left] when a person rests there, and "open" with a stop whose own view is asked for; "second" where a second sentence is.
 // Where it is asked to, it reports "drawn" once, when the first picture is there.
-const MOVE = 620, REVEAL = 2600, STAY = 8000, STAY_IN_BLOCK = 12000, REST = 700; // milliseconds
+const MOVE = 620, REVEAL = 2600, STAY = 8000, LONGEST_STAY = 21000, LOOK = 3000, READ_WORD = 240, REST = 700; // milliseconds
 const LEAST_ROW = 22, MOST_ROWS = 24; // pixels of a row; rows
 const LOW = 480; // pixels of height of a phone that lies on its side
 const STACKED = 820; // pixels of width below which the stops stand below one another
@@ -21,7 +21,7 @@ class WholePath {
     this.page = location.pathname;
     this.find = (selector) => root.querySelector(selector);
     this.pen = new Pen(this.find(".stage canvas"));
-    this.state = { stop: "pieces", token: 0, block: 0, head: 0, left: false, partner: null, cell: null, hovered: null };
+    this.state = { stop: "pieces", token: 0, block: 0, head: 0, left: false, partner: null, cell: null, hovered: null, first: null };
     this.moving = { at: 0, from: 0, since: 0, arrived: 0 };
     this.reveal = 1;
     this.isPlaying = false;
@@ -48,7 +48,7 @@ class WholePath {
     } else if (isNew || place !== this.lastPlace) {
       this.lastPlace = place;
       const [stop, token, block, head, left] = facts.place;
-      this.state = { ...this.state, stop: facts.stops.includes(stop) ? stop : facts.stops[0], token: clamp(token, 0, facts.tokens.length - 1), block: clamp(block, 0, Math.max(0, facts.blocks - 1)), head: clamp(head, 0, Math.max(0, facts.heads - 1)), left, partner: null, cell: null };
+      this.state = { ...this.state, stop: facts.stops.includes(stop) ? stop : facts.stops[0], token: clamp(token, 0, facts.tokens.length - 1), block: clamp(block, 0, Math.max(0, facts.blocks - 1)), head: clamp(head, 0, Math.max(0, facts.heads - 1)), left, partner: null, cell: null, first: null };
       this.moving.at = this.stopAt();
     }
     this.recolour();
@@ -90,11 +90,12 @@ class WholePath {
     const before = this.state.stop;
     Object.assign(this.state, changes);
     if (["token", "head", "block", "left"].some((name) => name in changes)) this.state.partner = null;
+    if ("token" in changes) this.state.first = null;
     if (this.state.stop !== before) {
       this.state.cell = null;
       this.hideHint();
       Object.assign(this.moving, { from: this.moving.at, since: performance.now() });
-      if (this.isStacked || this.isCalm) this.moving.at = this.stopAt();
+      if (this.isStacked || this.isCalm) Object.assign(this.moving, { at: this.stopAt(), arrived: performance.now() });
       this.reveal = this.isPlaying && !this.isCalm ? 0 : 1;
     }
     this.ask();
@@ -113,11 +114,25 @@ class WholePath {
     this.report("open", [stop, this.state.token, block, this.state.head, ...(typed ? [typed] : [])]);
   }
 
-  // On a phone: the stop's question with all that fits below it, and the keys at the bottom of the screen, where they were.
+  // The stop's question with all that fits below it; on a phone the keys stay at the bottom of the screen, where they were.
   bringIntoView() {
-    const player = this.find(".player");
-    this.find(".say").scrollIntoView({ block: "start" });
-    if (player.getBoundingClientRect().bottom < innerHeight - 1) player.scrollIntoView({ block: "end" });
+    const [player, say, tokens, stage] = [".player", ".say", ".tokens", ".stage"].map(this.find), top = (element) => element.getBoundingClientRect().top;
+    if (!this.isStacked && top(say) >= 0 && stage.getBoundingClientRect().bottom + player.offsetHeight <= innerHeight) return;
+    (tokens.clientHeight && top(tokens) < top(say) ? tokens : say).scrollIntoView({ block: "start" });
+    if (this.isStacked && player.getBoundingClientRect().bottom < innerHeight - 1) player.scrollIntoView({ block: "end" });
+  }
+
+  // On a phone the page follows what appears while it plays, until somebody scrolls.
+  follow() {
+    if (!this.isPlaying || !this.isStacked || this.isScrolled) return;
+    const { offsetTop, offsetHeight } = this.find(".here"), front = this.find(".front");
+    Object.assign(front.style, { top: `${offsetTop + (offsetHeight - 1) * this.reveal}px`, scrollMarginBottom: `${this.find(".player").offsetHeight + 4}px` });
+    front.scrollIntoView({ block: "nearest" });
+  }
+
+  // How long a stop stays while it plays: so long that its words can be read and its picture looked at.
+  stay() {
+    return clamp(LOOK + READ_WORD * this.find(".say").textContent.split(/\s+/).length, STAY, LONGEST_STAY);
   }
 
   reportPlace() {
@@ -130,7 +145,7 @@ class WholePath {
   }
 
   remember() {
-    places.set(this.facts.id, [this.lastPlace, { ...this.state, partner: null, cell: null, hovered: null }]);
+    places.set(this.facts.id, [this.lastPlace, { ...this.state, partner: null, cell: null, hovered: null, first: null }]);
   }
 
   // One stop on or back; false where there is no further one.
@@ -142,13 +157,18 @@ class WholePath {
 
   play(isOn) {
     clearTimeout(this.waiting);
+    clearTimeout(this.following);
     this.isPlaying = isOn;
     if (isOn) {
       const { stops } = this.facts;
       if (this.stopAt() === stops.length - 1) this.set({ stop: stops[0] }, false);
       this.reveal = this.isCalm ? 1 : 0;
       this.moving.arrived = performance.now();
-      const stay = () => (["look", "take", "alone"].includes(this.state.stop) ? STAY_IN_BLOCK : STAY);
+      const wait = (next) => {
+        this.isScrolled = false;
+        this.waiting = setTimeout(next, this.stay());
+        if (this.isCalm) this.following = setTimeout(() => this.follow(), this.stay() / 2);
+      };
       const next = () => {
         if (!this.isPlaying || !this.root.isConnected) return;
         if (this.stopAt() === stops.length - 1) {
@@ -156,9 +176,10 @@ class WholePath {
           return;
         }
         this.set({ stop: stops[this.stopAt() + 1] }, false);
-        this.waiting = setTimeout(next, stay());
+        wait(next);
       };
-      this.waiting = setTimeout(next, stay());
+      this.bringIntoView();
+      wait(next);
     } else {
       this.reveal = 1;
       this.resting = setTimeout(() => this.reportPlace(), REST);
@@ -229,7 +250,7 @@ class WholePath {
     const head = this.find("h3"), at = question.indexOf(name);
     const mark = (words) => Object.assign(document.createElement("b"), { textContent: words });
     head.replaceChildren(...(at < 0 ? [question] : [question.slice(0, at), mark(name), question.slice(at + name.length)]));
-    this.find(".line").textContent = line + (this.numbers.mode === "left" ? " (The model was trained to look both ways.)" : "");
+    this.find(".line").textContent = line + (this.numbers.mode === "left" && ["look", "take", "blocks"].includes(state.stop) ? " (The model was trained to look both ways.)" : "");
     this.find(".found").replaceChildren(...finding.map((part) => (part.strong ? mark(part.strong) : part)));
     const more = this.find(".more"), view = facts.more[state.stop];
     more.hidden = !view;
@@ -309,24 +330,36 @@ class WholePath {
     this.redraw();
   }
 
-  // Which tokens have a row: all, or so many around the chosen one, with a row for those above and one for those below.
+  // Which tokens have a row: all, or the chosen one, those that it looks at and takes from most, and so many around it or from
+  // `state.first` on, with a row for each run of others.
   arrangeRows(most) {
-    const count = this.facts.tokens.length, { token } = this.state;
+    const { facts: { tokens }, state: { token, block, head, first }, numbers } = this, count = tokens.length;
+    const always = new Set([token, ...(numbers.hasBlock(block) ? [largest(numbers.weights(block, head, token)), largest(numbers.took(block, token), token)] : [])]);
     this.mostRows = most;
-    if (count <= most) this.rows = this.facts.tokens.map((_, place) => ({ token: place }));
-    else {
-      const shownRows = most - 2, first = clamp(token - (shownRows >> 1), 0, count - shownRows), last = first + shownRows - 1;
-      this.rows = Array.from({ length: shownRows }, (_, place) => ({ token: first + place }));
-      if (first > 0) this.rows.unshift({ rest: [0, first - 1] });
-      if (last < count - 1) this.rows.push({ rest: [last + 1, count - 1] });
+    for (this.shownRows = Math.min(count, most); ; this.shownRows--) {
+      const from = clamp(first ?? token - (this.shownRows >> 1), 0, count - this.shownRows);
+      this.rows = [];
+      for (let place = 0; place < count; place++) {
+        const rest = this.rows[this.rows.length - 1]?.rest;
+        if (always.has(place) || (place >= from && place < from + this.shownRows)) this.rows.push({ token: place });
+        else if (rest) rest[1] = place;
+        else this.rows.push({ rest: [place, place] });
+      }
+      if (this.rows.length <= most || this.shownRows < 2) break;
     }
     this.rowOf = new Map();
     this.rows.forEach((row, number) => (row.rest ? tokensOf(row.rest) : [row.token]).forEach((each) => this.rowOf.set(each, number)));
   }
 
+  // Give rows to some tokens that have none; the chosen one stays.
+  show(rest) {
+    this.state.first = rest[1] < this.state.token ? Math.max(0, rest[1] - this.shownRows + 1) : rest[0];
+    this.resize();
+  }
+
   openHeight() {
     const rows = this.rows.length, wide = this.facts.terms.length ? 60 : 0;
-    return 44 + { pieces: rows * 27 + 24, zero: 360, look: rows * 26 + 420 + wide, take: rows * 26 + 344, alone: 420, blocks: rows * 26 + 64, pool: rows * 24 + (this.facts.second ? 400 : 160) + 120 * this.facts.steps.length, compare: this.facts.second ? 470 : 120 }[this.state.stop];
+    return 44 + { pieces: rows * 27 + 24, zero: 360, look: rows * 26 + 456 + wide, take: rows * 26 + 344, alone: 420, blocks: rows * 26 + 100, pool: rows * 24 + (this.facts.second ? 400 : 160) + 120 * this.facts.steps.length, compare: this.facts.second ? 470 : 120 }[this.state.stop];
   }
 
   // ---- drawing
@@ -345,13 +378,14 @@ class WholePath {
       if (part >= 1) this.moving.arrived = now;
       isMoving = true;
     } else if (this.reveal < 1) {
-      this.reveal = clamp((now - this.moving.arrived) / REVEAL, 0, 1);
+      this.reveal = clamp((now - this.moving.arrived) / (this.isStacked ? this.stay() * 0.7 : REVEAL), 0, 1);
       isMoving = true;
     }
     const begun = performance.now();
     this.draw();
     this.frames.push(performance.now() - begun);
     if (this.frames.length > 2000) this.frames.shift();
+    if (!this.isCalm) this.follow();
     if (isMoving) this.redraw();
   }
 
@@ -367,6 +401,7 @@ class WholePath {
         this.report("drawn", true);
       });
     }
+    if (!this.find(".tip").hidden) this.placeHint();
     this.pen.canvas.dataset.drawn = `${this.state.stop} ${this.numbers.mode} ${this.state.token} ${this.facts.blocks && !this.numbers.hasBlock(this.state.block) ? "loading" : this.state.block}`;
   }
 
@@ -510,8 +545,8 @@ class WholePath {
       cell = { count, at };
     }
     if (spot?.course) {
-      const { products, sums } = spot.course, at = clamp(Math.floor(((x - spot.course.x) / spot.course.width) * sums.length), 0, sums.length - 1);
-      hint = `the sum from cell 0 to cell ${at}: ${shown(sums[at], 3)}; cell ${at} gives ${signed(products[at], 4)}`;
+      const { products, sums, first, second } = spot.course, at = clamp(Math.floor(((x - spot.course.x) / spot.course.width) * sums.length), 0, sums.length - 1);
+      hint = `the sum from cell 0 to cell ${at}: ${shown(sums[at], 3)}; cell ${at} gives ${productOf(first[at], second[at], 4)} ≈ ${shown(products[at], 4)}`;
       cell = { count: sums.length, at };
     }
     if (this.state.stop === "look" && spot) partner = spot.partner ?? spot.token ?? partner;
@@ -525,12 +560,37 @@ class WholePath {
     else this.hideHint();
   }
 
+  // A finger chooses a cell or a match, as a mouse does by pointing. Returns whether that is all it does.
+  touch(event) {
+    const { spot } = this.spotAt(event, () => true), isMatch = this.state.stop === "look" && spot?.partner !== undefined;
+    if (this.isPlaying && (isMatch || spot?.cells || spot?.course)) this.play(false);
+    if (isMatch || spot?.cells || spot?.course) this.point(event);
+    else this.state.cell = null;
+    if (isMatch || this.state.cell === null) this.hideHint(); // what it says of a match stands below
+    this.redraw();
+    return isMatch;
+  }
+
   showHint(words, x, y) {
-    const tip = this.find(".tip"), stage = this.find(".stage");
+    const tip = this.find(".tip");
     tip.textContent = words;
     tip.hidden = false;
-    tip.style.left = `${clamp(x + 14, 4, Math.max(4, stage.clientWidth - tip.offsetWidth - 4))}px`;
-    tip.style.top = `${y - tip.offsetHeight - 14 < -60 ? y + 22 : y - tip.offsetHeight - 14}px`; // above what is read
+    this.hintAt = [x, y];
+    this.placeHint();
+  }
+
+  // Near what is pointed at, where it covers the fewest words, and numbers least of all.
+  placeHint() {
+    const tip = this.find(".tip"), { offsetWidth: width, offsetHeight: height } = tip, [x, y] = this.hintAt, { texts } = this.pen;
+    const right = Math.max(4, this.find(".stage").clientWidth - width - 4), common = (one, size, other, length) => Math.max(0, Math.min(one + size, other + length) - Math.max(one, other));
+    let least = Infinity;
+    for (const top of [y - height - 14, y + 22, y - height - 44, y + 52])
+      for (const left of [x + 14, x - width / 2, x - width - 14].map((each) => clamp(each, 4, right))) {
+        const covered = top < -60 ? 1e9 : total(texts.map((each) => common(left, width, each.x, each.width) * common(top, height, each.y, each.height) * (/\d/.test(each.text) ? 9 : 1)));
+        if (covered >= least) continue;
+        least = covered;
+        Object.assign(tip.style, { left: `${left}px`, top: `${top}px` });
+      }
   }
 
   hideHint() {
@@ -539,17 +599,24 @@ class WholePath {
 
   listen() {
     const { canvas } = this.pen, press = (selector, act) => (this.find(selector).onclick = act);
-    canvas.onpointermove = (event) => this.facts && this.point(event);
-    canvas.onpointerleave = () => {
+    canvas.onpointerdown = (event) => (this.isTouched = event.pointerType === "touch");
+    canvas.onpointermove = (event) => this.facts && event.pointerType !== "touch" && this.point(event);
+    canvas.onpointerleave = (event) => {
+      if (event.pointerType === "touch") return; // what a finger chose stays
       this.hideHint();
       Object.assign(this.state, { cell: null, partner: null, hovered: null });
       this.redraw();
     };
     canvas.onclick = (event) => {
+      if (this.isTouched && this.touch(event)) return;
       const { spot, x } = this.spotAt(event, (each) => each.press);
       spot?.press(x);
     };
-    press(".left", () => this.set({ left: !this.state.left }, false)); // without ending what plays
+    for (const kind of ["wheel", "touchmove"]) this.root.addEventListener(kind, () => (this.isScrolled = true), { passive: true });
+    press(".left", () => {
+      this.set({ left: !this.state.left }, false); // without ending what plays
+      if (this.isStacked) this.bringIntoView(); // to what it changes
+    });
     press(".before", () => this.step(-1));
     press(".after", () => this.step(1));
     press(".play", () => this.play(!this.isPlaying));

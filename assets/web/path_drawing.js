@@ -2,7 +2,7 @@
 const SOFT = 0.06, FULL = 3; // a cell's colour is asinh(x / SOFT), full at ± FULL, the same for every vector
 const MOST_IMAGES = 3000;
 const LIGHT = { below: [169, 89, 12], zero: [247, 245, 241], above: [4, 118, 108] };
-const DARK = { below: [237, 166, 90], zero: [38, 46, 56], above: [79, 205, 184] };
+const DARK = { below: [237, 166, 90], zero: [50, 60, 72], above: [79, 205, 184] };
 const MONO = "ui-monospace, 'Cascadia Code', Consolas, Menlo, 'DejaVu Sans Mono', monospace";
 
 const reach = Math.asinh(FULL / SOFT);
@@ -86,6 +86,16 @@ class Pen {
     return width;
   }
 
+  // The first of several wordings that has room; none if none has.
+  fitting(forms, most, look) {
+    return [forms].flat().find((words) => this.widthOf(words, look) <= most) ?? "";
+  }
+
+  widthOf(words, { size = 13, bold = false, mono = false } = {}) {
+    this.context.font = `${bold ? 700 : 400} ${size * this.scale * this.type}px ${mono ? MONO : this.font}`;
+    return this.context.measureText(words).width;
+  }
+
   // Words in lines of at most this width, the first at y (or their middle there); returns their height.
   lines(words, x, y, width, { size = 12.5, centred = false, ...look } = {}) {
     this.context.font = `400 ${size * this.scale * this.type}px ${this.font}`;
@@ -150,10 +160,14 @@ class Pen {
     this.stroke([[x + arm, y], [x, y], [x + arm * Math.cos(angle), y - arm * Math.sin(angle)]], colours.accent, 2 * scale);
   }
 
-  // The width of so many cells in CSS pixels, at most `most`: whole device pixels for each, where there is room for that.
+  // The width of so many cells in CSS pixels, at most `most`: whole device pixels for each, or for a few neighbours together,
+  // where that leaves little room unused.
   cells(count, most) {
-    const each = Math.floor((most * this.ratio) / count);
-    return each ? (count * each) / this.ratio : Math.floor(most * this.ratio) / this.ratio;
+    const pixels = most * this.ratio, each = Math.floor(pixels / count);
+    let shared = 2; // cells of one place
+    while (!each && Math.ceil(count / shared) > pixels) shared++;
+    const whole = each ? count * each : Math.ceil(count / shared);
+    return (whole < pixels * 0.7 && !each ? Math.floor(pixels) : whole) / this.ratio;
   }
 
   // The width of a strip in a narrow column: one in which as many cells as most vectors divide into have whole pixels.
@@ -164,7 +178,7 @@ class Pen {
 
   colour(value, out, at) {
     const place = placeOf(value), { below, zero, above } = this.colours, end = place < 0 ? below : above;
-    const part = Math.abs(place) ** 1.25;
+    const part = Math.abs(place) ** (this.colours.isDark ? 0.9 : 1.25); // on a dark ground small differences of light are hard to see
     for (let channel = 0; channel < 3; channel++) out[at + channel] = zero[channel] + (end[channel] - zero[channel]) * part;
     out[at + 3] = 255;
   }

@@ -53,6 +53,14 @@ function missing(terms, sum, digits) {
   const units = (value) => Math.round(Number(value.toFixed(digits)) * 10 ** digits);
   return (units(sum) - total(terms.map(units))) / 10 ** digits;
 }
+// The fewest digits, from `least` on, with which written numbers give the written result when somebody calculates with them.
+function enough(values, give, digits, least = 2) {
+  const result = shown(give(...values), digits);
+  let more = least;
+  while (more < least + 4 && shown(give(...values.map((value) => Number(value.toFixed(more)))), digits) !== result) more++;
+  return more;
+}
+const times = (one, other) => one * other;
 // Cosines that two decimals would call 1 or −1 have three.
 const shownCosine = (cosine) => shown(cosine, Math.abs(cosine) < 1 - 1e-6 && Math.abs(cosine) >= 0.995 ? 3 : 2);
 
@@ -220,6 +228,19 @@ class Numbers {
     return this.once(`unit ${which}`, () => {
       const vector = this.vector(which), length = lengthOf(vector) || 1;
       return Float64Array.from(vector, (value) => value / length);
+    });
+  }
+
+  // What each pair of tokens adds to the cosine, as { first, second, value }, which sum to it; null where the sentences' vectors are
+  // no plain means of their tokens' vectors.
+  pairs() {
+    const { tokens, second, pooling, steps, weights, blocks, dim } = this.facts;
+    if (pooling !== "mean" || steps.length || !weights?.every(Boolean) || second.weighted !== second.pieces.length) return null;
+    return this.once("pairs", () => {
+      const all = tokens.length * second.pieces.length * lengthOf(this.pooled("first")) * lengthOf(this.pooled("second")) || 1;
+      return tokens.flatMap((_, first) => second.pieces.map((_, other) => ({
+        first, second: other, value: dot(this.layer(blocks, first), this.row(`${this.mode}.second.layer`, other)) / all,
+      })));
     });
   }
 

@@ -28,8 +28,8 @@ function drawRests(path, area, x, say = () => "") {
 }
 
 function restSpot(path, rest, x, y, width) {
-  const isAbove = rest[0] === 0;
-  path.pen.spot(x, y - 10, width, 20, { hint: `${rest[1] - rest[0] + 1} more pieces ${isAbove ? "above" : "below"}. Click to go there.`, press: choose(path, { token: isAbove ? rest[1] : rest[0] }) });
+  const isAbove = rest[1] < path.state.token;
+  path.pen.spot(x, y - 10, width, 20, { hint: `${several(rest[1] - rest[0] + 1, "more piece")} ${isAbove ? "above" : "below"}. Click to show ${rest[0] === rest[1] ? "it" : "them"}.`, press: () => path.show(rest) });
 }
 
 function chip(path, token, x, y, width, { size = 13.5, pitch = 40 * path.pen.scale } = {}) {
@@ -65,9 +65,11 @@ function stack(path, x, y, height, items, { width, noteWidth = 0, from = 0, of =
     places.push({ x, y: at, width, height: thick });
     path.appear(number + from, of, () => {
       if (item.sign) pen.text(item.sign, x - 15 * scale, at + thick / 2, { size: 17, align: "center", colour: colours.quiet });
-      const labelled = pen.text(item.label, x, top + 9 * scale, { bold: true, most: width });
-      if (item.sub) pen.text(item.sub, x + labelled + 8 * scale, top + 9 * scale, { size: 12, colour: colours.quiet, most: Math.max(10, width - labelled - 8 * scale) });
-      const values = () => path.numbers.once(`stack ${item.key}`, item.values);
+      const values = () => path.numbers.once(`stack ${item.key}`, item.values), beside = isNarrow && cell !== null ? numberAbove(path, item, values, cell, { x, y: top + 9 * scale, width, isFirst: number === 0, items }) : 0;
+      const room = item.most ?? (isNarrow || number === 0 ? width : width + 56 * scale) - beside; // numbers stand beside the strips, not beside the names
+      const labelled = pen.text(item.label, x, top + 9 * scale, { bold: !item.isAside, colour: item.isAside ? colours.quiet : colours.text, most: room });
+      const sub = pen.fitting(item.sub ?? [], room - labelled - 8 * scale, { size: 12 });
+      if (sub) pen.text(sub, x + labelled + 8 * scale, top + 9 * scale, { size: 12, colour: colours.quiet });
       pen.strip(item.key, values, count, x, at, width, thick, { rows, frame: item.frame, name: item.name ?? item.label, more: item.more, press: item.press && ((px) => item.press(Math.min(0.999, Math.max(0, (px - x) / width)))) });
       if (item.mark) pen.box(x + item.mark[0] * width, at - 3, (item.mark[1] - item.mark[0]) * width, thick + 6, { round: 0, stroke: colours.accent, thick: 2 });
       if (!isNarrow) writeNumber(path, item, values, cell, { x: x + width + 10 * scale, y: at + thick / 2, top: top + 9 * scale, isFirst: number === 0, isBare, items });
@@ -82,17 +84,32 @@ function stack(path, x, y, height, items, { width, noteWidth = 0, from = 0, of =
   return places;
 }
 
+// What rounding leaves of the sum of a cell.
+function restOf(path, item, value, cell, items) {
+  const terms = (item.sum ?? []).map((key) => path.numbers.once(`stack ${key}`, items.find((other) => other.key === key).values)[cell]);
+  return terms.length ? missing(terms, value, 3) : 0;
+}
+
+// Above a strip, where there is no room beside it: the number of the chosen cell. Returns what room it takes.
+function numberAbove(path, item, values, cell, { x, y, width, isFirst, items }) {
+  const { pen } = path, { colours, scale } = pen, value = values()[cell], rest = restOf(path, item, value, cell, items), look = { mono: true, size: 12.5 };
+  const isNamed = isFirst && pen.widthOf(`cell ${cell}: ${shown(value, 3)}`, look) <= width - pen.widthOf(item.label, { bold: true }) - 8 * scale;
+  const words = `${isNamed ? `cell ${cell}: ` : ""}${shown(value, 3)}`;
+  let room = pen.text(words, x + width, y, { ...look, align: "right" }) + 8 * scale;
+  if (rest) room += pen.text(`rounding ${signed(rest, 3)}`, x + width - room, y, { size: 11, colour: colours.quiet, align: "right" }) + 8 * scale;
+  return room;
+}
+
 // At the right of a strip: its length, or the number of the cell that is pointed at, with what rounding leaves of a sum.
 function writeNumber(path, item, values, cell, { x, y, top, isFirst, isBare, items }) {
   const { pen } = path, { colours, scale } = pen;
   if (item.isWide) return;
-  if (isFirst && !(isBare && cell === null)) pen.text(cell === null ? "length" : `cell ${cell}`, x, top, { size: 12, colour: colours.quiet });
+  if (isFirst && !item.most && !(isBare && cell === null)) pen.text(cell === null ? "length" : `cell ${cell}`, x, top, { size: 12, colour: colours.quiet });
   if (cell !== null) {
-    pen.text(shown(values()[cell], 3), x, y, { mono: true });
-    const terms = (item.sum ?? []).map((key) => path.numbers.once(`stack ${key}`, items.find((other) => other.key === key).values)[cell]);
-    const rest = terms.length ? missing(terms, values()[cell], 3) : 0;
-    if (rest) pen.text(`rounding ${signed(rest, 3)}`, x, y + 16 * scale, { size: 11, colour: colours.quiet });
-  } else if (!isBare) {
+    pen.text(shown(values()[cell], 3), x, y, { mono: true, colour: item.isAside ? colours.quiet : colours.text });
+    const rest = restOf(path, item, values()[cell], cell, items);
+    if (rest) ["rounding", signed(rest, 3)].forEach((words, line) => pen.text(words, x, y + (16 + 13 * line) * scale, { size: 11, colour: colours.quiet, mono: line === 1 }));
+  } else if (!isBare && !item.isAside) {
     pen.text(shown(lengthOf(values())), x, y, { size: 12, colour: colours.quiet });
     pen.spot(x - 6, y - 12 * scale, 60 * scale, 24 * scale, { hint: `The length of this vector: ${shown(lengthOf(values()))}. Point at a cell to see its number in every strip.` });
   }
@@ -101,7 +118,9 @@ function writeNumber(path, item, values, cell, { x, y, top, isFirst, isBare, ite
 // The terms of one number of a norm.
 const normTerms = (path, vector, name) => (at) => {
   const { mean, spread, scale, shift } = path.numbers.normed(vector(), name), { isCentred } = path.facts.norms[name];
-  return ` ≈ ${isCentred ? `(${shown(vector()[at], 3)} less the mean ${shown(mean, 3)})` : shown(vector()[at], 3)} ÷ ${isCentred ? "spread" : "size"} ${shown(spread, 3)} × ${shown(scale[at], 3)}${isCentred ? ` ${signed(shift[at], 3)}` : ""}`;
+  const terms = [vector()[at], mean, spread, scale[at], shift[at]], digits = enough(terms, (value, middle, size, by, more) => ((value - middle) / size) * by + more, 3, 3);
+  const [value, middle, size, by] = terms.map((term) => shown(term, digits));
+  return ` ≈ ${isCentred ? `(${value} less the mean ${middle})` : value} ÷ ${isCentred ? "spread" : "size"} ${size} × ${by}${isCentred ? ` ${signed(shift[at], digits)}` : ""}`;
 };
 
 // Small bars for every head of the block: where the chosen token looks in each.
@@ -127,7 +146,18 @@ function loading(path, area) {
   path.pen.text("Loading this block …", area.x + area.width / 2, (area.top + area.bottom) / 2, { size: 15, align: "center", colour: path.pen.colours.quiet });
 }
 
+// Two factors with so many digits that their product can be checked.
+function productOf(one, other, digits) {
+  const more = enough([one, other], times, digits, Math.min(digits, 3));
+  return `${shown(one, more)} × ${shown(other, more)}`;
+}
+
 const scaleName = ({ scale, headSize }) => (Math.abs(scale * Math.sqrt(headSize) - 1) < 1e-6 ? `÷ √${headSize}` : `× ${shown(scale, 4)}`);
+
+// The width of strips that have their lengths and notes at their right.
+const besideNotes = ({ pen }, area, count) => pen.cells(count, Math.min(area.width * 0.66, area.width - 240 * pen.scale));
+
+const BY_CELL = ["cell by cell: lengths do not simply add", "lengths do not add", "cell by cell"];
 
 const OPEN = {
   pieces(path, area) {
@@ -147,12 +177,13 @@ const OPEN = {
       }
       chip(path, place, chips, y, width, { pitch: area.pitch, size: isNarrow ? 13 : 14 });
       pen.text(String(token.id), ids, y, { mono: true, align: "right", size: 13, bold: isChosen, colour: isChosen ? colours.accent : colours.text });
-      pen.text(pieceNote(facts, place, first, isNarrow), notes, y, { size: isNarrow ? 11.5 : 13, colour: colours.quiet, most: area.x + area.width - notes });
+      const look = { size: isNarrow ? 11.5 : 13 }, forms = pieceNote(facts, place, first), most = area.x + area.width - notes;
+      pen.text(pen.fitting(forms, most, look) || forms[forms.length - 1], notes, y, { ...look, colour: colours.quiet, most });
     }));
   },
 
   zero(path, area) {
-    const { pen, numbers, facts, state: { token } } = path, { scale } = pen, width = area.isNarrow ? 288 : pen.cells(facts.dim, area.width * 0.62), x = area.x + (area.isNarrow ? 24 : 46 * scale);
+    const { pen, numbers, facts, state: { token } } = path, { scale } = pen, width = area.isNarrow ? 288 : besideNotes(path, area, facts.dim), x = area.x + (area.isNarrow ? 24 : 46 * scale);
     const about = {
       word: ["word vector", `row ${facts.tokens[token].id} of ${grouped(facts.vocabulary)}`, "Which piece it is: learned once, the same in every sentence."],
       position: ["position vector", `row ${facts.tokens[token].row} of ${grouped(facts.maxPositions)}`, "Where it stands."],
@@ -179,7 +210,7 @@ const OPEN = {
     const weights = numbers.weights(block, head, token), scores = numbers.scores(block, head, token);
     const partner = state.partner !== null && state.partner < facts.tokens.length ? state.partner : largest(weights);
     const x = area.x + 14 * scale, start = isNarrow ? x + 66 : area.x - 5 * scale, end = start + (isNarrow ? 50 : 80 * scale), names = end + 8 * scale, nameWidth = (isNarrow ? 60 : 70 * scale);
-    const keys = names + nameWidth + 4 * scale, hasKeys = !isNarrow && area.width > 520 * scale, keyWidth = hasKeys ? pen.cells(facts.headSize, 96 * scale) : 0, matches = keys + keyWidth + 52 * scale, bars = matches + 14 * scale, barWidth = isNarrow ? 32 : 50 * scale;
+    const keys = names + nameWidth + 4 * scale, hasKeys = !isNarrow && area.width > 520 * scale, keyWidth = hasKeys ? pen.cells(facts.headSize, 96 * scale) : 0, matches = keys + keyWidth + (hasKeys ? 60 : 52) * scale, bars = matches + 14 * scale, barWidth = isNarrow ? 32 : 50 * scale;
     if (hasKeys) pen.text("key", keys + keyWidth / 2, area.head, { size: 12, colour: colours.quiet, align: "center" });
     pen.text("match", matches, area.head, { size: 12, colour: colours.quiet, align: "right" });
     pen.text("share", bars, area.head, { size: 12, colour: colours.quiet });
@@ -190,10 +221,10 @@ const OPEN = {
     drawRests(path, area, names, (rest) => `${percent(total(tokensOf(rest).map((key) => weights[key])))} together`);
     eachToken(path, (key) => {
       const y = area.y(key), isHidden = scores[key] === -Infinity, isOpen = key === partner;
-      if (isOpen && !isNarrow) pen.box(names - 4 * scale, y - area.pitch / 2 + 2, bars + barWidth + 46 * scale - names, area.pitch - 4, { stroke: colours.line });
+      if (isOpen) pen.box(names - 4 * scale, y - area.pitch / 2 + 2, bars + barWidth + 46 * scale - names, area.pitch - 4, { stroke: colours.line });
       pen.text(facts.tokens[key].piece, names, y, { bold: key === token, colour: isHidden ? colours.quiet : key === token ? colours.accent : colours.text, alpha: isHidden ? 0.7 : 1, most: nameWidth });
       const height = Math.min(16 * scale, area.pitch - 6);
-      if (hasKeys) pen.strip(`key ${block} ${head} ${key}`, () => numbers.ofHead("keys", block, head, key), facts.headSize, keys, y - height / 2, keyWidth, height, { alpha: isHidden ? 0.12 : 1, name: `key of ${quoted(path, key)}`, token: key });
+      if (hasKeys) pen.strip(`key ${block} ${head} ${key}`, () => numbers.ofHead("keys", block, head, key), facts.headSize, keys, y - height / 2, keyWidth, height, { alpha: isHidden ? 0.12 : 1, name: `key of ${named(path, key)}`, token: key });
       if (isHidden) pen.text("hidden", matches, y, { size: 12, colour: colours.quiet, align: "right" });
       else {
         pen.text(shown(scores[key], isNarrow ? 1 : 2), matches, y, { mono: true, align: "right" });
@@ -204,7 +235,7 @@ const OPEN = {
         });
       }
       pen.spots.unshift({ x: area.x, y: y - area.pitch / 2, width: bars + barWidth + 40 * scale - area.x, height: area.pitch, press: choose(path, { token: key }), partner: key, token: key,
-        hint: isHidden ? `${quoted(path, key)} is ${numbers.mode === "left" && key > token ? "to the right" : "too far away"}: hidden` : `${quoted(path, token)} to ${quoted(path, key)}: match ${shown(scores[key])}, share ${percent(weights[key])}. Click to follow it.` });
+        hint: isHidden ? `${named(path, key)} is ${numbers.mode === "left" && key > token ? "to the right" : "too far away"}: hidden` : `${named(path, token)} to ${named(path, key)}: match ${shown(scores[key])}, share ${percent(weights[key])}.${isNarrow ? "" : " Click to follow it."}` });
     });
     const inSight = byRow(path, area, weights).filter(([, , key]) => key === null || scores[key] !== -Infinity).map(([weight]) => weight), rest = missing(inSight, 1, 2), foot = area.y(facts.tokens.length - 1) + area.pitch / 2 + 10 * scale;
     pen.stroke([[bars, foot - 8 * scale], [bars + barWidth + 40 * scale, foot - 8 * scale]], colours.line);
@@ -228,8 +259,11 @@ const OPEN = {
     const { pen, numbers, facts, state: { token, block, head } } = path, { colours, scale } = pen, { isNarrow } = area;
     if (!numbers.hasBlock(block)) return loading(path, area);
     const weights = numbers.weights(block, head, token), x = area.x + 14 * scale, values = isNarrow ? x + 76 : x + 68 * scale, valueWidth = pen.cells(facts.headSize, 64 * scale);
-    const width = isNarrow ? 280 : pen.cells(facts.dim, Math.min(area.width * 0.64, area.x + area.width - values - valueWidth - 140 * scale)), left = isNarrow ? area.x + 48 : area.x + area.width - width - 58 * scale, top = isNarrow ? area.y(facts.tokens.length - 1) + area.pitch : area.top - 6 * scale;
-    pen.text(isNarrow ? `share in head ${head} × value` : "share × value", values + valueWidth / 2, area.head, { size: 12, colour: colours.quiet, align: "center" });
+    const width = isNarrow ? 280 : pen.cells(facts.dim, Math.min(area.width * 0.52, area.x + area.width - values - valueWidth - 160 * scale)), left = isNarrow ? area.x + 48 : area.x + area.width - width - 68 * scale, top = isNarrow ? area.y(facts.tokens.length - 1) + area.pitch : area.top - 6 * scale;
+    const took = numbers.took(block, token), most = largest(took, token), shares = values + valueWidth + (isNarrow ? 66 : 8 * scale); // of all heads
+    pen.text(isNarrow ? `share in head ${head} × value` : "share × value", values + valueWidth + (isNarrow ? 40 : 0), area.head, { size: 12, colour: colours.quiet, align: "right" });
+    pen.text(facts.heads > 1 ? "all heads" : "all", shares, area.head, { size: 12, colour: colours.quiet });
+    byRow(path, area, took).forEach(([share, y, key]) => pen.text(percent(share), shares, y, { size: 12, bold: key === most, colour: key === most ? colours.text : colours.quiet }));
     const slot = left + ((head + 0.5) * width) / facts.heads, knot = left - 18 * scale;
     drawRests(path, area, x, (rest) => percent(total(tokensOf(rest).map((key) => weights[key]))));
     eachToken(path, (key) => {
@@ -242,17 +276,17 @@ const OPEN = {
     const came = `layer ${block} ${token}`, added = `attention ${block} ${token}`;
     const items = [
       { key: came, label: `${quoted(path, token)} as it came`, sub: `layer ${block}`, frame: 2, values: () => numbers.layer(block, token) },
-      { key: `joined ${block} ${token}`, label: `${several(facts.heads, "head")} joined`, sub: `head ${head} framed`, count: facts.heads * facts.headSize, values: () => numbers.joined(block, token), mark: [head / facts.heads, (head + 1) / facts.heads],
+      { key: `joined ${block} ${token}`, isAside: true, label: `${several(facts.heads, "head")} joined`, sub: `head ${head} framed`, count: facts.heads * facts.headSize, values: () => numbers.joined(block, token), mark: [head / facts.heads, (head + 1) / facts.heads],
         press: (part) => path.set({ head: Math.floor(part * facts.heads) }), more: (at) => ` (head ${Math.floor(at / facts.headSize)}; click to choose it)` },
-      { key: added, sign: "→", label: "output matrix", sub: "what attention adds", values: () => numbers.step("attention_output", block, token) },
-      { key: `sum ${block} ${token}`, sign: "=", label: "sum with what came in", sub: [facts.normsFirst ? "after attention" : "", isNarrow ? "" : "cell by cell: lengths do not simply add"].filter(Boolean).join("; "), sum: [added, came], values: () => numbers.afterTake(block, token), frame: facts.normsFirst ? 2 : 0 },
+      { key: added, sign: "→", label: "output matrix", sub: ["what attention adds", "is added"], values: () => numbers.step("attention_output", block, token) },
+      { key: `sum ${block} ${token}`, sign: "=", label: "sum with what came in", sub: facts.normsFirst ? [`after attention; ${BY_CELL[0]}`, "after attention"] : BY_CELL, sum: [added, came], values: () => numbers.afterTake(block, token), frame: facts.normsFirst ? 2 : 0 },
     ];
-    if (!facts.normsFirst) items.push({ key: `after ${block} ${token}`, sign: "→", label: "norm", sub: "after attention, brought to about the same size", frame: 2, values: () => numbers.step("after_attention", block, token), more: normTerms(path, () => numbers.afterTake(block, token), `${block}.after attention`) });
+    if (!facts.normsFirst) items.push({ key: `after ${block} ${token}`, sign: "→", label: "norm", sub: ["after attention, brought to about the same size", "after attention, about the same size", "after attention"], frame: 2, values: () => numbers.step("after_attention", block, token), more: normTerms(path, () => numbers.afterTake(block, token), `${block}.after attention`) });
     const places = stack(path, left, top, isNarrow ? 300 : Math.min(area.bottom - 70 * scale - top, items.length * 108 * scale), items, { width, of: 6, from: 1, isNarrow });
     const [, joined] = places, sum = places[items.findIndex((item) => item.sign === "=")], meet = joined.y + joined.height + 10 * scale;
     path.appear(3, 5, () => residual(path, left, places[0], sum, "attention"));
     if (!isNarrow) {
-      byRow(path, area, weights).forEach(([weight, y]) => weight > 0 && path.appear(0.5, 6, () => pen.curve(values + valueWidth + 3, y, knot, meet, thickness(path, weight, 0.6), colours.accent, fade(weight))));
+      byRow(path, area, weights).forEach(([weight, y]) => weight > 0 && path.appear(0.5, 6, () => pen.curve(shares + 36 * scale, y, knot, meet, thickness(path, weight, 0.6), colours.accent, fade(weight))));
       path.appear(1, 6, () => pen.stroke([[knot, meet], [slot, meet], [slot, joined.y + joined.height + 4 * scale]], colours.accent, 2 * scale));
     }
     if (!isNarrow) headTiles(path, area.x + 14 * scale, area.bottom - 46 * scale, area.width - 20 * scale, 40 * scale, `the ${several(facts.heads, "head")} of block ${block}, each drawn to its own largest share`);
@@ -261,7 +295,7 @@ const OPEN = {
   alone(path, area) {
     const { pen, numbers, facts, state: { token, block } } = path, { scale } = pen, { isNarrow } = area;
     if (!numbers.hasBlock(block)) return loading(path, area);
-    const width = isNarrow ? 280 : pen.cells(facts.dim, area.width * 0.6), x = area.x + (isNarrow ? 48 : 52 * scale), neurons = numbers.step("neurons", block, token);
+    const width = isNarrow ? 280 : besideNotes(path, area, facts.dim), x = area.x + (isNarrow ? 48 : 52 * scale), neurons = numbers.step("neurons", block, token);
     const loudest = Array.from(neurons.keys()).sort((a, b) => Math.abs(neurons[b]) - Math.abs(neurons[a])).slice(0, 3), rows = facts.inner % 4 ? 1 : 4;
     const isLast = block + 1 === facts.blocks, came = `after ${block} ${token}`, fed = `fed ${block} ${token}`;
     const where = isLast ? "This is the last layer." : `This goes into block ${block + 1}.`;
@@ -269,10 +303,10 @@ const OPEN = {
     if (facts.normsFirst) items.push({ key: `read ${block} ${token}`, sign: "→", label: "norm", sub: "a copy, for this step alone", values: () => numbers.step("feed_forward_reads", block, token) });
     items.push(
       { key: `neurons ${block} ${token}`, sign: "→", label: `${grouped(facts.inner)} neurons`, sub: rows > 1 ? "in four lines" : "", count: facts.inner / rows, rows, weight: 1.35, isWide: true, values: () => neurons, note: `Each is on or nearly silent. Loudest: ${loudest.map((place) => `no. ${place} (${shown(neurons[place], 1)})`).join(", ")}.` },
-      { key: fed, sign: "→", label: `back to ${facts.dim}`, sub: "what feed-forward adds", values: () => numbers.step("feed_forward_output", block, token), note: "The neurons that are on write their part." },
+      { key: fed, sign: "→", label: `back to ${facts.dim}`, sub: ["what feed-forward adds", "is added"], values: () => numbers.step("feed_forward_output", block, token), note: "The neurons that are on write their part." },
     );
     const hasNorm = !facts.normsFirst || (isLast && facts.hasFinalNorm);
-    items.push({ key: `alone ${block} ${token}`, sign: "=", label: hasNorm ? "sum with what came in" : `sum with what came in: layer ${block + 1}`, sum: [came, fed], values: () => numbers.afterAlone(block, token), note: `The old went round the neurons (residual) and is kept; the new is added.${hasNorm ? "" : ` ${where}`}`, frame: hasNorm ? 0 : 2 });
+    items.push({ key: `alone ${block} ${token}`, sign: "=", label: hasNorm ? "sum with what came in" : `sum with what came in: layer ${block + 1}`, sub: BY_CELL, sum: [came, fed], values: () => numbers.afterAlone(block, token), note: `The old went round the neurons (residual) and is kept; the new is added.${hasNorm ? "" : ` ${where}`}`, frame: hasNorm ? 0 : 2 });
     if (hasNorm) items.push({ key: `next ${block} ${token}`, sign: "→", label: `norm: layer ${block + 1}`, frame: 2, values: () => numbers.layer(block + 1, token), more: normTerms(path, () => numbers.afterAlone(block, token), facts.normsFirst ? "final" : `${block}.after feed-forward`), note: where });
     const places = stack(path, x, area.top, Math.min(area.bottom - area.top, items.length * 110 * scale), items, { width, noteWidth: area.x + area.width - x - width - 84 * scale, isNarrow });
     const sum = places[items.findIndex((item) => item.sign === "=")];
@@ -281,11 +315,12 @@ const OPEN = {
 
   blocks(path, area) {
     const { pen, numbers, facts, state: { token, block: opened } } = path, { colours, scale } = pen, { isNarrow } = area, last = facts.blocks;
-    const x = area.x + (isNarrow ? 8 : 14 * scale), most = (area.width - 24 * scale) / (last + 1), width = Math.min(isNarrow ? 24 : pen.cells(64, 64 * scale), Math.max(6, most * 0.55)), step = (area.width - (isNarrow ? 20 : 28 * scale) - width) / last;
+    const x = area.x + (isNarrow ? 64 : 14 * scale), most = (area.width - (isNarrow ? 76 : 24 * scale)) / (last + 1), width = Math.min(isNarrow ? 24 : pen.cells(64, 64 * scale), Math.max(6, most * 0.55)), step = (area.x + area.width - 12 * scale - x - width) / last;
     const every = Math.ceil((isNarrow ? 18 : 46) * scale / step); // so that names do not touch
     const isNamed = step >= (isNarrow ? 48 : 60) * scale;
     if (isNarrow && !isNamed) pen.text("columns: layers", area.x + area.width - 4, area.head - 24, { size: 12, colour: colours.quiet, align: "right" });
-    drawRests(path, area, x);
+    drawRests(path, area, isNarrow ? area.x + 8 : x);
+    if (isNarrow) eachToken(path, (other) => pen.text(facts.tokens[other].piece, area.x + 8, area.y(other), { size: 12.5, bold: other === token, colour: other === token ? colours.accent : colours.text, most: 52 }));
     for (let layer = 0; layer <= last; layer++) {
       const left = x + layer * step;
       if (layer % every === 0 || layer === last) pen.text(isNamed ? `layer ${layer}` : String(layer), left + width / 2, area.head, { size: 12, colour: colours.quiet, align: "center" });
@@ -296,8 +331,8 @@ const OPEN = {
       if (layer < last) path.appear(layer, last, () => {
         const took = numbers.took(layer, token), order = took.map((share, other) => [share, other]).sort((a, b) => b[0] - a[0]).slice(0, 4), best = largest(took, token), from = left + width + 3, to = left + step - 3;
         for (const [share, other] of order) if (share > 0.02) pen.curve(from, area.y(other), to, area.y(token), thickness(path, share, 0.8), colours.accent, 0.25 + 0.75 * Math.min(1, share * 2.5));
-        if (!isNarrow && step > 60 * scale && best >= 0 && took[best] > 0) {
-          const middle = (from + to) / 2, y = area.bottom - 67 * scale;
+        if (step > (isNarrow ? 34 : 60 * scale) && best >= 0 && took[best] > 0) {
+          const middle = (from + to) / 2, y = area.bottom - (isNarrow ? 22 : 67 * scale);
           pen.text(facts.tokens[best].piece, middle, y, { size: 12, align: "center", bold: layer === opened, colour: layer === opened ? colours.accent : colours.text, most: step - 4 });
           pen.text(percent(took[best]), middle, y + 14 * scale, { size: 11.5, align: "center", colour: colours.quiet });
         }
@@ -317,7 +352,7 @@ const OPEN = {
 
   pool(path, area) {
     const { pen, numbers, facts, state } = path, { colours, scale } = pen, { isNarrow } = area, last = facts.blocks, count = facts.tokens.length;
-    const x = area.x + 14 * scale, strips = isNarrow ? x + 76 : x + 4 * scale, stripWidth = pen.cells(96, 96 * scale), width = isNarrow ? 288 : pen.cells(facts.dim, area.width * 0.62), left = isNarrow ? area.x + 24 : area.x + area.width - width - 66 * scale, top = isNarrow ? area.y(count - 1) + area.pitch : area.top + 8 * scale;
+    const x = area.x + 14 * scale, strips = isNarrow ? x + 76 : x + 4 * scale, stripWidth = pen.narrow(96 * scale), width = isNarrow ? 288 : pen.cells(facts.dim, Math.min(area.width * 0.64, area.width - 220 * scale)), left = isNarrow ? area.x + 24 : area.x + area.width - width - 66 * scale, knot = left - 26 * scale, top = isNarrow ? area.y(count - 1) + area.pitch : area.top + 8 * scale;
     const taken = facts.weights ? facts.weights.filter((weight) => weight > 0).length : count;
     const how = { mean: `last layer, each × 1/${taken}`, cls: "last layer, the first token", max: "last layer, the largest", last: "last layer, the last token" }[facts.pooling];
     pen.text(how, strips, area.head, { size: 12, colour: colours.quiet });
@@ -328,16 +363,17 @@ const OPEN = {
       pen.strip(`layer ${last} ${token}`, () => numbers.layer(last, token), facts.dim, strips, y - height / 2, stripWidth, height, { alpha: counts ? 1 : 0.15, frame: frameOf(path, token), name: `${quoted(path, token)}, last layer`, token, press: choose(path, { token }) });
       if (!isNarrow && counts) path.appear(0.5, 5, () => {
         const isChosen = token === state.token;
-        pen.curve(strips + stripWidth + 4, y, left - 10 * scale, top + 39 * scale, isChosen ? 3 * scale : 1.2 * scale, isChosen ? colours.accent : colours.quiet, isChosen ? 1 : 0.4);
+        pen.curve(strips + stripWidth + 4, y, knot, top + 39 * scale, isChosen ? 3 * scale : 1.2 * scale, isChosen ? colours.accent : colours.quiet, isChosen ? 1 : 0.4);
       });
     });
+    if (!isNarrow) path.appear(0.5, 5, () => pen.stroke([[knot, top + 39 * scale], [left - 4 * scale, top + 39 * scale]], colours.quiet, 1.2 * scale));
     const names = { mean: `mean of ${several(taken, "token")}`, cls: "vector of the first token", max: `largest of ${several(count, "token")}, cell by cell`, last: "vector of the last token" };
     // The steps after pooling, and what every vector goes through before vectors are compared.
     const chain = (which, owner) => [
       { key: `${which} pooled`, label: which === "first" ? names[facts.pooling] : facts.pooling === "mean" ? `mean of ${several(facts.second.weighted, "token")}` : names[facts.pooling].replace(/of \d+ tokens/, "of its tokens"), values: () => numbers.pooled(which),
         more: facts.pooling === "mean" ? (at) => { const size = which === "first" ? taken : facts.second.weighted; return ` ≈ ${shown(numbers.pooled(which)[at] * size, 3)} ÷ ${size}, the sum of this cell in all tokens`; } : undefined },
       ...facts.steps.map((name, number) => ({ key: `${which} step ${number}`, sign: "→", label: name, count: numbers.row(`${numbers.mode}.${which}.step.${number}`).length, values: () => numbers.row(`${numbers.mode}.${which}.step.${number}`) })),
-      { key: `${which} unit`, sign: "→", label: owner, sub: which === "first" ? "the same, made to length 1" : "", count: numbers.vector(which).length, values: () => numbers.unit(which) },
+      { key: `${which} unit`, sign: "→", label: owner, sub: which === "first" ? ["the same, made to length 1", "made to length 1", "length 1"] : [], count: numbers.vector(which).length, values: () => numbers.unit(which) },
     ];
     const first = chain("first", "sentence vector"), each = isNarrow ? 60 : Math.min(84 * scale, (area.bottom - top - 130 * scale) / (2 * first.length));
     stack(path, left, top, each * first.length, first, { width, of: 6, from: 1, isNarrow });
@@ -346,7 +382,7 @@ const OPEN = {
     path.appear(3, 6, () => {
       pen.stroke([[left - 24 * scale, below], [left + width, below]], colours.line);
       pen.text("Second sentence", left, below + 16 * scale, { size: 12, colour: colours.quiet });
-      pen.text(facts.second.text, left, below + 36 * scale, { size: 15, bold: true, most: width });
+      pen.text(facts.second.text, left, below + 36 * scale, { size: 15, bold: true, most: area.x + area.width - left - 8 * scale });
       const height = isNarrow ? 45 : 46 * scale, tokens = facts.second.pieces;
       pen.strip("second layer", () => numbers.row(`${numbers.mode}.second.layer`), facts.dim, left, below + 50 * scale, width, height, { rows: tokens.length, name: "second sentence, last layer", pieces: tokens });
       if (!isNarrow) pen.text(several(tokens.length, "token"), left + width + 6 * scale, below + 50 * scale + height / 2, { size: 12, colour: colours.quiet });
@@ -360,23 +396,23 @@ const OPEN = {
       pen.lines("A cosine needs two sentences. Add a second one in the bar at the top of the page.", area.x + 24 * scale, area.top + (isNarrow ? 24 : 60 * scale), area.width - 48 * scale, { size: 15, colour: colours.quiet });
       return;
     }
-    const count = numbers.vector("first").length, width = isNarrow ? 288 : pen.cells(count, area.width * 0.6), x = area.x + (isNarrow ? 24 : 46 * scale), cosine = numbers.similarity();
+    const count = numbers.vector("first").length, width = isNarrow ? 288 : besideNotes(path, area, count), x = area.x + (isNarrow ? 24 : 46 * scale), cosine = numbers.similarity();
     const first = numbers.unit("first"), second = numbers.unit("second"), noteWidth = area.x + area.width - x - width - 84 * scale, full = area.bottom - area.top;
     stack(path, x, area.top, isNarrow ? 116 : Math.max(110 * scale, full * 0.25), [
-      { key: "first unit", label: `“${facts.text}”`, count, values: () => first, note: "Both have length 1, so each of their numbers is small and its colour faint." },
-      { key: "second unit", sign: "×", label: `“${facts.second.text}”`, count, values: () => second },
+      { key: "first unit", label: `“${facts.text}”`, most: area.x + area.width - x - 8 * scale, count, values: () => first, note: "Both have length 1: small numbers, faint colours." },
+      { key: "second unit", sign: "×", label: `“${facts.second.text}”`, most: area.x + area.width - x - 8 * scale, count, values: () => second },
     ], { width, noteWidth, of: 4, isBare: true, isNarrow });
     const products = numbers.once("products", () => first.map((value, at) => value * second[at])), sums = numbers.once("sums", () => { let sum = 0; return products.map((value) => (sum += value)); });
     const top = area.top + (isNarrow ? 136 : Math.max(126 * scale, full * 0.29)), height = isNarrow ? 90 : full * 0.3, low = Math.min(0, ...sums), high = Math.max(0.01, ...sums), y = (value) => top + 22 * scale + ((high - value) / (high - low)) * (height - 22 * scale);
     const done = path.progress(2, 4);
     path.appear(2, 4, () => {
-      pen.text(isNarrow ? "= add up the products" : "= add up the products, cell by cell", x, top, { bold: true });
+      pen.text(pen.fitting(["= add up the products, cell by cell", "= add up the products"], width - (isNarrow ? 60 : 0), { bold: true }), x, top, { bold: true });
       pen.stroke([[x, y(0)], [x + width, y(0)]], colours.line);
       pen.stroke([[x, y(0)], ...Array.from(sums, (value, at) => [x + ((at + 1) / count) * width, y(value)]).filter((_, at) => (at + 1) / count <= done)], colours.accent, 2);
       pen.text("0", x - 8 * scale, y(0), { size: 12, colour: colours.quiet, align: "right" });
       if (isNarrow) pen.text(shownCosine(cosine), x + width, top, { size: 15, bold: true, colour: colours.accent, align: "right" });
       else pen.text(shownCosine(cosine), x + width + 10 * scale, y(cosine), { size: 15, bold: true, colour: colours.accent });
-      pen.spot(x, top + 14 * scale, width, height, { course: { x, width, products, sums } });
+      pen.spot(x, top + 14 * scale, width, height, { course: { x, width, products, sums, first, second } });
       if (path.state.cell?.count === count) {
         const middle = x + ((path.state.cell.at + 0.5) / count) * width;
         pen.stroke([[middle, top + 18 * scale], [middle, top + height + 4 * scale]], colours.text);
@@ -421,15 +457,16 @@ const OPEN = {
   },
 };
 
-function pieceNote(facts, place, first, isNarrow) {
+// What a piece is, in a few wordings, the longest first.
+function pieceNote(facts, place, first) {
   const { special, goesOn, text, piece, id, unknown } = facts.tokens[place];
-  if (unknown) return isNarrow ? "unknown" : "not in the vocabulary: lost to the model";
-  if (special) return place ? "added: the end" : "added: the start";
-  if (goesOn) return "goes on with a word";
-  if (first.get(id) < place) return isNarrow ? `as piece ${first.get(id)}` : `the same as piece ${first.get(id)}`;
-  if (text !== piece && text.toLowerCase() === piece) return isNarrow ? "small letters" : "written small: capitals do not count";
-  if (/^[^\p{L}\p{N}]+$/u.test(text)) return isNarrow ? "a sign" : "a sign is a piece too";
-  return facts.tokens[place + 1]?.goesOn ? "the beginning of a word" : "a word";
+  if (unknown) return ["not in the vocabulary: lost to the model", "not in the vocabulary", "unknown"];
+  if (special) return place ? ["added: the end"] : ["added: the start"];
+  if (goesOn) return ["goes on with a word", "goes on"];
+  if (first.get(id) < place) return [`the same as piece ${first.get(id)}`, `as piece ${first.get(id)}`];
+  if (text !== piece && text.toLowerCase() === piece) return ["written small: capitals do not count", "written in small letters", "small letters"];
+  if (/^[^\p{L}\p{N}]+$/u.test(text)) return ["a sign is a piece too", "a sign"];
+  return facts.tokens[place + 1]?.goesOn ? ["the beginning of a word", "begins a word"] : ["a word"];
 }
 
 // The dot product of the chosen token's query with one key, term by term.
@@ -438,38 +475,42 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
   const { pen, numbers, facts, state } = path, { colours, scale } = pen, count = facts.headSize;
   const products = numbers.products(block, head, token, partner), sum = total(products), score = numbers.scores(block, head, token)[partner];
   stack(path, x, top, height, [
-    { key: `query ${block} ${head} ${token}`, count, label: "query", sub: `of ${quoted(path, token)}, ${facts.dim} → ${count}`, frame: 2, name: `query: the token's ${facts.dim} numbers made into ${count} by a learned matrix`, values: () => numbers.ofHead("queries", block, head, token) },
-    { key: `key ${block} ${head} ${partner}`, sign: isNarrow ? "×" : "", count, label: "× key", sub: `of ${quoted(path, partner)}, ${facts.dim} → ${count}`, name: `key: the token's ${facts.dim} numbers made into ${count} by another learned matrix`, values: () => numbers.ofHead("keys", block, head, partner) },
-    { key: `products ${block} ${head} ${token} ${partner}`, count, label: "= products", sub: `${count} of them`, values: () => products },
+    { key: `query ${block} ${head} ${token}`, count, label: "query", sub: [`of ${named(path, token)}, ${facts.dim} → ${count}`, `of ${named(path, token)}`], frame: 2, name: `query: the token's ${facts.dim} numbers made into ${count} by a learned matrix`, values: () => numbers.ofHead("queries", block, head, token) },
+    { key: `key ${block} ${head} ${partner}`, count, label: "× key", sub: [`of ${named(path, partner)}, ${facts.dim} → ${count}`, `of ${named(path, partner)}`], name: `key: the token's ${facts.dim} numbers made into ${count} by another learned matrix`, values: () => numbers.ofHead("keys", block, head, partner) },
+    { key: `products ${block} ${head} ${token} ${partner}`, count, label: "= products", sub: [`${count} of them`, String(count)], values: () => products, more: (at) => ` ≈ ${productOf(numbers.ofHead("queries", block, head, token)[at], numbers.ofHead("keys", block, head, partner)[at], 3)}` },
   ], { width, isBare: true, isNarrow: true });
   let y = foot;
   const line = (words, value, isLast = false) => {
-    pen.text(words, x, y, { bold: isLast, colour: isLast ? colours.text : colours.quiet, most: end - x - 56 * scale });
-    pen.text(value, end, y, { size: isLast ? 15 : 13, align: "right", bold: isLast, mono: !isLast, colour: isLast ? colours.accent : colours.text });
+    const look = { size: isLast ? 15 : 13, bold: isLast, mono: !isLast };
+    pen.text(words, x, y, { bold: isLast, colour: isLast ? colours.text : colours.quiet, most: end - x - pen.widthOf(value, look) - 6 * scale });
+    pen.text(value, end, y, { ...look, align: "right", colour: isLast ? colours.accent : colours.text });
     y += (isNarrow ? 18 : 19) * scale;
   };
-  const above = total(products.filter((value) => value > 0)), below = total(products.filter((value) => value < 0)), rest = missing([above, below], sum, 2);
-  line("above zero", signed(above));
-  line("below zero", signed(below));
-  if (rest) line("rounding", signed(rest));
-  line("sum", shown(sum));
-  line(scaleName(facts), shown(sum * facts.scale));
+  const above = total(products.filter((value) => value > 0)), below = total(products.filter((value) => value < 0));
+  // So many digits that each line gives the next one. Of large matches the largest is taken off first, which changes no share.
+  const scores = numbers.scores(block, head, token).filter((other) => other !== -Infinity), off = Math.max(...scores) < 9 ? 0 : Math.max(...scores);
+  const power = Math.exp(score - off), powers = total(scores.map((other) => Math.exp(other - off))), powerDigits = enough([power, powers], (one, all) => (100 * one) / all, 0, Math.max(0, 2 - Math.floor(Math.log10(powers))));
+  let digits = score === -Infinity ? 2 : enough([score, off], (match, less) => Math.exp(match - less), powerDigits);
+  while (digits < 6 && enough([sum], (value) => value * facts.scale, digits, digits) > digits) digits++;
+  const rest = missing([above, below], sum, digits);
+  line("above zero", signed(above, digits));
+  line("below zero", signed(below, digits));
+  if (rest) line("rounding", signed(rest, digits));
+  line("sum", shown(sum, digits));
+  line(scaleName(facts), shown(sum * facts.scale, digits));
   const terms = numbers.terms(block, head, token, partner);
-  for (const [name, value] of terms) line(`+ ${name}`, signed(value));
+  for (const [name, value] of terms) line(`+ ${name}`, signed(value, digits));
   if (score === -Infinity) {
     line("out of sight", "hidden", true);
     return y;
   }
   if (terms.length) {
-    const left = missing([sum * facts.scale, ...terms.map(([, value]) => value)], score, 2);
-    if (left) line("rounding", signed(left));
-    line("match", shown(score));
+    const left = missing([sum * facts.scale, ...terms.map(([, value]) => value)], score, digits);
+    if (left) line("rounding", signed(left, digits));
+    line("match", shown(score, digits));
   }
-  const scores = numbers.scores(block, head, token).filter((other) => other !== -Infinity);
-  if (!isNarrow && Math.max(...scores) < 9) { // larger powers have too many digits to follow
-    line("e^match", shown(Math.exp(score)));
-    line("÷ sum of rows", shown(total(scores.map(Math.exp))));
-  }
+  line(off ? `e^(match − ${shown(off, digits)})` : "e^match", shown(power, powerDigits));
+  line("÷ sum of rows", shown(powers, powerDigits));
   line("share", percent(numbers.weights(block, head, token)[partner]), true);
   if (isNarrow) return y;
   y += 4 * scale;
@@ -477,9 +518,9 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
   const notes = { size: 12, colour: colours.quiet };
   if (state.cell?.count === count) {
     const [query, key] = [numbers.ofHead("queries", block, head, token)[state.cell.at], numbers.ofHead("keys", block, head, partner)[state.cell.at]];
-    pen.lines(`cell ${state.cell.at}: ${shown(query)} × ${shown(key)} ≈ ${shown(query * key)}`, x, y, end - x, notes);
+    pen.lines(`cell ${state.cell.at}: ${productOf(query, key, 2)} ≈ ${shown(query * key)}`, x, y, end - x, notes);
   } else
-    pen.lines(`${facts.positions.includes("rotary") ? "Query and key are turned by their places first. " : ""}Point at a row to open its match. A share shows where, not why.`, x, y, end - x, notes);
+    pen.lines(`${facts.positions.includes("rotary") ? "Query and key are turned by their places first. " : ""}Point at a row for its match. A share shows where, not why.`, x, y, end - x, notes);
   return y;
 }
 

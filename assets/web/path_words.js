@@ -6,7 +6,20 @@ function named(path, token) {
   return quoted(path, token) + (again ? ` (piece ${token})` : "");
 }
 const strong = (text) => ({ strong: text });
+// By which rule the head was opened first, where it is that one.
+function whyFirst(path, weights) {
+  const { numbers, facts: { first }, state: { token, block, head } } = path;
+  if (!first || numbers.mode === "left" || first.place.join() !== [token, block, head].join()) return "";
+  const word = first.isContent ? "a content word (none like “the”)" : "another word", share = first.target === largest(weights) ? "" : ` (${percent(weights[first.target])} to ${named(path, first.target)})`;
+  return first.usual === null ? ` It opens first: no other head gives ${word} more${share}.`
+    : ` It opens first: no other head gives ${word} so much more than its average${share}, here ${percent(first.usual)}.`;
+}
 const several = (count, noun, more = `${noun}s`) => `${grouped(count)} ${count === 1 ? noun : more}`;
+
+function blocksOf(takes) {
+  const numbers = takes.map(({ block }) => block), last = numbers.pop();
+  return numbers.length ? `blocks ${numbers.join(", ")} and ${last}` : `block ${last}`;
+}
 
 // What a stop says: its question, a line that explains, and its finding as texts and {strong: text}.
 const WORDS = {
@@ -34,9 +47,12 @@ const WORDS = {
     if (facts.blocks) finding.push("Nothing of its neighbours is in ", strong(name), " yet. ");
     else finding.push(strong(name), " has this vector in every sentence: the model has no blocks. ");
     if (parts.includes("position")) {
-      const ratio = lengthOf(numbers.part("word", token)) / lengthOf(numbers.part("position", token));
-      finding.push(ratio > 1.05 ? `Its word vector is ${shown(ratio, 1)} times as long as its position vector.`
-        : ratio < 0.95 ? `Its position vector is ${shown(1 / ratio, 1)} times as long as its word vector.`
+      const [word, position] = ["word", "position"].map((part) => lengthOf(numbers.part(part, token))), ratio = word / position;
+      const asLong = (long, short) => {
+        const digits = enough([long, short], (one, other) => one / other, 1);
+        return `${shown(long / short, 1)} times as long as its ${long === word ? "position" : "word"} vector (${shown(long, digits)} ÷ ${shown(short, digits)}).`;
+      };
+      finding.push(ratio > 1.05 ? `Its word vector is ${asLong(word, position)}` : ratio < 0.95 ? `Its position vector is ${asLong(position, word)}`
         : "Its word vector is about as long as its position vector.");
     }
     return [`Each piece becomes ${facts.dim} numbers`, line, finding];
@@ -49,12 +65,12 @@ const WORDS = {
     const weights = numbers.weights(block, head, token), most = largest(weights);
     const inSight = facts.tokens.filter((_, key) => numbers.mayLook(block, token, key)).length;
     return [`Where does ${name} look?`, line + (inSight < facts.tokens.length && numbers.mode === "all" ? ` In this block it sees only tokens at most ${facts.windows[block]} places away.` : ""),
-      [facts.decisive && facts.decisive.join() === [token, block, head].join() ? `Its most decisive head, head ${head} of block ${block}: ` : `Head ${head} of block ${block}: `, strong(name), ` gives ${percent(weights[most])} of its attention to `, most === token ? "itself" : strong(named(path, most)), `. Evenly spread it would be ${percent(1 / inSight)}.`]];
+      [`Head ${head} of block ${block}: `, strong(name), ` gives ${percent(weights[most])} of its attention to `, most === token ? "itself" : strong(named(path, most)), `. Evenly spread it would be ${percent(1 / inSight)}.${whyFirst(path, weights)}`]];
   },
   take(path) {
     const { numbers, facts, state: { token, block, head } } = path, name = quoted(path, token);
     const took = numbers.took(block, token), most = largest(took, token);
-    const line = `Each token hands over its value, cut to its share. The result is added to what ${name} was, which goes round attention unchanged: this way round is the residual. So ${name} stays itself and is only corrected.`;
+    const line = `Each token hands over its value, cut to its share. The result is added to what ${name} was, which goes round attention unchanged (the residual): ${name} stays itself and is corrected.`;
     const whose = facts.heads > 1 ? `All ${facts.heads} heads together: of what ` : "Of what ";
     const finding = most < 0 || !took[most] ? [strong(name), " can take only from itself."]
       : [whose, strong(name), ` takes in block ${block}, ${percent(took[most])} comes from `, strong(named(path, most)), "."];
@@ -88,12 +104,12 @@ const WORDS = {
     const cosine = cosineOf(numbers.layer(last, token), numbers.layer(0, token));
     return [last === 1 ? "One block, and that is all" : `The same again, ${last} times`, `Lines: which tokens ${name} takes most from in each block. Dials: how far it has turned from its own layer 0 (turns go in different directions and do not add up).`,
       [`After ${several(last, "block")} `, strong(name), ` has turned by ${shown(degreesOf(cosine), 0)}° (cosine ${shownCosine(cosine)}). `,
-        ...(most.length ? [`Its largest take: ${share} from `, ...most.flatMap(({ from, block }, at) => [at ? " and from " : "", strong(named(path, from)), `${most.length > 1 ? "" : ","} in block ${block}`]), "."] : ["It could take only from itself."])]];
+        ...(most.length ? [`Its largest take: ${share} from `, ...[...new Set(most.map(({ from }) => from))].flatMap((from, at) => [at ? " and from " : "", strong(named(path, from)), `, in ${blocksOf(most.filter((take) => take.from === from))}`]), "."] : ["It could take only from itself."])]];
   },
   pool(path) {
     const { numbers, facts, state: { token } } = path, last = facts.blocks, count = facts.tokens.length;
     const how = { mean: `All token vectors are pooled into one: the mean of the ${several(facts.weights ? facts.weights.filter((weight) => weight > 0).length : count, "token vector")}`, cls: "All token vectors are pooled into one: that of the first token stands for all", max: "All token vectors are pooled into one: of each cell the largest number", last: "All token vectors are pooled into one: that of the last token stands for all" }[facts.pooling];
-    const line = `${how}${facts.steps.length ? `, then ${facts.steps.join(", ")}` : ""}.${facts.second ? " The second sentence goes the same path." : ""}`;
+    const line = `${how}${facts.steps.length ? `, then ${facts.steps.join(", ")}` : ""}.${facts.second ? " The second sentence goes the same path." : ""} Search and grouping compare texts by this vector.`;
     const pooled = numbers.pooled("first"), cosines = facts.tokens.map((_, other) => cosineOf(numbers.layer(last, other), pooled));
     // Of the pieces of the text, where it has several: [CLS] and [SEP] are in every text.
     const ofText = facts.tokens.flatMap((other, place) => (other.special ? [] : [place])), among = ofText.length > 1 ? ofText : facts.tokens.map((_, place) => place);
@@ -103,18 +119,30 @@ const WORDS = {
   },
   compare(path) {
     const { numbers, facts } = path;
-    const line = "Multiply the two vectors number by number and add up. Both have length 1, so the sum is the cosine of their angle: 1 means the same direction, 0 a right angle.";
+    const line = "Multiply the two vectors number by number and add up. Both have length 1, so the sum is the cosine of their angle: 1 means the same direction, 0 a right angle. Search ranks texts by it.";
     if (!facts.second) return ["How alike are two sentences?", line, ["Add a second sentence at the top of the page to see the last step."]];
     const cosine = numbers.similarity(), range = facts.unrelated;
     if (numbers.mode === "left") {
       const usual = path.usualSimilarity();
       return ["How alike are the two sentences?", line, ["Cosine ", strong(shownCosine(cosine)), ` when each token may only look left${usual === null ? "" : `; ${shownCosine(usual)} when all see all`}.`]];
     }
-    const judged = cosine > 1 - 1e-6 ? ": the same direction" : !range ? "" : cosine > range[2] ? ": more alike than two texts that have nothing in common" : cosine < range[0] ? ": less alike than two texts that have nothing in common" : ": no more alike than two texts that have nothing in common";
+    const judged = facts.unknownLanguage ? ". It says little: the model does not know the language" : cosine > 1 - 1e-6 ? ": the same direction" : !range ? "" : cosine > range[2] ? ": more alike than two texts that have nothing in common" : cosine < range[0] ? ": less alike than two texts that have nothing in common" : ": no more alike than two texts that have nothing in common";
     return ["How alike are the two sentences?", line,
-      ["Cosine ", strong(shownCosine(cosine)), `${judged}${range ? ` (90\u00a0% of such pairs: ${shown(range[0])} to ${shown(range[2])})` : ""}.`]];
+      ["Cosine ", strong(shownCosine(cosine)), `${judged}${range && !facts.unknownLanguage ? ` (90\u00a0% of such pairs: ${shown(range[0])} to ${shown(range[2])})` : ""}.`, ...fromPairs(path)]];
   },
 };
+// Which pieces of the two texts pull their vectors together, and which apart.
+function fromPairs({ numbers, facts }) {
+  const special = new Set(facts.tokens.filter((token) => token.special).map((token) => token.piece)), { pieces } = facts.second;
+  const pairs = numbers.pairs()?.filter(({ first, second }) => !facts.tokens[first].special && !special.has(pieces[second]));
+  if (!pairs?.length || pairs.length < 2) return [];
+  const place = (all, at) => `“${all[at]}”${all.filter((piece) => piece === all[at]).length > 1 ? ` (piece ${at})` : ""}`;
+  const digits = (value) => [3, 4, 5].find((count) => Number(value.toFixed(count))) ?? 6;
+  const words = ({ first, second, value }) => [strong(place(facts.tokens.map((token) => token.piece), first)), " with ", strong(place(pieces, second)), ` (${signed(value, digits(value))})`];
+  const ordered = [...pairs].sort((one, other) => other.value - one.value), most = ordered[0], least = ordered[ordered.length - 1];
+  return [` Of the ${grouped(pairs.length)} pairs of their pieces, `, ...(most.value > 0 ? [...words(most), " pulls them together most"] : ["none pulls them together"]),
+    ...(least.value < 0 ? [", ", ...words(least), " apart."] : ["; none pulls them apart."])];
+}
 const plain = (finding) => finding.map((part) => part.strong ?? part).join("");
 
 // What the rounded shares of a column leave to 100 %, as a row; none if nothing is left.
@@ -128,9 +156,12 @@ const TABLES = {
   pieces: (path) => [["piece", "id", "text"], ...path.facts.tokens.map((token) => [token.piece, String(token.id), token.text || "added"])],
   zero(path) {
     const { numbers, facts, state: { token } } = path;
-    const sum = facts.parts.length > 1 ? [["sum", numbers.partsSum(token)]] : [];
-    const vectors = [...facts.parts.map((part) => [`${part.name} vector`, numbers.part(part.name, token)]), ...sum, ["layer 0", numbers.layer(0, token)]];
-    return [["vector", "length", "first numbers"], ...vectors.map(([name, vector]) => [name, shown(lengthOf(vector)), Array.from(vector.slice(0, 4), (value) => shown(value, 3)).join(", ")])];
+    const row = (name, vector) => [name, shown(lengthOf(vector)), Array.from(vector.slice(0, 4), (value) => shown(value, 3)).join(", ")];
+    const parts = facts.parts.map((part) => numbers.part(part.name, token)), sum = parts.length > 1 ? numbers.partsSum(token) : null;
+    const rests = sum ? Array.from(sum.slice(0, 4), (value, at) => missing(parts.map((part) => part[at]), value, 3)) : [];
+    return [["vector", "length", "first numbers"], ...parts.map((part, number) => row(`${facts.parts[number].name} vector`, part)),
+      ...(rests.some(Boolean) ? [["rounding", "", rests.map((rest) => (rest ? signed(rest, 3) : "0")).join(", ")]] : []),
+      ...(sum ? [row("sum", sum)] : []), row("layer 0", numbers.layer(0, token))];
   },
   look(path) {
     const { numbers, facts, state: { token, block, head } } = path;

@@ -2,6 +2,7 @@
 // Streamlit's, which draws it anew when it likes: over each term lies a button. Of the text one thing is changed: a number and
 // its % stay in one line.
 const TERM_PLACES = '.st-key-view_title h1, .st-key-view_header [data-testid="stCaptionContainer"] p, .stMain [data-testid="stMarkdownContainer"] p';
+const DRAWINGS = ".st-key-whole_path div"; // what is drawn there has sentences of its own, in a tree of its own
 const NOT_MARKED = new Set(["hit", "index", "job", "query", "reference", "run"]); // also words of every day, or with two meanings
 const LETTER = "[\\p{L}\\p{N}_-]";
 
@@ -15,7 +16,7 @@ function termPattern(glossary) {
   return { forms, pattern: new RegExp(`“[^”]*”|(?<!${LETTER})(?:${escaped.join("|")})(?!${LETTER})`, "giu") };
 }
 
-const isMarked = (element) => element.matches("h1, [data-testid=stCaptionContainer] p") || element.querySelector('[aria-label="insights icon"]');
+const isMarked = (element) => element.matches("h1, .say p, [data-testid=stCaptionContainer] p") || element.querySelector('[aria-label="insights icon"]');
 
 // The first occurrence of each term in an element, as ranges: what stands in quotation marks is somebody's word.
 function termsIn(element, { forms, pattern }) {
@@ -88,12 +89,16 @@ function keepPercents() {
   }
 }
 
+const CHANGES = { childList: true, subtree: true, characterData: true };
+const containerOf = (element) => (element.getRootNode().host ?? element).closest('[data-testid="stElementContainer"]');
+
 function markTerms(glossary) {
   const known = termPattern(glossary), drawn = new WeakMap(); // element to what was marked: its text, its size, its layer
   const mark = (element) => {
-    const host = element.closest('[data-testid="stElementContainer"]');
+    const host = containerOf(element);
     const box = element.getBoundingClientRect();
-    const state = `${element.textContent} ${Math.round(box.width)} ${Math.round(box.height)}`, before = drawn.get(element);
+    const top = host ? Math.round(box.top - host.getBoundingClientRect().top) : 0;
+    const state = `${element.textContent} ${Math.round(box.width)} ${Math.round(box.height)} ${top}`, before = drawn.get(element);
     if (!host || (before?.state === state && before.layer.isConnected)) return;
     before?.layer.remove();
     const layer = document.createElement("div");
@@ -115,8 +120,10 @@ function markTerms(glossary) {
   };
   const markAll = () => {
     for (const layer of document.querySelectorAll(".bi-terms"))
-      if (!layer.of?.isConnected || layer.parentElement !== layer.of.closest('[data-testid="stElementContainer"]')) layer.remove();
-    for (const element of document.querySelectorAll(TERM_PLACES)) {
+      if (!layer.of?.isConnected || layer.parentElement !== containerOf(layer.of)) layer.remove();
+    const trees = [...document.querySelectorAll(DRAWINGS)].flatMap((element) => element.shadowRoot ?? []);
+    for (const tree of trees) observer.observe(tree, CHANGES);
+    for (const element of [...document.querySelectorAll(TERM_PLACES), ...trees.flatMap((tree) => [...tree.querySelectorAll(".say p")])]) {
       if (isMarked(element)) mark(element);
       else drawn.get(element)?.layer.remove(); // another text stands there now
     }
@@ -131,7 +138,8 @@ function markTerms(glossary) {
       markAll();
     });
   };
-  new MutationObserver(plan).observe(document.body, { childList: true, subtree: true, characterData: true });
+  const observer = new MutationObserver(plan);
+  observer.observe(document.body, CHANGES);
   window.addEventListener("resize", plan);
   document.fonts.ready.then(plan);
   plan();

@@ -351,7 +351,7 @@ def _write_path(
         "later": later,
         "takesPlace": True,
     }
-    position, block, head = facts["decisive"] or facts["place"][1:4]
+    position, block, head = facts["first"]["place"] if facts["first"] else facts["place"][1:4]
     block = block if block in opened else min(opened, default=0)
     look = "look" if "look" in facts["stops"] else facts["stops"][0]
     small = {

@@ -49,6 +49,22 @@ COMPUTED = """(root, [block, head, token]) => {
   };
 }"""
 
+# Plays quickly from the open stop, and returns of each how far its words, its picture and the keys are within the window.
+PLAYED = """(root) => new Promise((done) => {
+  const path = root.bertInternalsPath, seen = {}, box = (selector) => root.querySelector(selector).getBoundingClientRect();
+  path.stay = () => 250;
+  root.querySelector(".play").click();
+  const look = () => {
+    seen[path.state.stop] = [box(".say").top, box(".player").top - box(".stage").bottom, innerHeight - box(".player").bottom];
+    if (path.isPlaying) requestAnimationFrame(look);
+    else {
+      delete path.stay;
+      done(seen);
+    }
+  };
+  look();
+})"""
+
 
 @pytest.fixture(scope="module")
 def family_folder(
@@ -135,6 +151,10 @@ def test_every_number_on_screen_is_right_for_random_sentences(
     assert shown is not None
     assert rounded_from(shown[1], expected)
     sums_to(last, ("cells agree", "disagree"), "together")
+    pairs = path.evaluate("(root) => root.bertInternalsPath.numbers.pairs()")
+    if pairs is not None:  # of a plain mean
+        assert sum(pair["value"] for pair in pairs) == pytest.approx(expected, abs=1e-5)
+        assert re.search(r"Of the \d+ pairs of their pieces", last["finding"])
 
 
 def written(path: Locator) -> dict[str, Any]:
@@ -229,6 +249,10 @@ def test_take_shows_the_way_round_and_names_its_head_and_no_special_token_is_mos
     assert (head[2] == "itself") == (most == 7)
     assert head[3] is None or head[3] == tokens[most]
     assert read["finding"].startswith("All 12 heads together: ")
+    took = path.evaluate("(root) => Array.from(root.bertInternalsPath.numbers.took(3, 7))")
+    column = beside(read, next(text for text in read["texts"] if text["text"] == "all heads"))
+    assert [int(text[:-2]) for text in column] == [pytest.approx(100 * share, abs=0.5 + 1e-4) for share in took]
+    assert cells_of_the_sum(page, path) > 0, "no cell of the sum is rounded"
     finding = written(move(page, stop="pool"))["finding"]
     named = re.match(r"Of your text, most like the result is “(.+?)”.*, least “(.+?)”", finding)
     assert named is not None, finding
@@ -249,6 +273,67 @@ def test_take_shows_the_way_round_and_names_its_head_and_no_special_token_is_mos
         }"""
     )
     assert told == ["place at /inside"]
+    say = """(root, [values, unknown]) => {
+      const path = root.bertInternalsPath;
+      path.numbers.pairs = () => values.map((value, at) => ({ first: at, second: at, value }));
+      path.facts.unknownLanguage = unknown;
+      path.set({ stop: "compare" });
+      return root.querySelector(".found").textContent;
+    }"""
+    said = path.evaluate(say, [[0.9, 0.02, -0.0004, 0.001], False])  # the first is [CLS] with [CLS]
+    assert (
+        "Of the 3 pairs of their pieces, “the” (piece 1) with “i” (+0.020) pulls them together most, “children” with"
+        in said
+    )
+    assert said.endswith("(−0.0004) apart.")
+    assert path.evaluate(say, [[0.9, 0.02, 0.01], False]).endswith("; none pulls them apart.")
+    assert "none pulls them together, " in path.evaluate(say, [[0.9, -0.02, -0.01], False])
+    assert "It says little: the model does not know the language. Of the" in path.evaluate(say, [[0.1, 0.2, 0.3], True])
+
+
+def beside(read: dict[str, Any], head: dict[str, Any]) -> list[str]:
+    """What is written below a heading, at its left edge."""
+    below = [text for text in read["texts"] if abs(text["x"] - head["x"]) < 1 and text["y"] > head["y"]]
+    return [text["text"] for text in sorted(below, key=lambda text: text["y"])]
+
+
+def cells_of_the_sum(page: Page, path: Locator) -> int:
+    """Point at cells of the sum: its terms, their rounding and the sum are in sight and add up; how many are rounded."""
+    strip = path.evaluate(
+        """(root) => {
+          const { pen, columns, facts } = root.bertInternalsPath, frame = pen.canvas.getBoundingClientRect();
+          const { x, y, width, height } = pen.spots.find((spot) => spot.name === "sum with what came in");
+          const open = columns[facts.stops.indexOf("take")];
+          return { x, width, left: frame.x + x, middle: frame.y + y + height / 2, end: open.x + open.width + 5 * pen.scale };
+        }"""
+    )
+    rounded = 0
+    for part in np.linspace(0.02, 0.98, 12):
+        page.mouse.move(strip["left"] + part * strip["width"], strip["middle"])
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        right = strip["x"] + strip["width"]
+        texts = [
+            text for text in path.evaluate(STATE)["texts"] if right <= text["x"] <= strip["end"] and "." in text["text"]
+        ]
+        tip = path.locator(".tip").bounding_box()
+        frame = path.locator(".stage canvas").bounding_box()
+        assert tip is not None
+        assert frame is not None
+        for text in texts:
+            assert text["x"] + text["width"] <= strip["end"], text
+            across = min(frame["x"] + text["x"] + text["width"], tip["x"] + tip["width"]) - max(
+                frame["x"] + text["x"], tip["x"]
+            )
+            down = min(frame["y"] + text["y"] + text["height"], tip["y"] + tip["height"]) - max(
+                frame["y"] + text["y"], tip["y"]
+            )
+            assert across <= 0 or down <= 0, text
+        came, _joined, added, total, *rest, _norm = (
+            number(text["text"]) for text in sorted(texts, key=lambda text: text["y"])
+        )
+        assert sum((came, added, *rest)) == pytest.approx(total, abs=1e-9)
+        rounded += len(rest)
+    return rounded
 
 
 def test_a_block_is_fetched_once_and_nothing_else_is(visit: Visit) -> None:
@@ -320,7 +405,26 @@ def test_keys_lead_through_the_path_and_the_table_says_it_in_words(visit: Visit)
     saved = downloaded(page, path.get_by_role("button", name="Save as picture"))
     assert saved.suggested_filename == "path-1-pieces.png"
     path.locator(".stage canvas").press("ArrowRight")
-    drawn(page, "zero")
+    finding = written(drawn(page, "zero"))["finding"]
+    ratio = re.search(r"is ([\d.]+) times as long as its \w+ vector \(([\d.]+) ÷ ([\d.]+)\)", finding)
+    assert ratio is not None, finding
+    assert f"{float(ratio[2]) / float(ratio[3]):.1f}" == ratio[1]
+    rows = {
+        row.split("\t")[0]: row.split("\t")[-1].split(", ") for row in path.locator("table").inner_text().split("\n")
+    }
+    parts = [rows[name] for name in ("word vector", "position vector", "segment vector", "rounding") if name in rows]
+    assert "rounding" in rows
+    sums = [sum(number(cell) for cell in cells) for cells in zip(*parts, strict=True)]
+    assert sums == pytest.approx([number(cell) for cell in rows["sum"]], abs=1e-9)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.evaluate("document.querySelector('.stMain').scrollTo(0, 0)")
+    play = path.get_by_role("button", name="Play")
+    at = play.bounding_box()
+    assert at is not None
+    assert at["y"] + at["height"] <= 720  # in the window before anybody scrolls
+    for stop, room in path.evaluate(PLAYED).items():
+        assert min(room) >= -1, (stop, room)  # words, picture and keys
+    move(page, stop="zero")
     path.get_by_role("button", name="Parts of layer 0").click()
     wait_until(page, "() => new URLSearchParams(location.search).get('v') === 'layer-zero'")
 
@@ -330,11 +434,30 @@ def test_a_long_sentence_shows_a_window_and_says_what_it_leaves_out(use: Stage) 
     page = use.at(address(s=[words, "a cat"], t=["30", "1"], stop="look"))
     read = written(drawn(page, "look"))
     rests = [row["rest"] for row in read["rows"] if "rest" in row]
-    assert [rest[0] for rest in rests] == [0, rests[1][0]]
-    assert rests[1][1] == len(read["tokens"]) - 1
+    assert (rests[0][0], rests[-1][1]) == (0, len(read["tokens"]) - 1)
+    assert sum(last - first + 1 for first, last in rests) + len(read["rows"]) - len(rests) == len(read["tokens"])
     texts = [text["text"] for text in read["texts"]]
     for first, last in rests:
         assert any(re.fullmatch(rf"{last - first + 1} more · \d+\u00a0% together", text) for text in texts), texts
+    weights = page.locator(".path").evaluate(
+        "({ bertInternalsPath: { numbers, state } }) => Array.from(numbers.weights(state.block, state.head, 30))"
+    )
+    assert int(np.argmax(weights)) in [row["token"] for row in read["rows"] if "token" in row]
+
+
+def tapped(page: Page, path: Locator, which: str) -> None:
+    """Tap on the first spot for which a condition holds."""
+    at = path.evaluate(
+        f"""(root) => {{
+          const {{ pen }} = root.bertInternalsPath, spot = pen.spots.find((spot) => {which});
+          const frame = pen.canvas.getBoundingClientRect();
+          document.querySelector(".stMain").scrollBy(0, frame.y + spot.y - 300);
+          const moved = pen.canvas.getBoundingClientRect();
+          return [moved.x + spot.x + spot.width * 0.7, moved.y + spot.y + spot.height / 2];
+        }}"""
+    )
+    page.touchscreen.tap(*at)
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def test_on_a_phone_the_stops_stand_below_one_another(touched: Callable[[str], Page]) -> None:
@@ -353,7 +476,37 @@ def test_on_a_phone_the_stops_stand_below_one_another(touched: Callable[[str], P
         places.append(player)
         following.tap()  # again and again in the same place
     assert all(place == pytest.approx(places[0], abs=2) for place in places), places
-    page.locator(".path").get_by_role("button", name="Piece 10: river").click()
+    path = page.locator(".path")
+    # While it plays, the end of a stop is above the keys once all of it has appeared.
+    end = path.evaluate(
+        """(root) => new Promise((done) => {
+          const path = root.bertInternalsPath, box = (selector) => root.querySelector(selector).getBoundingClientRect();
+          path.isCalm = false;
+          path.set({ stop: "take" });
+          path.play(true);
+          path.moving.arrived = performance.now() - path.stay();
+          const end = () => done(box(".player").top - box(".here").bottom);
+          const look = () => requestAnimationFrame(path.reveal < 1 ? look : end);
+          look();
+        })"""
+    )
+    assert 0 <= end < 20
+    # A finger on a strip writes its terms, which add up; at Look, on a row, its match and all that leads to its share.
+    tapped(page, path, "spot.name === 'sum with what came in'")
+    assert not path.evaluate("(root) => root.bertInternalsPath.isPlaying")
+    texts = path.evaluate(STATE)["texts"]
+    right = sorted(
+        (text for text in texts if re.fullmatch(r"(cell \d+: |rounding )?[+−]?\d\.\d{3}", text["text"])),
+        key=lambda text: (text["y"], text["x"]),
+    )
+    came, _joined, added, *total, _norm = (number(text["text"].split()[-1]) for text in right)
+    assert sum((came, added, *total[:-1])) == pytest.approx(total[-1], abs=1e-9)
+    move(page, stop="look")
+    tapped(page, path, "spot.partner === 3")
+    read = written(path)
+    assert (read["state"]["token"], read["state"]["partner"]) == (7, 3)
+    assert {"÷ sum of rows", "share"} < {text["text"] for text in read["texts"]}
+    path.get_by_role("button", name="Piece 10: river").click()
     expect(page.locator(".path .line")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.set_viewport_size({"width": PHONE[1], "height": PHONE[0]})  # turned on its side

@@ -150,7 +150,7 @@ def test_a_path_without_room_is_left_out_and_a_larger_site_says_so(
     embedded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts = facts_of(WholePath(embedded, ["Money in the bank."], None))
-    facts |= {"place": ["look", 0, 0, 0, False], "decisive": None, "stops": ["look"]}
+    facts |= {"place": ["look", 0, 0, 0, False], "first": None, "stops": ["look"]}
     figures = {
         VIEW: [{"part": "path", "bytes": packed_path(facts, {})}],
         "block": [{"part": "plot", "data": [], "layout": {}}],

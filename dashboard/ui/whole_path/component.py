@@ -36,13 +36,13 @@ _HTML = (
     '<div class="top"><div class="say"><h3></h3><p class="line"></p><p class="found" aria-live="polite"></p>'
     '<button type="button" class="second" hidden>Add an example</button></div>'
     '<div class="side"><button type="button" class="left" role="switch" aria-checked="false"><i></i>only look left</button>'
-    '<div class="legend">a cell is a number (or the largest of a few); the scale is not even'
+    '<div class="legend">brown: below zero, green: above; the scale is not even'
     '<canvas width="240" height="1"></canvas><div></div></div></div></div>'
     '<div class="tokens" role="group" aria-label="Piece"></div>'
     '<div class="stage"><canvas tabindex="0" role="application" aria-label="The path from the sentence to its vector. Left and '
     "right: stop. Up and down: piece. Page up and down: block, or on a projector the next view. Comma and full stop: head. "
     'Space: play. The list and the table below say the same in words."></canvas><p class="tip" role="tooltip" hidden></p>'
-    '<span class="here"></span></div>'
+    '<span class="here"></span><span class="front"></span></div>'
     '<div class="player"><div class="keys">'
     f'<button type="button" class="before" aria-label="Stop before">{_icon("before")}</button>'
     f'<button type="button" class="play" aria-label="Play">{_icon("go")}{_icon("pause")}</button>'
@@ -51,7 +51,8 @@ _HTML = (
     '<ol class="marks" aria-hidden="true"></ol></div>'
     f"{_choice('blocks', 'Block')}{_choice('heads', 'Head')}</div>"
     '<div class="below"><button type="button" class="more"></button><button type="button" class="save">Save as picture</button>'
-    f'<p class="caveat">{CAVEAT}</p><details><summary>Numbers of this stop</summary><table></table></details></div>'
+    f'<p class="caveat">{CAVEAT}</p><p class="caveat hints">Keys: ← → stop, ↑ ↓ piece, Page up and down block, comma and full '
+    "stop head, space plays</p><details><summary>Numbers of this stop</summary><table></table></details></div>"
     '<ol class="text" aria-label="The path in words"></ol></section>'
 )
 

@@ -21,13 +21,14 @@ from dashboard.declared import table
 from dashboard.declared.stops import MORE, STOPS, VIEW, WITHOUT_BLOCKS
 from dashboard.jobs.stored.included_words import kept_habits
 from dashboard.sharing import lecture, report
-from dashboard.ui import browser, controls, messages, sentence_bar
+from dashboard.ui import browser, controls, languages, messages, sentence_bar
 from dashboard.ui.whole_path.component import CAVEAT, component
 from dashboard.ui.whole_path.packed import Path, arrays_of, facts_of, packed, unrelated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from components.analysis.first_look.decisive import Look
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence
     from dashboard.declared.stops import Stop
@@ -72,8 +73,13 @@ def draw(backend: Backend) -> None:
     facts |= {
         "stops": list(STOPS if path.has_blocks else WITHOUT_BLOCKS),
         "place": [stop, position, block, head, only_left],
-        "decisive": [position, *decisive] if path.has_blocks else None,
-        "more": {stop: f"Open “{table.VIEWS[view].label}”" for stop, view in MORE.items() if _is_offered(path, view)},
+        "first": None if decisive is None else _why_first(path, position, decisive),
+        "unknownLanguage": any(languages.is_unknown(backend, text) for text in chosen),
+        "more": {
+            stop: f"Open “{table.VIEWS[view].label}”: {table.VIEWS[view].question}"
+            for stop, view in MORE.items()
+            if _is_offered(path, view)
+        },
         "unrelated": unrelated(caching.baseline(backend), backend.own_pooling) if known else None,
     }
     arrays = arrays_of(path, _wanted(path, "left" if only_left else "all", block))
@@ -117,25 +123,36 @@ def _stop(path: Path) -> str:
     return stop if path.has_blocks or stop in WITHOUT_BLOCKS else WITHOUT_BLOCKS[0]
 
 
-def _decisive(path: Path, position: int) -> tuple[int, int]:
-    """The head that looks most decisively from a token at another word, as block and head; the first one if none does."""
+def _decisive(path: Path, position: int) -> Look | None:
+    """The head that looks most decisively from a token at another word; None if none does."""
     record = path.record("all")
     if record is None or record.attentions is None:
-        return 0, 0
+        return None
     words = words_of([path.sentence])
     word = next((word for word in words if position in word.positions), None)
     habits = kept_habits(path.backend) or Habits(np.zeros((*record.attentions.shape[:2], 2 * REACH + 1), np.float32))
-    look = None if word is None else most_decisive(record.attentions, word, words, habits)
-    return (0, 0) if look is None else (look.block, look.head)
+    return None if word is None else most_decisive(record.attentions, word, words, habits)
 
 
-def _head(path: Path, decisive: tuple[int, int]) -> tuple[int, int]:
+def _why_first(path: Path, position: int, look: Look) -> dict[str, Any]:
+    """What the rule by which a head opens first compares: see `most_decisive`."""
+    words = words_of([path.sentence])
+    word, target = (next(word for word in words if place in word.positions) for place in (position, look.target))
+    return {
+        "place": [word.last, look.block, look.head],
+        "target": look.target,
+        "usual": None if kept_habits(path.backend) is None else look.usual,
+        "isContent": target.is_content,
+    }
+
+
+def _head(path: Path, decisive: Look | None) -> tuple[int, int]:
     """The block and head to open: those chosen, or the most decisive ones."""
     if not path.has_blocks:
         return 0, 0
     block, head = (
         default if state.get(name) is None else int(state.get(name))
-        for name, default in zip(("block", "head"), decisive, strict=True)
+        for name, default in (("block", decisive.block if decisive else 0), ("head", decisive.head if decisive else 0))
     )
     return min(block, path.backend.facts.layers - 1), min(head, path.backend.facts.heads - 1)
 

@@ -39,6 +39,10 @@ def test_it_opens_with_a_head_that_looks_from_the_chosen_word_at_another(open_pa
     record = backend().inside(RIVER, attentions=True)
     assert record.attentions is not None
     assert facts["tokens"][int(record.attentions[block, head, token].argmax())]["piece"] == "river"
+    first = facts["first"]  # why it opens: at a content word it goes furthest above its average
+    assert (first["place"], first["target"], first["isContent"]) == ([token, block, head], 10, True)
+    assert first["usual"] < record.attentions[block, head, token, 10]
+    assert not facts["unknownLanguage"]
     np.testing.assert_array_equal(arrays["all.layers"], record.hidden_states)
     np.testing.assert_array_equal(arrays[f"all.{block}.queries"], record.queries[block])
     for text, which in ((RIVER, "first"), (MONEY, "second")):  # the included model's own vector is the mean
@@ -60,7 +64,8 @@ def test_the_address_opens_a_stop_and_only_left_has_arrays_of_its_own(open_page:
 
 
 def test_one_sentence_has_no_second_and_says_so(open_page: Open) -> None:
-    facts, arrays = sent(at_rest(open_page(VIEW, s=["Hello!"])))
+    facts, arrays = sent(at_rest(open_page(VIEW, s=["Здравствуйте, как у вас сегодня дела?"])))
+    assert facts["unknownLanguage"]
     assert facts["second"] is None
     assert not [name for name in arrays if "second" in name]
 

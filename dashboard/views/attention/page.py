@@ -7,6 +7,7 @@ from dataclasses import replace
 from components.analysis.attention.head_patterns import PATTERNS
 from dashboard.declared.view import (
     OF_PAIRS,
+    OF_SENTENCES,
     PAIR,
     RIVER,
     Declared,
@@ -334,10 +335,10 @@ VIEWS = (
         intro="dashboard.views.attention.guess.view:intro",
         draw="dashboard.views.attention.guess.view:guess",
         settings=(
-            *OF_PAIRS,
+            *OF_SENTENCES,
+            "sentence_a",
             "block",
             "head",
-            "texts_filter",
             "chosen_blocks",
             "chosen_heads",
             "special_tokens",

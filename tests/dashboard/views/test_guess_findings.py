@@ -288,3 +288,17 @@ def test_how_general_a_table_of_templates_is() -> None:
         "“she” is likelier than “he” with every filling: least so with “doctor”. "
         "The mean of 2 templates, beside 1 control word."
     )
+
+
+def test_a_text_without_an_end_is_said_where_an_end_changes_the_guess() -> None:
+    stop = {**TYPED, "pieces": (".", "paris", "lyon"), "with_end": ("paris", 0.31)}
+    said = findings.of_missing_end(guessed(**stop))
+    assert said == "The sentence has no end: with a full stop behind it, the first guess is “paris” (31 %)."
+    assert guessed(**stop).missing_end == "."
+    # A full stop that is guessed all the same, that was hidden itself, that shares its place, or that nothing behind it changes.
+    assert not findings.of_missing_end(guessed(**{**stop, "with_end": (".", 0.5)}))
+    assert not guessed(**{**stop, "true": "."}).missing_end
+    assert not guessed(**{**stop, "probabilities": np.array([0.3, 0.3, 0.1])}).missing_end
+    assert not guessed(**{**stop, "only_left": True}).missing_end
+    assert not guessed().missing_end
+    assert not findings.of_missing_end(guessed())

@@ -72,8 +72,10 @@ def test_the_counts_are_those_of_plain_transformers(open_page: Open) -> None:
     }
     special = int(np.isin(first, (0, len(run.pieces) - 1)).sum())
     shown = texts(app)
-    assert f"From “it”, {counts['trophy']} of 72 heads look first at “trophy”" in shown
-    assert f"{special} at [CLS] or [SEP]" in shown.replace("\\", "")
+    words = [piece.isalpha() and at != 10 for at, piece in enumerate(run.pieces)]
+    named = f"({counts['trophy']} at “trophy” and {counts['big']} at “big”)"
+    said = f"From “it”, {special} of 72 heads look first at [CLS] or [SEP], {sum(words[at] for at in first)} at another word {named}"
+    assert said in shown.replace("\\", "")
     assert (counts["trophy"], special) == (11, 40)
 
 
@@ -132,14 +134,16 @@ def test_the_finding_follows_the_chosen_head(open_page: Open) -> None:
     first, second = np.argsort(-weights)[:2].tolist()
     names = [run.pieces[at] if at in (0, len(run.pieces) - 1) else f"“{run.pieces[at]}”" for at in (first, second)]
     assert f"In block 4, head 7, “it” looks most at {names[0]}: {percent(weights[first])}" in shown
-    assert f", then at {names[1]}: {percent(weights[second])}. From “it”, 11 of 72" in shown
+    assert f", then at {names[1]}: {percent(weights[second])}. From “it”, 40 of 72" in shown
     # Of a word that is looked at, what the head gives to that distance anyway.
     assert habits is not None
     word = texts(at_rest(open_page(VIEW, s=TROPHY, t="10", b="3", h="1")))
     usual = percent(float(habits.weights[3, 1, REACH + 2 - 10]))
     assert f"looks most at “trophy”: {percent(run.attention[3, 1, 10, 2])} ({usual} is usual at that distance)" in word
     # The most decisive head, chosen or not, has the sentence that says so.
-    assert "The most decisive look goes to “big”" in texts(at_rest(open_page(VIEW, s=TROPHY, t="10", b="2", h="1")))
+    assert "The most decisive look at a word goes to “big”" in texts(
+        at_rest(open_page(VIEW, s=TROPHY, t="10", b="2", h="1"))
+    )
 
 
 def test_a_head_that_looks_at_its_own_word_has_no_usual_share() -> None:
@@ -168,8 +172,14 @@ def said(text: str, word_text: str, looks: dict[str, int], decisive: Look | None
 def test_the_finding_is_of_what_is_shown() -> None:
     text = "The cat saw a dog."
     usual = said(text, "dog", {"cat": 5, "saw": 2}, look(0.8, 0.1), special=1)
-    assert usual.startswith("From “dog”, 5 of 8 heads look first at “cat”, 2 at “saw” and 1 at")
-    assert usual.endswith("goes to “cat”: 80 % in block 1, head 3 (10 % is usual).")
+    assert usual.startswith("From “dog”, 7 of 8 heads look first at another word (5 at “cat”) and 1 at")
+    assert usual.endswith("goes to “cat”: 80 % in block 1, head 3 (10 % is usual for this head at that distance).")
+    # The word of the most decisive look is named, though most heads look elsewhere.
+    most = said(text, "dog", {"saw": 3, "The": 2, "cat": 1}, look(0.8, 0.1), special=57).replace("\\", "")
+    assert most.startswith(
+        "From “dog”, 57 of 63 heads look first at [CLS] or [SEP] and 6 at another word (3 at “saw” and 1 at “cat”). The most"
+    )
+    assert "at “cat”" not in said(text, "dog", {"saw": 3, "The": 2}, look(0.8, 0.1), special=57)  # no head's first look
     # A share of one piece is not that of its word.
     piece = said("The Briefträger saw a dog.", "dog", {"saw": 1}, look(0.28, 0.02))
     assert "goes to “brief” of “Briefträger”: 28 % in" in piece

@@ -21,6 +21,7 @@ LEAST = 0.0005  # a probability below it is shown as "less than 0.1 %", in which
 LEVEL = 0.9  # of the first guess's probability: from here on the second is nearly level with it
 MOST_NAMED = 3  # masks of which each has its guess in the sentence
 BEGINS_WORD = ("Ġ", "▁")  # how byte-level and SentencePiece vocabularies mark a piece with a space before it
+ENDS = {".": "a full stop", "!": "an exclamation mark", "?": "a question mark", "。": "a full stop", "।": "a full stop"}
 CONTINUES = "##"  # how WordPiece marks a piece that goes on with a word
 
 
@@ -70,6 +71,18 @@ class Guessed:
     other_rank: int | None = None  # of the true piece with the other way of looking; None if it is not known
     other_first: str = ""  # the first guess with the other way of looking
     other_share: float = float("nan")  # its probability
+    with_end: tuple[str, float] | None = (
+        None  # the first guess and its probability once the text has an end; see `missing_end`
+    )
+
+    @property
+    def missing_end(self) -> str:
+        """The mark that ends a sentence, if that is the first guess in the place of another piece; else empty.
+
+        Looking only left, nothing that stands behind the mask changes a guess.
+        """
+        first = self.pieces[0]
+        return first if first in ENDS and self.true != first and self.tied == 1 and not self.only_left else ""
 
     @property
     def is_right(self) -> bool:
@@ -119,6 +132,15 @@ def first_since(piece: str, share: str, ranks: np.ndarray) -> str:
 def of_guess(guess: Guessed) -> str:
     """The finding for one mask; it begins with the way of looking where that is not the model's own."""
     return _looking(_of_guess(guess), guess.only_left)
+
+
+def of_missing_end(guess: Guessed) -> str:
+    """What is guessed once a text without an end has one, if that is another piece; else empty."""
+    if guess.with_end is None or guess.with_end[0] == guess.missing_end:
+        return ""
+    piece, share = guess.with_end
+    end = ENDS[guess.missing_end]
+    return f"The sentence has no end: with {end} behind it, the first guess is {quoted(piece)} ({share_text(share)})."
 
 
 def _looking(said: str, only_left: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +69,12 @@ def read(model_input: AttentionInput, target: int, hidden: tuple[int, ...], only
         position: facts_of(guesses, other, position, vocabulary, marks, is_asked=true < 0 and position == target)
         for position in positions
     }
+    last = max((token.position for token in model_input.sentence.tokens if token.end > token.start), default=-1)
+    if last in facts and facts[last].missing_end and not model_input.sentence.dropped:
+        text = pair.first.rstrip() + facts[last].missing_end
+        ended = backend.guesses(text, None, hidden, length, False, SHOWN, positions=(last,))
+        first = name_of(backend.tokenization, int(ended.ids[-1, 0, 0]))
+        facts[last] = replace(facts[last], with_end=(first, float(ended.probabilities[-1, 0, 0])))
     surprises = None
     if not backend.surprises_take_long(len(model_input.sentence)):
         surprises = backend.surprises(pair.first, pair.second, length, only_left)

@@ -74,7 +74,8 @@ def test_the_counts_are_those_of_plain_transformers(open_page: Open) -> None:
     shown = texts(app)
     words = [piece.isalpha() and at != 10 for at, piece in enumerate(run.pieces)]
     named = f"({counts['trophy']} at “trophy” and {counts['big']} at “big”)"
-    said = f"From “it”, {special} of 72 heads look first at [CLS] or [SEP], {sum(words[at] for at in first)} at another word {named}"
+    others = sum(words[at] for at in first)
+    said = f"From “it”, {special} of 72 heads look first at [CLS] or [SEP], {others} at another word {named}"
     assert said in shown.replace("\\", "")
     assert (counts["trophy"], special) == (11, 40)
 

@@ -295,7 +295,7 @@ def test_a_text_without_an_end_is_said_where_an_end_changes_the_guess() -> None:
     said = findings.of_missing_end(guessed(**stop))
     assert said == "The sentence has no end: with a full stop behind it, the first guess is “paris” (31 %)."
     assert guessed(**stop).missing_end == "."
-    # A full stop that is guessed all the same, that was hidden itself, that shares its place, or that nothing behind it changes.
+    # One that is guessed all the same, that was hidden itself, that shares its place, or that nothing behind it changes.
     assert not findings.of_missing_end(guessed(**{**stop, "with_end": (".", 0.5)}))
     assert not guessed(**{**stop, "true": "."}).missing_end
     assert not guessed(**{**stop, "probabilities": np.array([0.3, 0.3, 0.1])}).missing_end

@@ -75,7 +75,8 @@ def test_beside_another_model_words_are_sorted_by_its_values_and_not_called_near
     shown = curves([0.1, 0.3, 0.15], [0.1, 0.2, 0.4])  # the first model had them the other way round
     said = findings.of_one_occurrence("“it”", "content words", ["suitcase", "fit"], shown, band(0.2), are_nearest=False)
     assert said == (
-        "“it” occurs once; shown with content words of its sentence: fit 0.400 and suitcase 0.150; unrelated tokens: mean 0.03, 95 % below 0.20."
+        "“it” occurs once; shown with content words of its sentence: fit 0.400 and suitcase 0.150; unrelated tokens: "
+        "mean 0.03, 95 % below 0.20."
     )
     one = findings.of_one_occurrence("“it”", "words", ["of"], curves([0.1, 0.3, 0.5]), None, are_nearest=False)
     assert one == "“it” occurs once; shown with a word of its sentence: of 0.500."
@@ -97,7 +98,8 @@ def test_sentences_name_the_nearest_pair_only_where_one_stands_out() -> None:
     apart = curves([0.5, 0.5, 0.21], [0.5, 0.5, 0.44], [0.5, 0.5, 0.19])
     said = findings.of_sentences(labels, apart, band(0.22), "the mean")
     assert said == (
-        "By the mean, sentences 1 and 3 end nearest (0.440), 2 and 3 farthest (0.190); unrelated sentences: mean 0.03, 95 % below 0.22."
+        "By the mean, sentences 1 and 3 end nearest (0.440), 2 and 3 farthest (0.190); unrelated sentences: "
+        "mean 0.03, 95 % below 0.22."
     )
     tied = curves(
         [0.5, 0.5, -0.0530001], [0.5, 0.5, 0.44], [0.5, 0.5, -0.0530002]

@@ -129,15 +129,16 @@ def _counts(word: Word, looks: FirstLooks, sentence: TokenizedSentence, target: 
     special = " or ".join(dict.fromkeys(messages.escape(token.piece) for token in sentence.tokens if token.special))
     at_words = sum(count for _, count in looks.at_words)
     known = [
-        f"{count} at {wording.quoted(other.text)}"
+        f"{wording.quoted(other.text)} {count}"
         for place, (other, count) in enumerate(looks.at_words)
         if not place or target in other.positions
     ]
-    words = f"another word ({enumerated(known)})"
+    words = f"words ({', '.join(known)})"
     if len(looks.at_words) == 1:
         words = wording.quoted(looks.at_words[0][0].text)
     at = [(at_words, f"at {words}"), (looks.itself, "at itself"), (looks.special, f"at {special}")]
     at = sorted((item for item in at if item[0]), key=lambda item: -item[0])
+    at = [item for item in at if item[1] != "at itself" or item == at[0]]  # else it counts as elsewhere
     others = looks.heads - sum(count for count, _ in at)
     at += [(others, "elsewhere" if at else "at marks and signs")] if others else []
     (count, first), *further = at
@@ -154,8 +155,8 @@ def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bo
         return f"The largest share of a word goes to {named(sentence, look.target)}: {where}."
     if look.weight - look.usual < DECIDED:
         return "No head gives another word much more than is usual for it at that distance."
-    usual = f"{percent(look.usual)} is usual for this head at that distance"
-    return f"The most decisive look at a word goes to {named(sentence, look.target)}: {where} ({usual})."
+    usual = f"{percent(look.usual)} is usual at that distance"
+    return f"The most decisive look goes to {named(sentence, look.target)}: {where} ({usual})."
 
 
 def of_other_answer(old: str, new: str, candidates: Sequence[tuple[str, int, int]], heads: int) -> str:

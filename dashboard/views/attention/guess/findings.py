@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components import numbers
+from components.model.guesses.names import ENDS, LEVEL
+from components.numbers import LEAST, share_text
 from dashboard.ui.wording import counted, quoted
 
 if TYPE_CHECKING:
@@ -17,36 +19,7 @@ if TYPE_CHECKING:
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 TIE = 1e-9  # probabilities this close, relative to each other, are equal
-LEAST = 0.0005  # a probability below it is shown as "less than 0.1 %", in which no two of them differ
-LEVEL = 0.9  # of the first guess's probability: from here on the second is nearly level with it
 MOST_NAMED = 3  # masks of which each has its guess in the sentence
-BEGINS_WORD = ("Ġ", "▁")  # how byte-level and SentencePiece vocabularies mark a piece with a space before it
-ENDS = {".": "a full stop", "!": "an exclamation mark", "?": "a question mark", "。": "a full stop", "।": "a full stop"}
-CONTINUES = "##"  # how WordPiece marks a piece that goes on with a word
-
-
-def readable(piece: str, vocabulary_marks_words: bool) -> str:
-    """A piece of a vocabulary as people read it: "bank", or "…ing" for a piece that goes on with a word.
-
-    `vocabulary_marks_words`: pieces with a space before them have a mark (byte-level, SentencePiece), so that one without
-    goes on with a word.
-    """
-    if piece.startswith(CONTINUES) and len(piece) > len(CONTINUES):
-        return f"…{piece.removeprefix(CONTINUES)}"
-    if not vocabulary_marks_words or (piece.startswith("<") and piece.endswith(">")):
-        return piece or "(no piece)"
-    if piece.startswith(BEGINS_WORD):
-        return piece[1:] or "(space)"
-    return f"…{piece}" if any(map(str.isalnum, piece)) else piece
-
-
-def share_text(share: float) -> str:
-    """A probability: "42 %", "7.1 %", "less than 0.1 %"; never 100 % for what is less."""
-    if share < LEAST:
-        return "less than 0.1 %" if share > 0 else "0 %"
-    if 0.995 <= share < 1:
-        return "over 99 %"
-    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
 
 
 def ordinal(rank: int) -> str:

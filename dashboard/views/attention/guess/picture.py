@@ -11,15 +11,17 @@ import pandas as pd
 import streamlit as st
 
 from components.model.guesses import included
+from components.model.guesses.names import ENDS, name_of
 from components.model.guesses.passes import MANY_TOKENS, layer_guesses
+from components.numbers import share_text
 from components.shown_code.code import Command
 from components.shown_code.commands import of_model
 from dashboard import state
 from dashboard.ui import browser, controls, figures
 from dashboard.ui.wording import quoted
 from dashboard.views.attention.guess import findings
-from dashboard.views.attention.guess.findings import Guessed, ordinal, share_text
-from dashboard.views.attention.guess.reading import SHOWN, Reading, name_of
+from dashboard.views.attention.guess.findings import Guessed, ordinal
+from dashboard.views.attention.guess.reading import SHOWN, Reading
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -79,7 +81,7 @@ def draw_guesses(model_input: AttentionInput, reading: Reading, hide: Callable[[
     if without_end is not None:
         mark = without_end.missing_end
         st.button(
-            f"Add {findings.ENDS[mark]}",
+            f"Add {ENDS[mark]}",
             key="add_end",
             icon=":material/add:",
             on_click=_add,

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.model.guesses.masks import typed_masks
+from components.model.guesses.names import marks_words, name_of, readable
 from dashboard.ui import controls
-from dashboard.views.attention.guess.findings import BEGINS_WORD, Guessed, readable
+from dashboard.views.attention.guess.findings import Guessed
 
 if TYPE_CHECKING:
     from components.model.guesses.record import LayerGuesses, Surprises
-    from components.model.tokenization import Tokenization
     from dashboard.views.attention.head_choice import AttentionInput
 
 SHOWN = 10  # guesses
-MARKED = 1_000  # pieces of a vocabulary of which one must have a mark, if it marks pieces with a space before them
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,17 +32,6 @@ class Reading:
         int  # id of the piece with the product's blue: the true one, or the first guess where nobody knows the truth
     )
     surprises: Surprises | None  # None for a text that is too long for it
-
-
-def marks_words(tokenization: Tokenization) -> bool:
-    """Whether the vocabulary marks pieces with a space before them, as byte-level and SentencePiece vocabularies do."""
-    return any(piece.startswith(BEGINS_WORD) for piece in tokenization.vocabulary[:MARKED])
-
-
-def name_of(tokenization: Tokenization, piece: int) -> str:
-    """A piece by its id, readable."""
-    vocabulary = tokenization.vocabulary
-    return readable(vocabulary[piece] if 0 <= piece < len(vocabulary) else "", marks_words(tokenization))
 
 
 def read(model_input: AttentionInput, target: int, hidden: tuple[int, ...], only_left: bool) -> Reading:

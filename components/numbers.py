@@ -45,9 +45,21 @@ def apart(*values: float, digits: int = 2, most: int = 3) -> tuple[str, ...]:
     return tuple(number(value, digits) for value in values)
 
 
+LEAST = 0.0005  # a probability below it is shown as "less than 0.1 %", in which no two of them differ
+
+
 def percent(share: float) -> str:
     """A share as people read it; a small one is not zero."""
     return "less than 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def share_text(share: float) -> str:
+    """A probability, with one more figure than `percent`: "42 %", "7.1 %", "less than 0.1 %"; never 100 % for what is less."""
+    if share < LEAST:
+        return "less than 0.1 %" if share > 0 else "0 %"
+    if 0.995 <= share < 1:
+        return "over 99 %"
+    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
 
 
 def enumerated(parts: Sequence[str]) -> str:

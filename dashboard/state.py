@@ -81,6 +81,10 @@ def put(name: str, value: Any) -> None:
     if name not in SETTING:
         raise KeyError(name)
     st.session_state[name] = value
+    if name == "sentences":  # a sentence that is no longer there is nobody's choice
+        for chosen, most in (("sentence_a", len(value) - 1), ("sentence_b", len(value))):
+            if (peek(chosen) or 0) > most:
+                st.session_state[chosen] = default(chosen)
 
 
 def view_of(page: str) -> str:

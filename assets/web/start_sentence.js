@@ -103,6 +103,25 @@ function drawNearest(box, nearest) {
   box.replaceChildren(list);
 }
 
+// Guesses for a mask: each with a bar, on a scale from 0 to 1.
+function drawGuesses(box, figure) {
+  const u = rem(), width = box.clientWidth, height = box.clientHeight, rows = figure.guesses;
+  const step = Math.min(38 * u, height / rows.length), first = (height - rows.length * step) / 2 + step / 2;
+  const names = Math.min(0.4 * width, Math.max(...rows.map((row) => widthOf(row.name, 14, 600, box))));
+  const shares = Math.max(...rows.map((row) => widthOf(row.shown, 14, 600, box)));
+  const left = names + 10 * u, room = width - left - shares - 10 * u;
+  const svg = picture(width, height, figure.says);
+  rows.forEach((row, number) => {
+    const y = first + number * step, weight = number ? 400 : 600, bar = { x: left, y: y - 8 * u, height: 16 * u, rx: 3 * u };
+    svg.append(label(0, y + 5 * u, row.name, { "font-size": 14 * u, "font-weight": weight }));
+    svg.append(svgElement("rect", { ...bar, width: room, fill: "var(--hair)" }));
+    svg.append(svgElement("rect", { ...bar, width: Math.max(2 * u, row.share * room), fill: number ? "var(--grey)" : "var(--green)" }));
+    svg.append(label(width, y + 5 * u, row.shown, { "text-anchor": "end", "font-weight": weight, class: number ? "num soft" : "num" }));
+  });
+  box.replaceChildren(svg, valuesTable(figure.says, figure.columns, rows.map((row) => [row.name, row.shown])));
+}
+
+const GUESSES = [drawGuesses, "guesses"];
 const DRAWN = { looks: [drawLooks, "rows"], changes: [drawChanges, "lines"], nearest: [drawNearest, "words"] };
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -130,13 +149,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const { name, kicker, link } = data.figures[number], figure = word[name], box = card.querySelector(".draw");
       card.hidden = !figure;
       if (!figure) return;
-      card.querySelector(".kicker").textContent = kicker;
+      card.querySelector(".kicker").textContent = figure.kicker ?? kicker;
       card.querySelector("h2").textContent = figure.says;
       const button = card.querySelector(".link");
-      button.textContent = link;
-      button.onclick = () => setTriggerValue("open", [number, kept.word]);
-      const [draw, needed] = DRAWN[name];
-      box.classList.toggle("list", name === "nearest" && Boolean(figure[needed])); // until then a bar stands in its place
+      button.textContent = figure.link ?? link;
+      button.onclick = () => setTriggerValue("open", [figure.opens ?? number, kept.word]);
+      const [draw, needed] = figure.guesses ? GUESSES : DRAWN[name];
+      box.classList.toggle("list", needed === "words" && Boolean(figure[needed])); // until then a bar stands in its place
       box.replaceChildren();
       if (figure[needed] && box.clientWidth) draw(box, figure, word.text);
     });

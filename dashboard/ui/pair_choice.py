@@ -64,14 +64,9 @@ def choose(always: bool = False) -> InputPair:
 
 def choose_first() -> None:
     """Draw the picker of A, and beside it which sentence B is, for a view that draws the picker of B among its options."""
-    _choose_a(label_of_first())
-    tell_second()
-
-
-def label_of_first() -> str:
-    """What stands at the picker of A: “Sentence” where there is no B."""
     second = state.get("sentence_b")
-    return "Sentence A" if (_default_b(always=False) if second is None else second) else "Sentence"
+    _choose_a("Sentence A" if (_default_b(always=False) if second is None else second) else "Sentence")
+    tell_second()
 
 
 def _choose_a(label: str = "Sentence A") -> None:

@@ -52,7 +52,7 @@ def measured(name: str) -> GuessQuality:
     return GuessQuality(found["n"], *(round(found["n"] * found[share]) for share in ("top1", "top5")))
 
 
-IN_SHORT = "A head that this project trained guesses; BERT base guesses better."
+IN_SHORT = "The part that guesses was trained by this project; BERT base guesses better."
 
 
 def said() -> str:

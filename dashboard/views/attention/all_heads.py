@@ -126,7 +126,8 @@ def _message(model_input: AttentionInput, linked: np.ndarray, query: int) -> str
                 f"{percent(best.weight)}."
             )
     counts = "" if kinds is None else findings.of_kinds(kinds, messages.escape(model_input.special_names))
-    return " ".join(filter(None, (first, counts)))
+    together = findings.READ_TOGETHER if model_input.pair.second is not None else ""
+    return " ".join(filter(None, (first, counts, together)))
 
 
 def _draw(model_input: AttentionInput, linked: np.ndarray, order: str) -> list[str]:

@@ -11,6 +11,7 @@ from components.numbers import percent
 from dashboard.ui import messages
 
 NAMED = 20  # characters of a token
+READ_TOGETHER = "Both sentences are read together here: numbers differ from those of one sentence."
 
 
 def name(pieces: Sequence[str], position: int) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -11,6 +9,7 @@ import streamlit as st
 from components.model.guesses.masks import with_masks
 from dashboard import state
 from dashboard.ui import controls, pair_choice
+from dashboard.ui.pair_choice import InputPair
 from dashboard.views.attention import long_texts
 from dashboard.views.attention.head_choice import AttentionInput
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from components.model.backend import Backend
-    from dashboard.ui.pair_choice import InputPair
 
 
 def with_input(draw: Callable[[AttentionInput, Any], None], backend: Backend) -> None:
@@ -30,43 +28,32 @@ def with_input(draw: Callable[[AttentionInput, Any], None], backend: Backend) ->
     row = controls.row()
     with row:
         pair_choice.choose_first()
-    _with_pair(draw, backend, row, pair_choice.chosen)
+    _refuse_missing_second()
+    _draw(draw, backend, row, pair_choice.chosen(), are_two=True)
 
 
 def with_words(draw: Callable[[AttentionInput, Any], None], backend: Backend) -> None:
-    """As `with_input`, for a view in whose row the words stand: the choice of the sentence is small, and there among several.
+    """For a view of one sentence in whose row its words stand: the choice of the sentence is small, and there among several.
 
     Masks that are typed in another way than the model's own are read as its own.
     """
     row, texts = controls.row(), state.get("sentences")
-    with row:
-        if len(texts) > 1:
-            with st.container(key="looks_sentence"):
-                controls.sentence_of(texts, "sentence_a", pair_choice.label_of_first(), 0)
-        pair_choice.tell_second()
-    _with_pair(draw, backend, row, partial(_chosen_with_masks, backend))
+    at = 0
+    if len(texts) > 1:
+        with row, st.container(key="looks_sentence"):
+            at = controls.sentence_of(texts, "sentence_a", "Sentence", 0)
+    _draw(draw, backend, row, InputPair(with_masks(texts[at], backend.tokenization), None, (at, at)), are_two=False)
 
 
-def _chosen_with_masks(backend: Backend) -> InputPair:
-    pair = pair_choice.chosen()
-    first, second = (
-        text if text is None else with_masks(text, backend.tokenization) for text in (pair.first, pair.second)
-    )
-    return replace(pair, first=first or pair.first, second=second)
-
-
-def _with_pair(
-    draw: Callable[[AttentionInput, Any], None], backend: Backend, row: Any, chosen: Callable[[], InputPair]
+def _draw(
+    draw: Callable[[AttentionInput, Any], None], backend: Backend, row: Any, pair: InputPair, *, are_two: bool
 ) -> None:
-    """The rest of both, once the choice of the first text is drawn."""
-    _refuse_missing_second()
-    pair = chosen()
+    """The rest of both, once the choice of the texts is drawn. `are_two`: the view can show a second text too."""
     sentence = pair.tokens(backend)
-    if not backend.fits(len(sentence)) and not backend.structure.adds_to_scores:
-        pair.tell_truncation(sentence)
-        long_texts.one_head(backend, pair, sentence, row)
-        return
     pair.tell_truncation(sentence)
+    if not backend.fits(len(sentence)) and not backend.structure.adds_to_scores:
+        long_texts.one_head(backend, pair, sentence, row, are_two=are_two)
+        return
     draw(AttentionInput(backend, pair, sentence), row)
 
 

@@ -35,15 +35,19 @@ LEAST_REACH = 4  # cells of several tokens: the borders of a narrower window wou
 HOW = {"max": "Largest", "mean": "Mean"}
 
 
-def one_head(backend: Backend, pair: InputPair, sentence: TokenizedSentence, row: Any) -> None:
-    """One head's attention as an overview, and the exact attention of one query; the limit is said before the work starts."""
+def one_head(backend: Backend, pair: InputPair, sentence: TokenizedSentence, row: Any, *, are_two: bool) -> None:
+    """One head's attention as an overview, and the exact attention of one query; the limit is said before the work starts.
+
+    `are_two`: the view can show a second text too.
+    """
     facts, tokens = backend.facts, len(sentence)
     factor = -(-tokens // CELLS)
     with row:
         block = controls.stepped("block", "Block", 0, facts.layers - 1, 0, BLOCK_HELP)
         head = controls.stepped("head", "Head", 0, facts.heads - 1, 0)
         with controls.options():
-            pair_choice.choose_second()
+            if are_two:
+                pair_choice.choose_second()
             how = cast(
                 "Reduction",
                 controls.choice(

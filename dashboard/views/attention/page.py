@@ -8,6 +8,7 @@ from functools import partial
 from components.analysis.attention.head_patterns import PATTERNS
 from dashboard.declared.view import (
     OF_PAIRS,
+    OF_SENTENCES,
     PAIR,
     RIVER,
     Declared,
@@ -265,8 +266,16 @@ VIEWS = (
         intro="dashboard.views.attention.guess.view:intro",
         draw="dashboard.views.attention.guess.view:guess",
         settings=(
-            *OF_HEADS,
+            *OF_SENTENCES,
+            "sentence_a",
+            "block",
+            "head",
+            "chosen_blocks",
+            "chosen_heads",
+            "special_tokens",
             "masked",
+            "score_query",
+            "long_cells",
             "mask_word",
             "only_left",
         ),

@@ -85,6 +85,8 @@ def input_and_output(backend: Backend) -> None:
         for item in (means[index] for index in drawn)
     ]
     scales = _scales(trace, special, diagonal, pictures, own_scale)
+    own = [not sentence.tokens[position].special for position in positions]
+    least = block_change.least_like_itself(changes[second], own)  # in words of the text
     names = f"block{'s' * (len(pictures) > 1)} " + " and ".join(str(item.block) for item in pictures)
     figures.figure(
         before_after.before_and_after(
@@ -102,7 +104,8 @@ def input_and_output(backend: Backend) -> None:
         code=shown_cosines.blocks_change(pair.input(backend), list(changes), positions),
         alt=f"Cosines of {len(positions)} tokens before and after {names}: "
         + "; ".join(", ".join(picture.heads) for picture in pictures),
-        message=findings.before_and_after(means, diagonal.mean(axis=1).tolist(), baseline.across.tolist()),
+        message=findings.before_and_after(means, diagonal.mean(axis=1).tolist(), baseline.across.tolist())
+        + findings.changed_most(least, means[-1], pieces),
         read="Rows are the tokens that go into a block, columns the tokens that come out. A strong diagonal means that the "
         "block changes the tokens little. An orange column means that the block's output for this token is similar to the "
         f"input of every token. {scales[0].in_words()} The narrow picture at the right is each token's cosine with itself by "
@@ -115,9 +118,7 @@ def input_and_output(backend: Backend) -> None:
     )
     _name_strongest([picture for picture in pictures if picture.framed], pieces)
     if not findings.is_alike(means[-1]):
-        # Of the second block, in words of the text.
-        own = [not sentence.tokens[position].special for position in positions]
-        _name_least(block_change.least_like_itself(changes[second], own), pieces, second)
+        _name_least(least, pieces, second)
     if not baseline.is_measured:
         st.caption(messages.no_baseline(baseline))
     _diagonal(trace, special, pair.input(backend))

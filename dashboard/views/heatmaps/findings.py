@@ -87,6 +87,14 @@ def _compared(first: BlockMeans, last: BlockMeans, means: Sequence[float], unrel
     return f"{said}: all tokens are closer there, those of other sentences too" if closer else said
 
 
+def changed_most(least: LeastLikeItself | None, item: BlockMeans, pieces: Sequence[str]) -> str:
+    """The end of the finding: the token that the last shown block changes far more than its others; empty without any."""
+    if least is None or is_alike(item) or item.itself - least.itself < CHANGED:
+        return ""
+    token = wording.quoted(pieces[least.token])
+    return f" Of the text's own tokens it changes {token} most: {number(least.itself, 2)} like itself."
+
+
 def least_like_itself(least: LeastLikeItself | None, pieces: Sequence[str]) -> str:
     """The token that comes out least like itself, and the one that it is most like instead; empty without any."""
     if least is None:

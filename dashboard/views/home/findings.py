@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from components.analysis.first_look.decisive import DECIDED
 from components.analysis.first_look.nearest import NEAREST
-from components.numbers import apart, number, ordinal, percent
+from components.model.guesses.names import ENDS, LEVEL
+from components.numbers import apart, number, ordinal, percent, share_text
 from components.words.forms import are_forms
 
 if TYPE_CHECKING:
@@ -133,6 +134,19 @@ def rank_of(twin: int, word: Word, words: Sequence[Word]) -> str:
         if item.sentence == other.sentence and are_forms(item.text, other.text)
     ]
     return ordinal(same.index(twin) + 1) if len(same) > (2 if other.sentence == word.sentence else 1) else ""
+
+
+def of_guesses(pieces: Sequence[str], shares: Sequence[float], *, is_last: bool) -> str:
+    """What is guessed for a mask, the most probable piece first; `is_last`: nothing stands behind it in the sentence."""
+    first, share = f"“{pieces[0]}”", share_text(shares[0])
+    if len(pieces) == 1:
+        return f"The first guess is {first} ({share})."
+    second = f"“{pieces[1]}” ({share_text(shares[1])})"
+    if shares[1] >= LEVEL * shares[0]:
+        return f"{first} ({share}) and {second} are nearly level."
+    if is_last and pieces[0] in ENDS:
+        return f"The first guess is {first} ({share}): the sentence has no end yet. Add {ENDS[pieces[0]]}."
+    return f"The first guess is {first} ({share}), then {second}."
 
 
 def of_nearest(

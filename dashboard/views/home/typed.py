@@ -18,7 +18,8 @@ from components.analysis.matched_words import word_vectors
 from components.analysis.tokens import position_at
 from components.charts.stand_alone.page import PagePart
 from components.model.guesses.masks import carried, holes, mask_of, with_masks
-from components.numbers import apart, counted, number, percent
+from components.model.guesses.names import name_of
+from components.numbers import apart, counted, number, percent, share_text
 from components.words.quotes import with_isolated_quotes
 from dashboard import navigation, ready_made, state
 from dashboard.declared import table
@@ -46,6 +47,7 @@ SHOWN = 6  # sentences
 MOST_TOKENS = 96  # of a sentence
 LOOKS_VIEW, CHANGES_VIEW, NEAREST_VIEW = "one-word-attention", "one-word", "two-layers"
 GUESS_VIEW, GUESS = "mask-token", 3  # what the button below the words opens, and the number that it sends
+GUESS_LINK = "Guess the word"
 READING = "Reading the included sentences …"
 _FIGURE = (
     '<article class="card fig"><div class="kicker"></div><h2></h2><div class="draw"></div>'
@@ -185,12 +187,35 @@ class Seen:
             "twins": self.twins[number],
             "looks": self._looks(word, included),
             "changes": self._changes(number),
-            "nearest": _nearest(word, near, included, is_hole=self.is_hole(word)),
+            "nearest": self._guesses(word) or _nearest(word, near, included, is_hole=self.is_hole(word)),
+        }
+
+    def _guesses(self, word: Word) -> dict[str, Any] | None:
+        """What the model guesses for a hole, in the place of its nearest words; None for a word, and without a head."""
+        if not (self.is_hole(word) and self._courses is not None and self.backend.spec.can_guess):
+            return None
+        sentence = self.trace.sentences[word.sentence]
+        guesses = self.backend.guesses(sentence.text, max_length=len(sentence), k=NEAREST, positions=word.positions)
+        tokenization = self.backend.tokenization
+        pieces = [name_of(tokenization, piece) for piece in guesses.ids[-1, 0].tolist()]
+        shares = guesses.probabilities[-1, 0].tolist()
+        last = max(token.position for token in sentence.tokens if token.end > token.start)
+        said = findings.of_guesses(pieces, shares, is_last=last in word.positions and not sentence.dropped)
+        return {
+            "says": with_isolated_quotes(said),
+            "kicker": "What the model guesses",
+            "link": GUESS_LINK,
+            "opens": GUESS,
+            "columns": ("guess", "probability"),
+            "guesses": [
+                {"name": piece, "share": round(share, 4), "shown": share_text(share)}
+                for piece, share in zip(pieces, shares, strict=True)
+            ],
         }
 
     def _ask(self, word: Word) -> str:
         """What the button below the words says; nothing for a model without blocks, whose guesses are not shown."""
-        if self._courses is None:
+        if self._courses is None or (self.is_hole(word) and self.backend.spec.can_guess):  # a hole's guesses are shown
             return ""
         return (
             f"What does the model guess for {word.text}?"

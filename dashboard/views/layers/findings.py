@@ -172,13 +172,13 @@ def _way(values: Float64, alike: bool) -> str:
 
 
 def _unrelated(highest: float, band: BandData | None, things: str = "tokens") -> str:
-    """How high unrelated pairs reach at the last layer, beside the highest of the values; the sentence's end."""
+    """Where unrelated pairs lie at the last layer, beside the highest of the values; the sentence's end."""
     if band is None:
         return "."
-    reach = theme.number(float(band.high[-1]), 2)
+    pairs = f"mean {theme.number(float(band.mean[-1]), 2)}, 95 % below {theme.number(float(band.high[-1]), 2)}"
     if highest <= band.high[-1]:
-        return f"; that is no more than unrelated {things} reach ({reach})."
-    return f"; unrelated {things} reach {reach}."
+        return f"; that is no more than unrelated {things} reach ({pairs})."
+    return f"; unrelated {things}: {pairs}."
 
 
 def extremes(values: Float64) -> tuple[int, int]:

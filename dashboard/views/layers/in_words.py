@@ -90,8 +90,12 @@ def _far(near: Sequence[Neighbour], unrelated: float) -> str:
 
 
 def _senses(near: Sequence[Neighbour]) -> str:
+    """How many of the nearest words have which sense; the nearest one's where it is not the most frequent."""
     counts = Counter(item.place.sense for item in near if item.place.sense)
-    return " · ".join(f"{sense} {count}" for sense, count in counts.most_common())
+    said = " · ".join(f"{sense} {count}" for sense, count in counts.most_common())
+    first = near[0].place.sense if near else ""
+    is_other = first and counts[first] < max(counts.values())
+    return f"{said} · the nearest is of {first}" if is_other else said
 
 
 def _line(item: Neighbour) -> str:

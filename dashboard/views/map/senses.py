@@ -153,7 +153,7 @@ def finding(curve: SenseCurve, word: str, count: int, chance: float, shown: int)
 
     # Of several equally near occurrences each counts in part, which gives shares that no count has.
     is_count = abs(share * count - round(share * count)) < 1e-3
-    told = f"{round(share * count)} of {count}" if is_count else f"{_percent(share)} of {count}"
+    told = f"{_percent(share)} ({round(share * count)} of {count})" if is_count else f"{_percent(share)} of {count}"
     first = f"at layer {best}, {told} have a nearest neighbour of the same sense"
     here = "" if shown == best else f"; at layer {shown}, as shown, {_percent(float(curve.accuracy[shown]))}"
     before = "" if best == 0 else f"; before the first block {_percent(start)}"
@@ -343,7 +343,8 @@ def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: i
             y=at,
             text=f"{name} {_percent(float(value))}"
             if name != "separation"
-            else f"separation {numbers.number(float(value), 2)} of 1",
+            else f"separation {numbers.number(float(value), 2)}",
+            font={"color": theme.PURPLE} if name == "separation" else None,
             xanchor="left",
             xshift=8,
             showarrow=False,
@@ -352,7 +353,8 @@ def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: i
     chart.update_layout(showlegend=False, height=250)
     chart.layout.margin.r = 150
     chart.update_xaxes(title=None, range=[-0.3, last + 0.3])
-    chart.update_yaxes(tickvals=[0, 0.5, 1], ticktext=["0 %", "50 %", "100 %"])
+    scale = [f'{_percent(value)}  <span style="color:{theme.PURPLE}">{value:g}</span>' for value in (0.0, 0.5, 1.0)]
+    chart.update_yaxes(tickvals=[0, 0.5, 1], ticktext=scale)  # the separation is no share
     return chart
 
 

@@ -36,7 +36,8 @@ def of_word(
 
     `is_usual_known`: what the heads do in other sentences has been measured.
     """
-    return f"{_counts(word, looks, sentence)} {_decisive(decisive, sentence, is_usual_known)}"
+    said = _counts(word, looks, sentence, None if decisive is None else decisive.target)
+    return f"{said} {_decisive(decisive, sentence, is_usual_known)}"
 
 
 def of_head(
@@ -123,12 +124,21 @@ def _counts_at(word: Word, looks: LookedAt) -> str:
     return f"{begin}: {enumerated(said)}.{' A head can count for several words.' * is_shared}"
 
 
-def _counts(word: Word, looks: FirstLooks, sentence: TokenizedSentence) -> str:
-    """At what most heads look first from a word."""
+def _counts(word: Word, looks: FirstLooks, sentence: TokenizedSentence, target: int | None = None) -> str:
+    """What most heads look first at from a word. Of the other words the first one is named, and that with the `target`."""
     special = " or ".join(dict.fromkeys(messages.escape(token.piece) for token in sentence.tokens if token.special))
-    at = [(count, f"at {wording.quoted(other.text)}") for other, count in looks.at_words[:NAMED]]
-    at += [(looks.itself, "at itself")] if looks.itself else []
-    at += [(looks.special, f"at {special}")] if looks.special else []
+    at_words = sum(count for _, count in looks.at_words)
+    known = [
+        f"{wording.quoted(other.text)} {count}"
+        for place, (other, count) in enumerate(looks.at_words)
+        if not place or target in other.positions
+    ]
+    words = f"words ({', '.join(known)})"
+    if len(looks.at_words) == 1:
+        words = wording.quoted(looks.at_words[0][0].text)
+    at = [(at_words, f"at {words}"), (looks.itself, "at itself"), (looks.special, f"at {special}")]
+    at = sorted((item for item in at if item[0]), key=lambda item: -item[0])
+    at = [item for item in at if item[1] != "at itself" or item == at[0]]  # else it counts as elsewhere
     others = looks.heads - sum(count for count, _ in at)
     at += [(others, "elsewhere" if at else "at marks and signs")] if others else []
     (count, first), *further = at
@@ -145,7 +155,8 @@ def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bo
         return f"The largest share of a word goes to {named(sentence, look.target)}: {where}."
     if look.weight - look.usual < DECIDED:
         return "No head gives another word much more than is usual for it at that distance."
-    return f"The most decisive look goes to {named(sentence, look.target)}: {where} ({percent(look.usual)} is usual)."
+    usual = f"{percent(look.usual)} is usual at that distance"
+    return f"The most decisive look goes to {named(sentence, look.target)}: {where} ({usual})."
 
 
 def of_other_answer(old: str, new: str, candidates: Sequence[tuple[str, int, int]], heads: int) -> str:

@@ -13,11 +13,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.command_line import program
+from components.numbers import share_text
 from components.retrieval.corpora.corpus import read_corpus
 from components.shown_code.code import Command
 from dashboard import caching
 from dashboard.corpora import current
-from dashboard.views.attention.guess.findings import share_text
 from tests.components.command_line.in_process import run
 from tests.dashboard.code.shown import SENTENCES, codes, figure, numbers, same, y, z
 from tests.support.pages import Open, at_rest, texts

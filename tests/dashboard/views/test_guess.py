@@ -406,3 +406,30 @@ def test_a_hidden_word_beside_a_typed_mask_is_named_as_hidden(open_page: Open, f
 def test_the_line_of_a_cut_text_goes_on(open_page: Open, folder: str) -> None:
     shown = drawn(open_page("inside", m=folder, s=["the cat sat on the red hat " * 60], v="mask-token", mp="2"))
     assert shown["surprise"]["words"][-1]["text"] == "…"
+
+
+def test_a_sentence_without_an_end_gets_one(open_page: Open) -> None:
+    text = "The capital of France is [MASK]"
+    app = open_page("inside", v="mask-token", s=[text])
+    assert "The first guess is “.”" in texts(app)
+    first = drawn(open_page("inside", v="mask-token", s=[f"{text}."]))["panels"][0]["rows"][0]
+    assert f"with a full stop behind it, the first guess is “{first['piece']}” ({first['said']})" in texts(app)
+    app.button(key="add_end").click().run()
+    assert app.session_state["sentences"] == (f"{text}.",)
+    assert drawn(app)["panels"][0]["rows"][0] == first
+    assert "no end" not in texts(app)
+    assert not [button for button in app.button if button.key == "add_end"]
+
+
+def test_one_sentence_is_read_alone_and_a_second_that_is_gone_is_forgotten(open_page: Open) -> None:
+    three = ["The cat sat on the hat.", "A dog barked.", "I put money in the bank."]
+    app = open_page("inside", v="mask-token", s=three, sb="3")
+    alone = open_page("inside", v="mask-token", s=three[:1])
+    assert drawn(app)["panels"] == drawn(alone)["panels"]
+    assert "Sentence B" not in texts(app)
+    together = open_page("inside", v="all-heads", s=three, sb="3")
+    assert "Sentence B: 3" in texts(together)
+    type_sentences(together, three[0])
+    assert "is not available here" not in texts(together)
+    # A link names it, and nobody has typed since.
+    assert "Sentence B 3 is not available here" in texts(open_page("inside", v="all-heads", s=three[:1], sb="3"))

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from components import numbers
 from components.analysis.guesses.templates import Template, TemplateGuesses
+from components.model.guesses import names
 from dashboard.views.attention.guess import findings
 from dashboard.views.attention.guess.findings import Guessed
 
@@ -149,9 +151,9 @@ def test_words_of_ranks_and_probabilities() -> None:
     ranks = {1: "first", 10: "tenth", 11: "11th", 12: "12th", 21: "21st", 57: "57th", 102: "102nd", 1113: "1,113th"}
     assert {rank: findings.ordinal(rank) for rank in ranks} == ranks
     shares = {0.42: "42 %", 0.0996: "10 %", 0.0994: "9.9 %", 0.002: "0.2 %", 1e-7: "less than 0.1 %", 0.0: "0 %"}
-    assert {share: findings.share_text(share) for share in shares} == shares
-    assert findings.share_text(0.9999) == "over 99 %"
-    assert findings.share_text(1.0) == "100 %"
+    assert {share: numbers.share_text(share) for share in shares} == shares
+    assert numbers.share_text(0.9999) == "over 99 %"
+    assert numbers.share_text(1.0) == "100 %"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_words_of_ranks_and_probabilities() -> None:
     ],
 )
 def test_pieces_are_readable(piece: str, marks: bool, said: str) -> None:
-    assert findings.readable(piece, marks) == said
+    assert names.readable(piece, marks) == said
 
 
 def test_which_word_surprises_most() -> None:
@@ -288,3 +290,17 @@ def test_how_general_a_table_of_templates_is() -> None:
         "“she” is likelier than “he” with every filling: least so with “doctor”. "
         "The mean of 2 templates, beside 1 control word."
     )
+
+
+def test_a_text_without_an_end_is_said_where_an_end_changes_the_guess() -> None:
+    stop = {**TYPED, "pieces": (".", "paris", "lyon"), "with_end": ("paris", 0.31)}
+    said = findings.of_missing_end(guessed(**stop))
+    assert said == "The sentence has no end: with a full stop behind it, the first guess is “paris” (31 %)."
+    assert guessed(**stop).missing_end == "."
+    # One that is guessed all the same, that was hidden itself, that shares its place, or that nothing behind it changes.
+    assert not findings.of_missing_end(guessed(**{**stop, "with_end": (".", 0.5)}))
+    assert not guessed(**{**stop, "true": "."}).missing_end
+    assert not guessed(**{**stop, "probabilities": np.array([0.3, 0.3, 0.1])}).missing_end
+    assert not guessed(**{**stop, "only_left": True}).missing_end
+    assert not guessed().missing_end
+    assert not findings.of_missing_end(guessed())

@@ -361,9 +361,11 @@ def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
     assert named[:2] == [f"same sense {100 * curve.accuracy[-1]:.0f} %", "by chance 47 %"]
     assert f"layer {curve.best}" in texts(app)
     right = round(float(curve.accuracy[curve.best]) * len(rows))
-    assert f"{right} of {len(rows)} have a nearest neighbour of the same sense" in texts(app)
-    assert named[2].startswith("separation ")
-    assert named[2].endswith(" of 1")
+    assert f"({right} of {len(rows)}) have a nearest neighbour of the same sense" in texts(app)
+    assert named[2] == f"separation {curve.silhouette[-1]:.2f}"
+    shares, separations = zip(*(text.split("  ") for text in curves["layout"]["yaxis"]["ticktext"]), strict=True)
+    assert shares == ("0 %", "50 %", "100 %")
+    assert [text.split(">")[1].removesuffix("</span") for text in separations] == ["0", "0.5", "1"]
     assert any("to the nearest, of the same sense" in item.proto.body for item in app.get("html"))
     assert {trace["name"] for trace in senses_map["data"]} == {row.sense for row in rows}
     # Each point is labelled by the words beside the word; the hover has the sentence.
@@ -402,20 +404,20 @@ def curve_of(accuracy: list[float], majority: float = 0.5) -> word_senses.SenseC
         (
             [0.32, 0.75, 0.95],
             2,
-            "The senses of “bank” **come apart**: at layer 2, 19 of 20 have a nearest neighbour of the same sense; "
+            "The senses of “bank” **come apart**: at layer 2, 95 % (19 of 20) have a nearest neighbour of the same sense; "
             "before the first block 32 %, by chance 47 %.",
         ),
         (
             [0.32, 0.6, 0.65],
             2,
-            "**stay mixed**: at layer 2, 13 of 20 have",
+            "**stay mixed**: at layer 2, 65 % (13 of 20) have",
         ),  # a word that fails, and is not said to come apart
         ([0.32, 0.6, 0.75], 2, "**come apart in part**"),
-        ([0.35, 0.6, 0.9], 2, "**come apart**: at layer 2, 18 of 20"),
+        ([0.35, 0.6, 0.9], 2, "**come apart**: at layer 2, 90 % (18 of 20)"),
         (
             [0.95, 0.9, 0.8],
             0,
-            "**are apart from the start**: at layer 0, 19 of 20 have a nearest neighbour of the same sense, by",
+            "**are apart from the start**: at layer 0, 95 % (19 of 20) have a nearest neighbour of the same sense, by",
         ),
         ([0.5, 0.4, 0.3], 0, "**are never better apart than before the first block**"),
         (
@@ -431,9 +433,11 @@ def test_what_is_said_of_a_words_senses(accuracy: list[float], shown: int, said:
     assert said in text
     assert len(text.replace("*", "")) <= 200
     # The words follow the number that is shown, whatever the most frequent sense, unless naming that one is as good.
-    assert "**come apart**: at layer 1, 18 of 20" in senses.finding(curve_of([0.3, 0.9], 0.7), "bank", 20, 0.4737, 1)
+    assert "**come apart**: at layer 1, 90 % (18 of 20)" in senses.finding(
+        curve_of([0.3, 0.9], 0.7), "bank", 20, 0.4737, 1
+    )
     often = senses.finding(curve_of([0.3, 0.9], 0.85), "bank", 20, 0.745, 1)
-    assert "**stay mixed**: at layer 1, 18 of 20" in often
+    assert "**stay mixed**: at layer 1, 90 % (18 of 20)" in often
     assert often.endswith("by chance 74 %, 85 % by always naming the most frequent.")
 
 

@@ -72,8 +72,11 @@ def test_the_counts_are_those_of_plain_transformers(open_page: Open) -> None:
     }
     special = int(np.isin(first, (0, len(run.pieces) - 1)).sum())
     shown = texts(app)
-    assert f"From “it”, {counts['trophy']} of 72 heads look first at “trophy”" in shown
-    assert f"{special} at [CLS] or [SEP]" in shown.replace("\\", "")
+    words = [piece.isalpha() and at != 10 for at, piece in enumerate(run.pieces)]
+    named = f"(“trophy” {counts['trophy']}, “big” {counts['big']})"
+    others = sum(words[at] for at in first)
+    said = f"From “it”, {special} of 72 heads look first at [CLS] or [SEP], {others} at words {named}"
+    assert said in shown.replace("\\", "")
     assert (counts["trophy"], special) == (11, 40)
 
 
@@ -132,7 +135,7 @@ def test_the_finding_follows_the_chosen_head(open_page: Open) -> None:
     first, second = np.argsort(-weights)[:2].tolist()
     names = [run.pieces[at] if at in (0, len(run.pieces) - 1) else f"“{run.pieces[at]}”" for at in (first, second)]
     assert f"In block 4, head 7, “it” looks most at {names[0]}: {percent(weights[first])}" in shown
-    assert f", then at {names[1]}: {percent(weights[second])}. From “it”, 11 of 72" in shown
+    assert f", then at {names[1]}: {percent(weights[second])}. From “it”, 40 of 72" in shown
     # Of a word that is looked at, what the head gives to that distance anyway.
     assert habits is not None
     word = texts(at_rest(open_page(VIEW, s=TROPHY, t="10", b="3", h="1")))
@@ -168,8 +171,14 @@ def said(text: str, word_text: str, looks: dict[str, int], decisive: Look | None
 def test_the_finding_is_of_what_is_shown() -> None:
     text = "The cat saw a dog."
     usual = said(text, "dog", {"cat": 5, "saw": 2}, look(0.8, 0.1), special=1)
-    assert usual.startswith("From “dog”, 5 of 8 heads look first at “cat”, 2 at “saw” and 1 at")
-    assert usual.endswith("goes to “cat”: 80 % in block 1, head 3 (10 % is usual).")
+    assert usual.startswith("From “dog”, 7 of 8 heads look first at words (“cat” 5) and 1 at")
+    assert usual.endswith("goes to “cat”: 80 % in block 1, head 3 (10 % is usual at that distance).")
+    # The word of the most decisive look is named, though most heads look elsewhere.
+    most = said(text, "dog", {"saw": 3, "The": 2, "cat": 1}, look(0.8, 0.1), special=57).replace("\\", "")
+    assert most.startswith(
+        "From “dog”, 57 of 63 heads look first at [CLS] or [SEP] and 6 at words (“saw” 3, “cat” 1). The most"
+    )
+    assert "“cat” 0" not in said(text, "dog", {"saw": 3, "The": 2}, look(0.8, 0.1), special=57)  # no head's first look
     # A share of one piece is not that of its word.
     piece = said("The Briefträger saw a dog.", "dog", {"saw": 1}, look(0.28, 0.02))
     assert "goes to “brief” of “Briefträger”: 28 % in" in piece
@@ -184,7 +193,7 @@ def test_without_what_is_usual_nothing_is_said_of_it() -> None:
     counts = FirstLooks(3, ((words[1], 1),), 1, 0, 1)
     said = findings.of_word(words[-1], counts, look(0.45, 0.0), sentence, is_usual_known=False)
     assert said.endswith("The largest share of a word goes to “cat”: 45 % in block 1, head 3.")
-    assert said.startswith("From “dog”, 1 of 3 heads looks first at “cat”, 1 at itself and 1 elsewhere.")
+    assert said.startswith("From “dog”, 1 of 3 heads looks first at “cat” and 2 elsewhere.")
 
 
 def test_it_opens_with_the_sentence_whose_word_is_the_one_to_look_at(open_page: Open) -> None:

@@ -14,15 +14,17 @@ from components.analysis.guesses.templates import template_guesses
 from components.analysis.tokens import position_at
 from components.command_line.commands.predict import MOST_GUESSES
 from components.model.guesses.masks import carried, holes, mask_of, typed_masks, with_masks
+from components.model.guesses.names import marks_words, name_of
 from components.model.guesses.passes import layer_guesses
+from components.numbers import share_text
 from components.shown_code.code import Command
 from dashboard import state
 from dashboard.ui import browser, controls, figures, messages, pair_choice, sentence_bar
 from dashboard.views.attention.guess import findings
 from dashboard.views.attention.guess.changes import no_guesses, say_whose
-from dashboard.views.attention.guess.findings import Guessed, share_text
+from dashboard.views.attention.guess.findings import Guessed
 from dashboard.views.attention.guess.picture import draw_component, panel_of, predict
-from dashboard.views.attention.guess.reading import SHOWN, facts_of, marks_words, name_of
+from dashboard.views.attention.guess.reading import SHOWN, facts_of
 from dashboard.views.attention.guess.view import with_hidden
 
 if TYPE_CHECKING:

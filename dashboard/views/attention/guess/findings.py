@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components import numbers
+from components.model.guesses.names import ENDS, LEVEL
+from components.numbers import LEAST, share_text
 from dashboard.ui.wording import counted, quoted
 
 if TYPE_CHECKING:
@@ -17,35 +19,7 @@ if TYPE_CHECKING:
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 TIE = 1e-9  # probabilities this close, relative to each other, are equal
-LEAST = 0.0005  # a probability below it is shown as "less than 0.1 %", in which no two of them differ
-LEVEL = 0.9  # of the first guess's probability: from here on the second is nearly level with it
 MOST_NAMED = 3  # masks of which each has its guess in the sentence
-BEGINS_WORD = ("Ġ", "▁")  # how byte-level and SentencePiece vocabularies mark a piece with a space before it
-CONTINUES = "##"  # how WordPiece marks a piece that goes on with a word
-
-
-def readable(piece: str, vocabulary_marks_words: bool) -> str:
-    """A piece of a vocabulary as people read it: "bank", or "…ing" for a piece that goes on with a word.
-
-    `vocabulary_marks_words`: pieces with a space before them have a mark (byte-level, SentencePiece), so that one without
-    goes on with a word.
-    """
-    if piece.startswith(CONTINUES) and len(piece) > len(CONTINUES):
-        return f"…{piece.removeprefix(CONTINUES)}"
-    if not vocabulary_marks_words or (piece.startswith("<") and piece.endswith(">")):
-        return piece or "(no piece)"
-    if piece.startswith(BEGINS_WORD):
-        return piece[1:] or "(space)"
-    return f"…{piece}" if any(map(str.isalnum, piece)) else piece
-
-
-def share_text(share: float) -> str:
-    """A probability: "42 %", "7.1 %", "less than 0.1 %"; never 100 % for what is less."""
-    if share < LEAST:
-        return "less than 0.1 %" if share > 0 else "0 %"
-    if 0.995 <= share < 1:
-        return "over 99 %"
-    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
 
 
 def ordinal(rank: int) -> str:
@@ -70,6 +44,18 @@ class Guessed:
     other_rank: int | None = None  # of the true piece with the other way of looking; None if it is not known
     other_first: str = ""  # the first guess with the other way of looking
     other_share: float = float("nan")  # its probability
+    with_end: tuple[str, float] | None = (
+        None  # the first guess and its probability once the text has an end; see `missing_end`
+    )
+
+    @property
+    def missing_end(self) -> str:
+        """The mark that ends a sentence, if that is the first guess in the place of another piece; else empty.
+
+        Looking only left, nothing that stands behind the mask changes a guess.
+        """
+        first = self.pieces[0]
+        return first if first in ENDS and self.true != first and self.tied == 1 and not self.only_left else ""
 
     @property
     def is_right(self) -> bool:
@@ -119,6 +105,15 @@ def first_since(piece: str, share: str, ranks: np.ndarray) -> str:
 def of_guess(guess: Guessed) -> str:
     """The finding for one mask; it begins with the way of looking where that is not the model's own."""
     return _looking(_of_guess(guess), guess.only_left)
+
+
+def of_missing_end(guess: Guessed) -> str:
+    """What is guessed once a text without an end has one, if that is another piece; else empty."""
+    if guess.with_end is None or guess.with_end[0] == guess.missing_end:
+        return ""
+    piece, share = guess.with_end
+    end = ENDS[guess.missing_end]
+    return f"The sentence has no end: with {end} behind it, the first guess is {quoted(piece)} ({share_text(share)})."
 
 
 def _looking(said: str, only_left: bool) -> str:

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
 from components.model.guesses import included
+from components.model.guesses.names import ENDS, name_of
 from components.model.guesses.passes import MANY_TOKENS, layer_guesses
+from components.numbers import share_text
 from components.shown_code.code import Command
 from components.shown_code.commands import of_model
+from dashboard import state
 from dashboard.ui import browser, controls, figures
 from dashboard.ui.wording import quoted
 from dashboard.views.attention.guess import findings
-from dashboard.views.attention.guess.findings import Guessed, ordinal, share_text
-from dashboard.views.attention.guess.reading import SHOWN, MaskGuesses, name_of
+from dashboard.views.attention.guess.findings import Guessed, ordinal
+from dashboard.views.attention.guess.reading import SHOWN, MaskGuesses
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -61,6 +65,9 @@ def draw_guesses(model_input: AttentionInput, reading: MaskGuesses, hide: Callab
     word = sentence.word_text(reading.shown) if len(reading.guesses.hidden) > 1 and not reading.guesses.masks else ""
     facts = [reading.facts[position] for position in reading.positions]
     said = findings.of_guess(facts[0]) if len(facts) == 1 else findings.of_several(facts, word)
+    without_end = next((fact for fact in facts if findings.of_missing_end(fact)), None)
+    if without_end is not None:
+        said = f"{said} {findings.of_missing_end(without_end)}"
     figures.above(
         said,
         key=KEY,
@@ -71,6 +78,15 @@ def draw_guesses(model_input: AttentionInput, reading: MaskGuesses, hide: Callab
         read=READ,
         not_shown=NOT_SHOWN if backend.spec.masked_lm else f"{included.said()} {NOT_SHOWN}",
     )
+    if without_end is not None:
+        mark = without_end.missing_end
+        st.button(
+            f"Add {ENDS[mark]}",
+            key="add_end",
+            icon=":material/add:",
+            on_click=_add,
+            args=(model_input.pair.rows[0], mark),
+        )
     own = reading.facts[reading.shown]
     draw_component(
         {
@@ -96,6 +112,13 @@ def draw_guesses(model_input: AttentionInput, reading: MaskGuesses, hide: Callab
         len(sentence),
         hide,
     )
+
+
+def _add(row: int, mark: str) -> None:
+    """Put a mark at the end of one of the session's sentences."""
+    texts = list(state.get("sentences"))
+    texts[row] = texts[row].rstrip() + mark
+    state.put("sentences", tuple(texts))
 
 
 def _code(model_input: AttentionInput, reading: MaskGuesses) -> Command:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from components.model.guesses.masks import typed_masks
+from components.model.guesses.names import marks_words, name_of, readable
 from dashboard.ui import controls
-from dashboard.views.attention.guess.findings import BEGINS_WORD, Guessed, readable
+from dashboard.views.attention.guess.findings import Guessed
 
 if TYPE_CHECKING:
     from components.model.guesses.record import LayerGuesses, Surprises
-    from components.model.tokenization import Tokenization
     from dashboard.views.attention.head_choice import AttentionInput
 
 SHOWN = 10  # guesses
-MARKED = 1_000  # pieces of a vocabulary of which one must have a mark, if it marks pieces with a space before them
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,17 +32,6 @@ class MaskGuesses:
         int  # id of the piece with the product's blue: the true one, or the first guess where nobody knows the truth
     )
     surprises: Surprises | None  # None for a text that is too long for it
-
-
-def marks_words(tokenization: Tokenization) -> bool:
-    """Whether the vocabulary marks pieces with a space before them, as byte-level and SentencePiece vocabularies do."""
-    return any(piece.startswith(BEGINS_WORD) for piece in tokenization.vocabulary[:MARKED])
-
-
-def name_of(tokenization: Tokenization, piece: int) -> str:
-    """A piece by its id, readable."""
-    vocabulary = tokenization.vocabulary
-    return readable(vocabulary[piece] if 0 <= piece < len(vocabulary) else "", marks_words(tokenization))
 
 
 def read(model_input: AttentionInput, target: int, hidden: tuple[int, ...], only_left: bool) -> MaskGuesses:
@@ -69,6 +57,12 @@ def read(model_input: AttentionInput, target: int, hidden: tuple[int, ...], only
         position: facts_of(guesses, other, position, vocabulary, marks, is_asked=true < 0 and position == target)
         for position in positions
     }
+    last = max((token.position for token in model_input.sentence.tokens if token.end > token.start), default=-1)
+    if last in facts and facts[last].missing_end and not model_input.sentence.dropped:
+        text = pair.first.rstrip() + facts[last].missing_end
+        ended = backend.guesses(text, None, hidden, length, False, SHOWN, positions=(last,))
+        first = name_of(backend.tokenization, int(ended.ids[-1, 0, 0]))
+        facts[last] = replace(facts[last], with_end=(first, float(ended.probabilities[-1, 0, 0])))
     surprises = None
     if not backend.surprises_take_long(len(model_input.sentence)):
         surprises = backend.surprises(pair.first, pair.second, length, only_left)

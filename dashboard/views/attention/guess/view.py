@@ -21,7 +21,7 @@ from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.guess.changes import most_depended_on, say_whose, what_changes
 from dashboard.views.attention.guess.picture import KEY, draw_guesses
 from dashboard.views.attention.guess.reading import read
-from dashboard.views.attention.head_choice import AttentionInput, chosen_position, forget_of_other_texts, options
+from dashboard.views.attention.head_choice import AttentionInput, chosen_position, forget_of_other_texts
 
 if TYPE_CHECKING:
     from components.model.tokenization import Tokenization
@@ -51,7 +51,7 @@ def guess(model_input: AttentionInput, row: Any) -> None:
             only_left = (
                 controls.switch("only_left", "Only look left", reason or ONLY_LEFT_HELP, bool(reason)) and not reason
             )
-        panel = options(model_input)
+        panel = controls.options()
     forget_of_other_texts("masked", model_input.pair)
     with panel:
         whole = bool(

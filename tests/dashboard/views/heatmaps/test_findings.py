@@ -219,6 +219,18 @@ def test_cases_in_which_the_usual_story_is_false(
     assert (" and mixes" in said) == (" and mixes" in expected or "does not mix" in expected)
 
 
+def test_a_token_that_a_block_changes_far_more_than_the_others_is_named() -> None:
+    pieces, least = ["a", "bank"], LeastLikeItself(0, 0.48, 1, 0.34)
+    item = BlockMeans(5, 2, 0.69, 0.12, 2)
+    assert (
+        findings.changed_most(least, item, pieces) == " Of the text's own tokens it changes “a” most: 0.48 like itself."
+    )
+    # As far as its others, all of them alike, or nothing to compare with.
+    assert not findings.changed_most(LeastLikeItself(0, 0.62, 1, 0.34), item, pieces)
+    assert not findings.changed_most(least, BlockMeans(5, 2, 0.69, 0.62, 2), pieces)
+    assert not findings.changed_most(None, item, pieces)
+
+
 def test_a_token_that_becomes_another_is_said_to() -> None:
     least = LeastLikeItself(0, 0.2, 1, 0.3)
     said = findings.least_like_itself(least, ["<b>a</b>", "*b*"])

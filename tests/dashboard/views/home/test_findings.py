@@ -194,3 +194,20 @@ def test_words_that_are_no_nearer_than_unrelated_words_are_no_finding() -> None:
     )
     all_of_them = findings.of_nearest("sea", found, found, unrelated=float("nan"))  # not known
     assert all_of_them == "“shore”, “coast”, “voice”; all were near before the first block, too."
+
+
+def test_guesses_for_a_hole() -> None:
+    pieces = ["paris", "lyon", "lille"]
+    assert findings.of_guesses(pieces, [0.31, 0.05, 0.04], is_last=True) == (
+        "The first guess is “paris” (31 %), then “lyon” (5.0 %)."
+    )
+    assert findings.of_guesses(pieces, [0.1, 0.096, 0.04], is_last=False) == (
+        "“paris” (10 %) and “lyon” (9.6 %) are nearly level."
+    )
+    stop = [".", "paris"]
+    assert findings.of_guesses(stop, [0.98, 0.01], is_last=True) == (
+        "The first guess is “.” (98 %): the sentence has no end yet. Add a full stop."
+    )
+    assert "no end" not in findings.of_guesses(stop, [0.98, 0.01], is_last=False)  # words stand behind the hole
+    assert "no end" not in findings.of_guesses(stop, [0.31, 0.3], is_last=True)
+    assert findings.of_guesses(["paris"], [1.0], is_last=True) == "The first guess is “paris” (100 %)."

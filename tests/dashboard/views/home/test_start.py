@@ -392,10 +392,19 @@ def test_a_typed_hole_is_read_as_a_mask_and_leads_to_what_is_guessed_there(open_
     words = [piece["text"] for piece in data["rows"][0]["pieces"] if piece["word"] >= 0]
     assert words == ["they", "swam", "in", "the", "[MASK]", "again"]
     mask = data["words"][data["chosen"]]
-    assert (mask["text"], mask["ask"]) == ("[MASK]", "What does the model guess for [MASK]?")
     looks, assert_close = mask["looks"], partial(pytest.approx, abs=1e-4)
     assert trace.attentions is not None
     pieces = [token.piece for token in trace.sentences[0].tokens]
+    assert (mask["text"], mask["ask"]) == ("[MASK]", "")  # the guesses stand in a card
+    guesses = backend().guesses(trace.sentences[0].text, k=5, positions=[pieces.index("[MASK]")])
+    shown = mask["nearest"]["guesses"]
+    assert [row["share"] for row in shown] == assert_close(guesses.probabilities[-1, 0].tolist())
+    vocabulary = backend().tokenization.vocabulary
+    assert [row["name"] for row in shown] == [vocabulary[piece] for piece in guesses.ids[-1, 0]]
+    assert "“{name}” ({shown})".format(**shown[0]) in mask["nearest"]["says"]
+    assert mask["nearest"]["opens"] == 3
+    assert "guesses" not in data["words"][0]["nearest"]
+    assert data["words"][0]["ask"] == "Hide “They” and let the model guess"
     weights = trace.attentions[looks["block"], 0, looks["head"], pieces.index("[MASK]")]
     for row in looks["rows"]:
         assert row["weight"] == assert_close(

@@ -16,7 +16,7 @@ def curves(*values: list[float]) -> LayerCurves:
 
 
 def band(reach: float, layers: int = 3) -> BandData:
-    return BandData(np.zeros(layers), np.zeros(layers), np.full(layers, reach), "unrelated tokens")
+    return BandData(np.full(layers, 0.03), np.zeros(layers), np.full(layers, reach), "unrelated tokens")
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def band(reach: float, layers: int = 3) -> BandData:
         (
             ([0.97, 0.8, 0.745], [0.98, 0.9, 0.856]),
             0.176,
-            "The two move apart until layer 2: a and b 0.745, c and d 0.856; unrelated tokens reach 0.18.",
+            "The two move apart until layer 2: a and b 0.745, c and d 0.856; unrelated tokens: mean 0.03, 95 % below 0.18.",
         ),
         (
             ([0.99, 0.99, 0.98], [0.98, 0.98, 0.97]),
@@ -39,7 +39,7 @@ def band(reach: float, layers: int = 3) -> BandData:
         (
             ([0.9, 0.5, 0.1], [0.9, 0.5, 0.15]),
             0.2,
-            "c and d 0.150; that is no more than unrelated tokens reach (0.20).",
+            "c and d 0.150; that is no more than unrelated tokens reach (mean 0.03, 95 % below 0.20).",
         ),
         (([0.9, 0.8, 0.7],), 0.2, "The two move apart until layer 2: 0.900 at layer 0, 0.700 after the last block"),
         (([np.nan, np.nan, np.nan],), 0.2, "There is no value to show."),
@@ -56,13 +56,13 @@ def test_a_word_that_occurs_once_says_what_is_shown_instead() -> None:
     others = ["suitcase", "fit"]
     said = findings.of_one_occurrence("“trophy”", "content words", others, shown, band(0.18), are_nearest=True)
     assert said == (
-        "“trophy” occurs once; the nearest content words of its sentence are suitcase 0.620 and fit 0.400; unrelated tokens "
-        "reach 0.18."
+        "“trophy” occurs once; the nearest content words of its sentence are suitcase 0.620 and fit 0.400; unrelated tokens: "
+        "mean 0.03, 95 % below 0.18."
     )
     single = curves([0.1, 0.1, 0.1])
     alone = findings.of_one_occurrence("“a”", "words", ["b"], single, band(0.2), are_nearest=True)
     assert alone.endswith(
-        "the nearest word of its sentence is b 0.100; that is no more than unrelated tokens reach (0.20)."
+        "the nearest word of its sentence is b 0.100; that is no more than unrelated tokens reach (mean 0.03, 95 % below 0.20)."
     )
     nothing = LayerCurves((), (), np.empty((0, 3)))
     assert (
@@ -75,7 +75,8 @@ def test_beside_another_model_words_are_sorted_by_its_values_and_not_called_near
     shown = curves([0.1, 0.3, 0.15], [0.1, 0.2, 0.4])  # the first model had them the other way round
     said = findings.of_one_occurrence("“it”", "content words", ["suitcase", "fit"], shown, band(0.2), are_nearest=False)
     assert said == (
-        "“it” occurs once; shown with content words of its sentence: fit 0.400 and suitcase 0.150; unrelated tokens reach 0.20."
+        "“it” occurs once; shown with content words of its sentence: fit 0.400 and suitcase 0.150; unrelated tokens: "
+        "mean 0.03, 95 % below 0.20."
     )
     one = findings.of_one_occurrence("“it”", "words", ["of"], curves([0.1, 0.3, 0.5]), None, are_nearest=False)
     assert one == "“it” occurs once; shown with a word of its sentence: of 0.500."
@@ -97,7 +98,8 @@ def test_sentences_name_the_nearest_pair_only_where_one_stands_out() -> None:
     apart = curves([0.5, 0.5, 0.21], [0.5, 0.5, 0.44], [0.5, 0.5, 0.19])
     said = findings.of_sentences(labels, apart, band(0.22), "the mean")
     assert said == (
-        "By the mean, sentences 1 and 3 end nearest (0.440), 2 and 3 farthest (0.190); unrelated sentences reach 0.22."
+        "By the mean, sentences 1 and 3 end nearest (0.440), 2 and 3 farthest (0.190); unrelated sentences: "
+        "mean 0.03, 95 % below 0.22."
     )
     tied = curves(
         [0.5, 0.5, -0.0530001], [0.5, 0.5, 0.44], [0.5, 0.5, -0.0530002]
@@ -131,7 +133,7 @@ def test_the_occurrence_that_moves_away_is_named() -> None:
     moved = three([0.98, 0.9, 0.773], [0.98, 0.9, 0.856], [0.97, 0.9, 0.745])
     assert findings.of_one_that_moves_away("bank", NAMES, moved, band(0.18)) == (
         "The “bank” beside “river” moves away from the other two (0.745 and 0.773 after the last block), which are at 0.856 to "
-        "each other; unrelated tokens reach 0.18."
+        "each other; unrelated tokens: mean 0.03, 95 % below 0.18."
     )
     still = findings.of_one_that_moves_away("bank", NAMES, three([0.9, 0.773], [0.86, 0.856], [0.9, 0.745]), None)
     assert "which stay at 0.856 to each other" in still

@@ -33,6 +33,17 @@ def test_words_as_far_as_unrelated_ones_are_said_to_be() -> None:
     assert in_words._far(near, float("nan")) == ""
 
 
+def test_the_sense_of_the_nearest_word_is_said_where_most_have_another() -> None:
+    def near(*senses: str) -> list[Neighbour]:
+        return [Neighbour(WordPlace(0, "bank", 0, 4, sense), "bank", 0.9) for sense in senses]
+
+    assert in_words._senses(near("river", "money", "money")) == "money 2 · river 1 · the nearest is of river"
+    assert in_words._senses(near("money", "river", "money")) == "money 2 · river 1"
+    assert in_words._senses(near("river", "money")) == "river 1 · money 1"  # level: neither is the most frequent
+    assert in_words._senses(near("", "money")) == "money 1"
+    assert in_words._senses([]) == ""
+
+
 @pytest.mark.parametrize("layer", [0, 4, 6])
 def test_the_words_are_those_of_plain_transformers(embedded: Backend, store: WordStore, layer: int) -> None:
     trace = embedded.trace(BANK[1:2])

@@ -40,7 +40,7 @@ _SHOWN = "_lecture_shown"  # session key: what each picture showed when it was d
 # Session key: the stars of the pictures that are opened one after the other, from the open one on.
 DRAWING = "_lecture_drawing"
 _SENT = "_lecture_sent"  # session key: the pictures of which the browser has sent what it shows
-PLACE = "_lecture_place"  # session key: the number of the picture that is shown, from 0, while a lecture is given
+PLACE = "lecture_place"  # setting: the number of the picture that is shown, from 0, while a lecture is given
 _SAID = "_lecture_said"  # session key: at which figure what is said next, and its icon: a callback cannot draw
 WAITING = "_lecture_waiting"  # session key: whether a lecture of an earlier session is offered on its page
 _BEFORE = "_lecture_before"  # session key: the list before a picture was taken out of it
@@ -125,12 +125,23 @@ def shows(figure: str) -> bool:
 
 def title_of(noted: str) -> str:
     """What a picture is called: a person's own title, or else the question that its view answers."""
-    entry = next((entry for entry in _entries() if untitled(entry) == noted), noted)
-    own = " ".join(unquote(entry.removeprefix(noted).removeprefix("#")).split())[:MOST_TITLE]  # a link may hold more
-    if own:
+    if own := _own_title(noted):
         return own
     found = shown(noted)
     return read(noted).title if found is None else found.title
+
+
+def _own_title(noted: str) -> str:
+    """The title that a person gave a picture; empty where there is none."""
+    entry = next((entry for entry in _entries() if untitled(entry) == noted), noted)
+    return " ".join(unquote(entry.removeprefix(noted).removeprefix("#")).split())[:MOST_TITLE]  # a link may hold more
+
+
+def title_above(view: str) -> str:
+    """The title that a person gave the picture of this view which a lecture shows now; empty where there is none."""
+    place, stars = st.session_state.get(PLACE), listed()
+    is_shown = place is not None and place < len(stars) and read(stars[place]).view == view
+    return _own_title(stars[place]) if is_shown else ""
 
 
 def retitle(noted: str, title: str) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 END = "end"
 _WAS_PROJECTED = "_walk_was_projected"  # session key: whether the projector was on before the lecture
+_BEGUN = "_walk_begun"  # session key: how many lectures have begun, each of which shows its pictures alone at first
 _KEY = "walk"
 _STEP = "_walk_step"  # session key: where the person wants to go: 1, -1, or 0 to end the lecture
 
@@ -24,6 +25,7 @@ _STEP = "_walk_step"  # session key: where the person wants to go: 1, -1, or 0 t
 def begin() -> None:
     """Let the next run show the first picture of the lecture, on the projector."""
     st.session_state[_WAS_PROJECTED] = state.peek("projector")
+    st.session_state[_BEGUN] = st.session_state.get(_BEGUN, 0) + 1
     state.put("projector", True)
     show(0)
 
@@ -54,7 +56,8 @@ def take(page: str) -> None:
     stars = lecture.listed()
     if step == END:
         st.session_state.pop(lecture.PLACE)
-        state.put("projector", st.session_state.pop(_WAS_PROJECTED, state.peek("projector")))
+        state.put("projector", st.session_state.pop(_WAS_PROJECTED, False))
+        sentence_bar.bring_back(sentence_bar.BY_LECTURE)
         st.switch_page(navigation.page_of("lecture"))
     if not 0 <= place + step < len(stars):
         return
@@ -74,6 +77,7 @@ def _go_on_drawing(page: str, step: object) -> None:
             return
     if step == END or not left:
         st.session_state.pop(lecture.DRAWING)
+        sentence_bar.bring_back(sentence_bar.BY_LECTURE)
         st.switch_page(navigation.page_of("lecture"))
     st.session_state[lecture.DRAWING] = tuple(left)
     _open(lecture.read(left[0]))
@@ -83,7 +87,7 @@ def _open(picture: lecture.Picture) -> NoReturn:
     sentences = picture.sentences or (
         state.default("sentences") if table.VIEWS[picture.view].uses_sentences else state.peek("sentences")
     )
-    sentence_bar.keep_own(sentences, "The lecture's sentences are now in place of")
+    sentence_bar.keep_own(sentences, sentence_bar.BY_LECTURE)
     state.open_address(picture.page, dict(picture.address), keep=("projector", "lesson", "class_code", *state.KEPT))
     state.open_view(picture.view)
     st.switch_page(navigation.page_of(picture.page))
@@ -130,6 +134,7 @@ def draw(page: str) -> None:
             "next": following,
             "figure": lecture.read(stars[place]).figure,
             "ends": ends,
+            "begun": st.session_state.get(_BEGUN, 0),
         }
     with st.container(key="walk_bar"):
         browser.web_component("walk", '<nav class="walk"></nav>')(key=_KEY, data=data, on_step_change=_stepped)

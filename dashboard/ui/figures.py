@@ -341,12 +341,13 @@ def note(markdown: str, key: str = "") -> None:
 def markup(drawn: str, key: str, of: str = "") -> None:
     """Draw HTML, in which the texts of people are escaped; a report has it too.
 
-    `of` is the key of the figure above to which it belongs: in a lecture it stands below that one.
+    `of` is the key of the figure above to which it belongs: a lecture shows both, and its page has this below that one.
     """
     report.add(key, stand_alone.Part(markup=drawn))
     if of:
         lecture.add_texts(st.session_state[_PAGE], of, markup=drawn)
-    st.html(drawn)
+    with st.container(key=f"explains_{key}") if of else nullcontext():
+        st.html(drawn)
 
 
 def colour_bar(value: str, limits: tuple[float, float], *, pale: bool = False) -> None:

@@ -142,11 +142,13 @@ def test_a_link_that_was_cut_can_be_opened_and_its_picture_taken_out(open_page: 
 
 
 def test_back_and_a_reset_of_the_settings_leave_the_list(session: dict[str, Any]) -> None:
-    session["lecture"] = ("a?#1",)
+    session |= {"lecture": ("a?#1",), lecture.PLACE: 3}
     state.apply("lecture", {"s": ["Another sentence."]}, keep=state.KEPT)
     state.reset()
     state.apply_chosen({"sentences": ["A session file of before."]})
     assert lecture.listed() == ("a?#1",)
+    assert lecture.is_given()
+    assert ("slide", "3") in state.carried("text")  # a change of the colours loads the page again: the lecture goes on
     state.apply_chosen({"lecture": ["b?#2"]})
     assert lecture.listed() == ("b?#2",)
 
@@ -262,13 +264,18 @@ def test_pictures_that_are_lacking_are_opened_one_after_the_other_once_each_is_s
     assert setting(app, lecture.DRAWING) is None
 
 
-def test_own_sentences_can_be_brought_back_after_a_lecture(open_page: Open) -> None:
-    app = at_rest(open_page("lecture", lecture=["inside?v=block&s=One%20bank.#block_change"], s=["My own sentence."]))
+def test_own_sentences_and_titles_are_there_in_a_lecture_and_after_it(open_page: Open) -> None:
+    star = "inside?v=block&s=One%20bank.#block_change#What%20*changes*%3F"
+    app = at_rest(open_page("lecture", lecture=[star], s=["My own sentence."]))
     app.session_state["sentences"] = ("My own sentence.",)
     app.button(key="begin_lecture").click().run()
     app = at_rest(go_to(app, "block"))
     assert setting(app, "sentences") == ("One bank.",)
-    assert "Bring back my sentences" in texts(app)
+    assert "are now in place of" not in texts(app)  # a lecture begins with its first picture, and nothing else
+    assert app.title[0].value == r"What \*changes\*?"  # a title of one's own, as it was typed
+    app.session_state[walk._STEP] = walk.END
+    app.run()
+    assert setting(app, "sentences") == ("My own sentence.",)
 
 
 def test_on_the_projector_the_keys_go_through_the_views_of_a_page(open_page: Open) -> None:
@@ -304,6 +311,8 @@ def test_on_a_large_projector_type_and_figures_grow_and_the_picture_of_a_lecture
         controls.take_screen_factor(sent)
         assert controls.screen_factor() == 1.5
     assert height("bars") == 780
+    controls.take_screen_factor(0.8)  # in a small window all is smaller: what fits a laptop fits this one
+    assert (controls.scale(), height("bars")) == (pytest.approx(0.8 * 1.35), round(0.8 * 520))
 
 
 WEBP = b"RIFF\x04\0\0\0WEBPVP8 "

@@ -41,7 +41,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     fold.textContent = bare ? "Controls" : "Picture only";
     fold.title = bare ? "Show the controls" : "Hide all but the question, the finding and the picture";
     fold.setAttribute("aria-label", fold.title);
-    keepOnly(bare && isLecture ? data.figure : "");
+    keepOnly(bare && isLecture ? data.figure : "", data.where);
   };
   lay();
   const next = data.next ? `: ${data.next}` : "";
@@ -132,19 +132,19 @@ function isOpen(owner) {
 const HIDDEN = "position: absolute !important; left: 0; right: 0; height: 0 !important; overflow: hidden; visibility: hidden !important;";
 const only = document.head.appendChild(document.createElement("style"));
 let waiting = 0;
-function keepOnly(figure) {
+function keepOnly(figure, where) {
   clearInterval(waiting);
   only.textContent = size.textContent = fitted = "";
   if (!figure) return;
   const own = CSS.escape(figure), find = (selector) => document.querySelector(selector);
   const look = () => {
-    const picture = find(`.st-key-beside_${own}`) ? `.st-key-beside_${own}` : `.st-key-${own}`, drawn = find(picture);
+    const picture = find(`.st-key-beside_${own}`) ? `.st-key-beside_${own}` : where || `.st-key-${own}`, drawn = find(picture);
     if (!drawn?.offsetHeight) return (only.textContent = "");
     const isBefore = (line) => line.compareDocumentPosition(drawn) & Node.DOCUMENT_POSITION_FOLLOWING;
     const line = find(`.st-key-line_${own}`) ?? [...document.querySelectorAll("[class*='st-key-line_']")].filter(isBefore).at(-1);
     const of = line && [...line.classList].find((name) => name.startsWith("st-key-line_"));
     const explains = "[class*='st-key-explains_']";
-    const kept = [picture, explains, ".stSlider", ".st-key-view_title", ".st-key-walk_bar", ...(of ? [`.${CSS.escape(of)}`] : [])].join(", ");
+    const kept = [picture, explains, ".stSlider", ".st-key-view_title", ".st-key-walk_bar", ...(of ? [`[class*='${CSS.escape(of.replace(/_first$/, ""))}']`] : [])].join(", ");
     const boxes = ["stElementContainer", "stLayoutWrapper", "stColumn"].map((name) => `[data-testid="${name}"]`).join(", ");
     const rule = `[data-bare] .stMainBlockContainer :is(${boxes}):not(:is(${kept}), :is(${kept}) *, :has(${kept})) { ${HIDDEN} }`;
     if (only.textContent !== rule) only.textContent = rule;
@@ -162,13 +162,17 @@ let fitted = ""; // the picture, and all that its size depends on, as it was fit
 let isFitting = false;
 async function fit(picture, drawn, shown) {
   const main = drawn.closest(".stMain"), box = (element) => element.getBoundingClientRect();
-  const now = () => [picture, innerWidth, innerHeight, box(drawn).top + main.scrollTop, drawn.offsetWidth, drawn.offsetHeight].map((part) => (typeof part === "number" ? Math.round(part / 4) : part)).join(" ");
+  const end = () => Math.max(...shown.map((each) => box(each).bottom)) + main.scrollTop;
+  const now = () => [picture, innerWidth, innerHeight, box(drawn).top + main.scrollTop, drawn.offsetWidth, drawn.offsetHeight, end()].map((part) => (typeof part === "number" ? Math.round(part / 4) : part)).join(" ");
   const isOurs = !drawn.querySelector(".js-plotly-plot, iframe") && !(window.bertInternalsStops?.root.isConnected && drawn.contains(window.bertInternalsStops.root.getRootNode().host ?? window.bertInternalsStops.root));
   if (isFitting || !isOurs || fitted === now()) return;
   isFitting = true;
-  const fits = () => Math.max(...shown.map((each) => box(each).bottom)) + main.scrollTop <= box(main).bottom - 6 && drawn.scrollWidth <= drawn.clientWidth + 1;
+  const scrolls = (one) => one.clientWidth && one.scrollWidth > one.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(one).overflowX);
+  const isWider = () => [drawn, ...drawn.querySelectorAll("*")].some((one) => scrolls(one) || [...(one.shadowRoot?.querySelectorAll("*") ?? [])].some(scrolls));
+  const fits = () => end() <= box(main).bottom - 6 && drawn.scrollWidth <= drawn.clientWidth + 1 && !isWider();
+  const isFirst = !fitted.startsWith(`${picture} `);
   const draw = async (zoom, isTrial) => {
-    size.textContent = `[data-bare] ${picture} { zoom: ${zoom}; ${isTrial ? "opacity: 0;" : ""} }`;
+    size.textContent = `[data-bare] ${picture} { zoom: ${zoom}; ${isTrial && isFirst ? "opacity: 0;" : ""} }`;
     for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame); // what draws itself has then drawn
   };
   try {
@@ -180,6 +184,7 @@ async function fit(picture, drawn, shown) {
       else high = zoom;
     }
     await draw(low > SMALLEST ? low : 1, false); // what is longer than a screen keeps its size, and is scrolled
+    await new Promise((done) => setTimeout(done, 250)); // what it draws a moment later is no reason to begin again
     fitted = now();
   } finally {
     isFitting = false;

@@ -30,11 +30,6 @@ def begin() -> None:
     show(0)
 
 
-def draw_missing() -> None:
-    """Let the next runs open the pictures that have not been drawn, one after the other, as soon as each is drawn."""
-    st.session_state[lecture.DRAWING] = ("", *(noted for noted in lecture.listed() if not lecture.is_drawn(noted)))
-
-
 def show(number: int) -> None:
     """Let the next run show the picture with this number, from 0."""
     st.session_state[_STEP] = number - int(st.session_state.get(lecture.PLACE, 0))
@@ -132,7 +127,8 @@ def draw(page: str) -> None:
             "of": "picture",
             "place": f"{place + 1} of {len(stars)}",
             "next": following,
-            "figure": lecture.read(stars[place]).figure,
+            "figure": (figure := lecture.read(stars[place]).figure),
+            "where": lecture.place_of(figure),
             "ends": ends,
             "begun": st.session_state.get(_BEGUN, 0),
         }

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 _FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"  # how a spreadsheet recognises a formula; the last four are wide forms
 MOST_ABOVE = 150  # characters of a finding above its figure: two lines on a laptop, four on a phone
-LECTURE_HEIGHT, LARGEST = 520, 1.7  # of a figure of a lecture: pixels of a window of 900, and times its own height
+# Of a figure of a lecture: pixels of a window of 900, of two beside each other, which have a key below, and times its own height
+LECTURE_HEIGHT, LECTURE_PAIR_HEIGHT, LARGEST = 520, 465, 1.7
 MOST_ABOVE_HALF = 60  # above a figure that has half the page
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.) +(?=[A-Z“*\[(])")
 LIGHT_PAPER, DARK_PAPER = "#FFFFFF", "#12161C"  # the page's own backgrounds, as in .streamlit/config.toml
@@ -82,9 +83,8 @@ def figure(
     # Not transparent: a picture saved in dark mode would have light type without a background.
     sized(chart)
     if lecture.shows(taken):  # alone on the projector: it has the room of the controls
-        chart.layout.height = round(
-            max(chart.layout.height, min(LARGEST * chart.layout.height, LECTURE_HEIGHT * controls.screen_factor()))
-        )
+        most = (LECTURE_PAIR_HEIGHT if star_in else LECTURE_HEIGHT) * controls.screen_factor()
+        chart.layout.height = round(max(chart.layout.height, min(LARGEST * chart.layout.height, most)))
     chart.layout.paper_bgcolor = DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER
     st.plotly_chart(
         chart,

@@ -176,10 +176,14 @@ def test_what_pictures_showed_is_kept_within_bounds(session: dict[str, Any], mon
     assert second.part.message == "Two, drawn again."
 
 
-def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(session: dict[str, Any]) -> None:
+def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(
+    session: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     figure = go.Figure(go.Bar(x=["one", "two"], y=[1.25, 2.5]), {"title": {"text": "Bars"}})
-    part = Part(figure=figure, alt="two bars", message="It **rises**.")
+    read = "Bars rise; a click opens one. Click a piece, or move with the arrow keys. So do others."
+    part = Part(figure=figure, alt="two bars", message="It **rises**.", read=read)
     stars = ("inside?v=block#bars", "text?v=pieces#pieces", "inside?v=mask-token#gone")
+    session["projector"] = True
     session.update({"lecture": stars, "inside_view": "block", "text_view": "pieces", "sentences": ("Is 3 < 4 & 5?",)})
     lecture._keep("inside", stars[0], part, lambda: pd.DataFrame({"of sentence": ["It <fell>."] * 300}))
     lecture._keep("text", stars[1], Part(title="Pieces", message="Two."), lambda: pd.DataFrame({"piece": ["##ing"]}))
@@ -196,6 +200,16 @@ def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(
     assert written.count("Is 3 &lt; 4 &amp; 5?") == 2
     assert "has not been drawn" in written[third:]
     assert 'http-equiv="Content-Security-Policy"' in written
+    assert "Projector" not in written  # how it was looked at is not the picture's
+    assert "Bars rise. So do others." in written  # nothing can be clicked there
+    monkeypatch.setattr(lecture, "_is_dark", lambda: True)  # all pictures of a page have the same colours
+    assert not any(map(lecture.is_drawn, stars))
+    lecture._keep("inside", stars[0], part, lambda: pd.DataFrame({"of sentence": ["It fell."]}))
+    assert [lecture.is_drawn(star) for star in stars] == [True, False, False]
+    dark = lecture.saver(stars)().decode()
+    assert dark.count("has not been drawn") == 2
+    assert "background: #12161c" in dark
+    assert "background: #12161c" not in written
 
 
 def star_button(app: AppTest, figure: str) -> Any:

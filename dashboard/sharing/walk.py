@@ -116,10 +116,12 @@ def draw(page: str) -> None:
     if place is not None and place >= len(stars):  # what was shown has been taken out
         st.session_state.pop(lecture.PLACE)
         place = None
-    if page == "lecture" or (place is None and not (state.peek("projector") and len(table.views_of(page)) > 1)):
+    has_others = len(table.views_of(page)) > 1
+    has_steps = has_others or page == navigation.HOME  # whose picture has stops
+    if page == "lecture" or (place is None and not (state.peek("projector") and has_steps)):
         return
     if place is None:
-        data = {"of": "view", "place": "", "next": "", "figure": "", "ends": [False, False]}
+        data = {"of": "view", "place": "", "next": "", "figure": "", "ends": [not has_others, not has_others]}
     else:
         following = lecture.title_of(stars[place + 1]) if place + 1 < len(stars) else ""
         ends = [place == 0, place + 1 == len(stars)]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"  # how a spreadsheet recognises a formula; the last four are wide forms
 MOST_ABOVE = 150  # characters of a finding above its figure: two lines on a laptop, four on a phone
-# Of a figure of a lecture: pixels of a window of 900, of two beside each other, which have a key below, and times its own height
+# Of a figure of a lecture: pixels of a window of 900; of two beside each other, with a key below; and times its own height
 LECTURE_HEIGHT, LECTURE_PAIR_HEIGHT, LARGEST = 520, 465, 1.7
 MOST_ABOVE_HALF = 60  # above a figure that has half the page
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.) +(?=[A-Z“*\[(])")

@@ -221,13 +221,25 @@ def test_arrow_keys_and_a_remote_control_go_through_the_stops_of_the_whole_path(
     page.keyboard.press("End")
     page.keyboard.press("PageDown")  # there is no further stop for these keys either
     expect(page.get_by_role("heading", name=following.question)).to_be_visible()
+    page.get_by_role("link", name="Start", exact=True).click()  # whose picture has stops too
+    path.locator(".stage canvas").wait_for()
+    settle(page)
+    expect(hint).to_contain_text("stops")
+    before = path.evaluate(stop)
+    page.keyboard.press("ArrowRight")
+    assert path.evaluate(stop) != before
+    page.get_by_role("button", name="Hide all but").click()
+    expect(page.locator(".st-key-start_field")).to_be_hidden()
 
 
 def test_the_bar_covers_nothing_and_a_key_draws_no_frame_around_the_page(visit: Visit) -> None:
     page = visit("/lecture?lecture=inside?v=one-word-attention%23word_looks")
     page.get_by_role("button", name="Begin on the projector").click()
     picture = page.locator(".st-key-word_looks")
-    for size, least in (((1100, 620), 0.6), ((1920, 1080), 1.05)):  # it fills a large window, and is not cut in a small one
+    for size, least in (
+        ((1100, 620), 0.6),
+        ((1920, 1080), 1.05),
+    ):  # it fills a large window, and is not cut in a small one
         page.set_viewport_size({"width": size[0], "height": size[1]})
         expect(picture).to_have_css("zoom", re.compile(r"^(?!1$)[01]\.\d+$"))
         settle(page)

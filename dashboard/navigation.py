@@ -14,7 +14,7 @@ from components.model.catalog import EMBEDDED_KEY
 from dashboard import caching, state
 from dashboard.corpora import current, remembered, usage
 from dashboard.declared import stops, table
-from dashboard.sharing import report
+from dashboard.sharing import lecture, report
 from dashboard.ui import controls, figures, languages, messages, model_gate, page_header
 from dashboard.ui.waiting import frame, progress
 from dashboard.ui.whole_path import strip
@@ -152,7 +152,7 @@ def _framed(page: str) -> None:
         question = _question(view)
         report.begin_view(page, question)
         name_tab(page)  # also where the view alone is drawn
-        title.title(question, anchor=False)
+        title.title(messages.escape(lecture.title_above(view.key)) or question, anchor=False)
         line.caption(str(resolve_name(view.intro)()) if view.intro_by() else view.intro)
         page_header.begin_view(page)
         refused = st.empty()

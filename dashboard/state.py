@@ -36,7 +36,7 @@ LONG = 80  # characters of a setting's texts that are packed, and left out if th
 
 MODELS = ("model", "model2", "cross_encoder")  # the settings that name a model
 # What a person has put together: no Back, no reset of the settings, and no session file without one takes it away.
-KEPT = ("lecture",)
+KEPT = ("lecture", "lecture_place")
 COMPARED = "compared_models"  # the setting that names several
 MOST_NAMED = 3  # keys or values of a link that a notice names
 _SHOWN_AT = "_shown_at"  # session key: a path, and the page that it shows since its address named a view of that one

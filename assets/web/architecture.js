@@ -63,15 +63,17 @@ export default function ({ data: packed, parentElement, setTriggerValue }) {
       box.classList.toggle("on", box.dataset.part === part);
       if (box.hasAttribute("role")) box.setAttribute("aria-pressed", String(box.dataset.part === part));
     }
-    // Beside or over the drawing the card may end below it: what follows stands below both.
-    root.style.minHeight = card.style.top ? `${card.offsetTop + card.offsetHeight + 8}px` : "";
+    hold();
   };
+
+  // Beside or over the drawing the card may end below it: what follows stands below both.
+  const hold = () => (root.style.minHeight = card.style.top ? `${card.offsetTop + card.offsetHeight + 8}px` : "");
 
   // The card stands where the drawing leaves room, beside it where the screen is wide and low, and below it on a phone.
   const place = (of, width) => {
     card.removeAttribute("style");
     if (!of.card) return;
-    const drawing = picture.getBoundingClientRect().width, scale = drawing / of.width, beside = width - drawing - 24;
+    const drawing = picture.getBoundingClientRect().width / (root.currentCSSZoom ?? 1), scale = drawing / of.width, beside = width - drawing - 24;
     const [left, top, wide] = beside > 320 ? [drawing + 24, 28 * scale, beside] : of.card.map((value) => value * scale);
     Object.assign(card.style, { left: `${left}px`, top: `${top}px`, width: `${wide}px` });
   };
@@ -85,7 +87,7 @@ export default function ({ data: packed, parentElement, setTriggerValue }) {
     root.style.setProperty("--ratio", of.width / of.height);
     picture.setAttribute("viewBox", `0 0 ${of.width} ${of.height}`);
     place(of, width);
-    if (drawn === name) return;
+    if (drawn === name) return hold();
     drawn = name;
     const focused = root.getRootNode().activeElement?.dataset?.part;
     picture.replaceChildren();

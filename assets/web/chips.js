@@ -110,6 +110,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
       });
       flow.append(group);
     });
+    // The piece that the tokenizer adds at the end stands beside the last word: alone in a line it would look like a new sentence.
+    const end = row.words.at(-1);
+    if (end?.over && !end.over.length && row.words.length > 1) {
+      const tail = document.createElement("span");
+      tail.className = "tail";
+      tail.append(...[...flow.children].slice(-2));
+      flow.append(tail);
+    }
     const chips = [...flow.querySelectorAll(".chip")];
     fold(flow, chips, data.fold, root, row.index);
     if (chips.length && !chips.some((chip) => chip.tabIndex === 0)) chips[0].tabIndex = 0;

@@ -119,7 +119,8 @@ class Looks {
   }
 
   at(event) {
-    const x = event.clientX - this.stage.querySelector("svg").getBoundingClientRect().left, { size: s, facts } = this;
+    const svg = this.stage.querySelector("svg"), { size: s, facts } = this;
+    const x = (event.clientX - svg.getBoundingClientRect().left) / (svg.currentCSSZoom ?? 1); // a lecture makes it larger or smaller
     for (const block of s.shown) {
       const head = Math.floor((x - s.x(block, 0)) / s.each);
       if (head >= 0 && head < facts.heads) return [block, head];

@@ -88,7 +88,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       words.forEach((row, side) => row.forEach((_, at) => found[side].push([side ? width - column : 0, 30 + step * at + ((most - row.length) * step) / 2, column, Math.min(28, step - 5)])));
       return found;
     }
-    const tall = Math.max(28, size * 2.3), y = [44, height - tall - 42], columns = columnsOf(...words);
+    const tall = Math.max(28, size * 2.3), y = [44 * data.scale, height - tall - 42 * data.scale], columns = columnsOf(...words);
     if (columns) {
       const widths = columns.map((column) => Math.max(...column.map((at, side) => (at === null ? 0 : wide(words[side][at])))));
       const total = widths.reduce((sum, each) => sum + each, 0), gap = Math.min(isTaken ? 56 : 16, (width - total) / Math.max(1, columns.length - 1));
@@ -166,7 +166,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     texts.forEach((parts, side) => {
       const name = data.names[side], numbers = parts.map((_, word) => numberOf(side, word)), most = Math.max(...numbers);
       const strongestHere = isTaken ? Math.max(...numbers.map((value) => value ?? 0), 1e-12) : largest;
-      svg.append(make("text", { x: isNarrow && side ? width : 0, y: isNarrow || !side ? 14 : height - 3, "text-anchor": isNarrow && side ? "end" : "start", class: "soft" }, isNarrow ? name : isTaken ? data.said[side] : `${name}, and what each ${data.unit} adds to the cosine`));
+      svg.append(make("text", { x: isNarrow && side ? width : 0, y: isNarrow || !side ? 14 * data.scale : height - 3, "text-anchor": isNarrow && side ? "end" : "start", class: "soft" }, isNarrow ? name : isTaken ? data.said[side] : `${name}, and what each ${data.unit} adds to the cosine`));
       parts.forEach((part, word) => {
         const [x, y, wide, tall] = at[side][word], value = numbers[word], isOn = String(pointed) === String([side, word]), isMost = value !== null && value === most, isChosen = isTaken && side === 1 && word === data.chosen;
         const read = value === null ? part.text : `${part.text}: ${written(value)}`;
@@ -175,7 +175,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
         chip.append(make("rect", { x: x + 0.75, y: y + 0.75, width: wide - 1.5, height: tall - 1.5, rx: 7, style: `fill: ${fill}`, class: part.kind === "word" ? "plain" : "special" }));
         const fits = isNarrow ? Math.max(3, Math.floor((wide - 10) / (size * 0.61))) : part.text.length;
         chip.append(make("text", { x: x + wide / 2, y: y + tall / 2 + size / 3, "text-anchor": "middle", "font-size": size, class: `name${isMost ? " strong" : ""}` }, part.text.length > fits ? `${part.text.slice(0, fits - 1)}…` : part.text));
-        const number = isNarrow ? { x: side ? x - 5 : x + wide + 5, y: y + tall / 2 + 4.5, "text-anchor": side ? "end" : "start" } : { x: x + wide / 2, y: side ? y + tall + 17 : y - 8, "text-anchor": "middle" };
+        const number = isNarrow ? { x: side ? x - 5 : x + wide + 5, y: y + tall / 2 + 4.5, "text-anchor": side ? "end" : "start" } : { x: x + wide / 2, y: side ? y + tall + 17 * data.scale : y - 8 * data.scale, "text-anchor": "middle" };
         if (value !== null) {
           const smaller = isNarrow ? 12 : Math.min(13, Math.max(9, (wide + 8) / (written(value).length * 0.62)));
           chip.append(make("text", { ...number, "font-size": smaller * data.scale, class: isMost || value < -0.002 ? "number strong" : "number soft" }, written(value)));
@@ -241,6 +241,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   function draw() {
     if (root.clientWidth < 100) return; // not on screen: drawn once it has a width
     root.classList.toggle("wide", root.clientWidth >= ASIDE);
+    root.style.setProperty("--scale", data.scale);
     root.style.fontSize = "1rem"; // larger on a projector, as all of the page is
     drawPicture();
     drawAside();

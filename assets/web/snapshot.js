@@ -98,10 +98,11 @@ function copied(element, styles) {
 async function pictureOf(selector) {
   const place = document.querySelector(selector);
   if (!place) return null;
-  const { width, height } = place.getBoundingClientRect(), styles = new BareStyles();
+  const zoom = place.currentCSSZoom ?? 1, box = place.getBoundingClientRect(), styles = new BareStyles(); // in a lecture
+  const width = box.width / zoom, height = box.height / zoom;
   const copy = copied(place, styles);
   styles.end();
-  for (const [property, value] of [["position", "static"], ["margin", "0"], ["transform", "none"], ["width", `${width}px`]])
+  for (const [property, value] of [["position", "static"], ["margin", "0"], ["transform", "none"], ["zoom", "1"], ["opacity", "1"], ["width", `${width}px`]])
     copy.style.setProperty(property, value);
   const size = `width="${Math.ceil(width)}" height="${Math.ceil(height)}"`, written = new XMLSerializer().serializeToString(copy);
   const image = new Image();

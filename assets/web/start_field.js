@@ -90,7 +90,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }),
   );
   // The cursor stands in it where no keyboard would cover the page, unless a person is somewhere else already.
-  if (kept.isNew && matchMedia("(hover: hover)").matches && document.activeElement === document.body && !data.shown)
+  if (kept.isNew && matchMedia("(hover: hover)").matches && document.activeElement === document.body && !data.shown && !data.waits)
     input.focus({ preventScroll: true });
   kept.isNew = false;
 }

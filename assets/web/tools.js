@@ -18,10 +18,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
       resized = setTimeout(() => tellScreen(), 400);
     });
   }
-  // The type of a projector grows half as fast as its window (main.py), and figures as fast.
+  // The type of a projector grows half as fast as a large window (main.py), and figures as fast; in a small one both are smaller.
   tellScreen = () => {
-    const type = parseFloat(getComputedStyle(document.documentElement).fontSize) / (1.35 * 16), factor = Math.round((2 * type - 1) * 100) / 100;
-    if (data.screen !== null && factor >= 1 && factor <= 2 && Math.abs(factor - data.screen) > 0.02) setTriggerValue("screen", factor);
+    const type = parseFloat(getComputedStyle(document.documentElement).fontSize) / (1.35 * 16), factor = Math.round((type < 1 ? type : 2 * type - 1) * 100) / 100;
+    if (data.screen !== null && factor >= 0.75 && factor <= 2 && Math.abs(factor - data.screen) > 0.02) setTriggerValue("screen", factor);
   };
   tellScreen();
   isDarkOnServer = data.theme.isDark;

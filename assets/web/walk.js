@@ -10,10 +10,15 @@ const OWNERS =
 const page = document.documentElement;
 const MOST_REST = 24; // half seconds: a picture is sent one or two seconds after it is drawn
 let isBare; // as chosen by a person; undefined before
+let begun = 0; // lectures: each begins with its pictures alone, whatever was chosen in the one before
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const bar = parentElement.querySelector(".walk");
   const isLecture = data.of === "picture";
+  if (isLecture && data.begun !== begun) {
+    begun = data.begun;
+    isBare = undefined;
+  }
   const button = (text, label, action, disabled = false) => {
     const made = document.createElement("button");
     made.type = "button";
@@ -36,7 +41,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     fold.textContent = bare ? "Controls" : "Picture only";
     fold.title = bare ? "Show the controls" : "Hide all but the question, the finding and the picture";
     fold.setAttribute("aria-label", fold.title);
-    keepOnly(bare && isLecture ? data.figure : "");
+    keepOnly(bare && isLecture ? data.figure : "", data.where);
   };
   lay();
   const next = data.next ? `: ${data.next}` : "";
@@ -121,30 +126,69 @@ function isOpen(owner) {
   return owner.matches("[aria-expanded='true'], [role='listbox'], [role='menu'], [role='dialog']") || owner.closest("[role='dialog']") !== null;
 }
 
-// Of a lecture's picture: hides all of its view but the question, the finding, the figure, and sliders, which lead through it. Only
-// once these are drawn: of a view that waits for something, or asks for it, all stays. A figure without a finding of its own has
+// Of a lecture's picture: hides all of its view but the question, the finding, the figure, what explains it, and sliders, which lead
+// through it. Only once these are drawn: of a view that waits for something, or asks for it, all stays. A figure without a finding of its own has
 // that of the line before it. What is hidden keeps its width: what draws itself would find none otherwise.
 const HIDDEN = "position: absolute !important; left: 0; right: 0; height: 0 !important; overflow: hidden; visibility: hidden !important;";
 const only = document.head.appendChild(document.createElement("style"));
 let waiting = 0;
-function keepOnly(figure) {
+function keepOnly(figure, where) {
   clearInterval(waiting);
-  only.textContent = "";
+  only.textContent = size.textContent = fitted = "";
   if (!figure) return;
   const own = CSS.escape(figure), find = (selector) => document.querySelector(selector);
   const look = () => {
-    const picture = find(`.st-key-beside_${own}`) ? `.st-key-beside_${own}` : `.st-key-${own}`, drawn = find(picture);
+    const picture = find(`.st-key-beside_${own}`) ? `.st-key-beside_${own}` : where || `.st-key-${own}`, drawn = find(picture);
     if (!drawn?.offsetHeight) return (only.textContent = "");
     const isBefore = (line) => line.compareDocumentPosition(drawn) & Node.DOCUMENT_POSITION_FOLLOWING;
     const line = find(`.st-key-line_${own}`) ?? [...document.querySelectorAll("[class*='st-key-line_']")].filter(isBefore).at(-1);
     const of = line && [...line.classList].find((name) => name.startsWith("st-key-line_"));
-    const kept = [picture, ".stSlider", ".st-key-view_title", ".st-key-walk_bar", ...(of ? [`.${CSS.escape(of)}`] : [])].join(", ");
+    const explains = "[class*='st-key-explains_']";
+    const kept = [picture, explains, ".stSlider", ".st-key-view_title", ".st-key-walk_bar", ...(of ? [`[class*='${CSS.escape(of.replace(/_first$/, ""))}']`] : [])].join(", ");
     const boxes = ["stElementContainer", "stLayoutWrapper", "stColumn"].map((name) => `[data-testid="${name}"]`).join(", ");
     const rule = `[data-bare] .stMainBlockContainer :is(${boxes}):not(:is(${kept}), :is(${kept}) *, :has(${kept})) { ${HIDDEN} }`;
     if (only.textContent !== rule) only.textContent = rule;
+    if ("bare" in page.dataset) fit(picture, drawn, [drawn, ...document.querySelectorAll(explains)]);
   };
   look();
   waiting = setInterval(look, 500);
+}
+
+// A picture of our own takes what room the window has below its finding: larger where there is more, smaller where its end would be
+// cut. A figure of plotly's has its height from the server (figures.py), and the whole path fits itself.
+const SMALLEST = 0.6, LARGEST = 1.6, TRIALS = 6;
+const size = document.head.appendChild(document.createElement("style"));
+let fitted = ""; // the picture, and all that its size depends on, as it was fitted last
+let isFitting = false;
+async function fit(picture, drawn, shown) {
+  const main = drawn.closest(".stMain"), box = (element) => element.getBoundingClientRect();
+  const end = () => Math.max(...shown.map((each) => box(each).bottom)) + main.scrollTop;
+  const now = () => [picture, innerWidth, innerHeight, box(drawn).top + main.scrollTop, drawn.offsetWidth, drawn.offsetHeight, end()].map((part) => (typeof part === "number" ? Math.round(part / 4) : part)).join(" ");
+  const isOurs = !drawn.querySelector(".js-plotly-plot, iframe") && !(window.bertInternalsStops?.root.isConnected && drawn.contains(window.bertInternalsStops.root.getRootNode().host ?? window.bertInternalsStops.root));
+  if (isFitting || !isOurs || fitted === now()) return;
+  isFitting = true;
+  const scrolls = (one) => one.clientWidth && one.scrollWidth > one.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(one).overflowX);
+  const isWider = () => [drawn, ...drawn.querySelectorAll("*")].some((one) => scrolls(one) || [...(one.shadowRoot?.querySelectorAll("*") ?? [])].some(scrolls));
+  const fits = () => end() <= box(main).bottom - 6 && drawn.scrollWidth <= drawn.clientWidth + 1 && !isWider();
+  const isFirst = !fitted.startsWith(`${picture} `);
+  const draw = async (zoom, isTrial) => {
+    size.textContent = `[data-bare] ${picture} { zoom: ${zoom}; ${isTrial && isFirst ? "opacity: 0;" : ""} }`;
+    for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame); // what draws itself has then drawn
+  };
+  try {
+    let low = SMALLEST, high = LARGEST;
+    for (let trial = 0; trial < TRIALS && "bare" in page.dataset; trial++) {
+      const zoom = (low + high) / 2;
+      await draw(zoom, true);
+      if (fits()) low = zoom;
+      else high = zoom;
+    }
+    await draw(low > SMALLEST ? low : 1, false); // what is longer than a screen keeps its size, and is scrolled
+    await new Promise((done) => setTimeout(done, 250)); // what it draws a moment later is no reason to begin again
+    fitted = now();
+  } finally {
+    isFitting = false;
+  }
 }
 
 // Scrolls to the picture of the lecture where it stands further below in its view, once it is drawn.

@@ -168,8 +168,8 @@ def enlarge(figure: go.Figure, scale: float) -> go.Figure:
     if scale == 1.0:  # as most figures are
         return figure
     layout = figure.layout
-    least = min(scale, PROJECTED)  # of what a larger window has more, type takes half, so that figures have the rest
-    layout.height = round(layout.height * (1 + (least - 1) / 2) * (2 * scale / least - 1))
+    grown = scale / PROJECTED  # of what a larger window has more, type takes half, so that figures have the rest
+    layout.height = round(layout.height * (1 + (PROJECTED - 1) / 2) * (grown if grown < 1 else 2 * grown - 1))
     layout.margin.t = round(layout.margin.t * scale)
     layout.margin.r = round(layout.margin.r * scale)  # where curves have labels at their ends
     _set_type_sizes(figure, scale)

@@ -111,7 +111,7 @@ def show(lesson: Lesson, number: int) -> None:
 def leave() -> None:
     """Close the lesson. The page stays as it is, but a person's own sentences come back where the lesson's stand."""
     state.put("lesson", state.default("lesson"))
-    sentence_bar.bring_back_after_lesson()
+    sentence_bar.bring_back()
 
 
 def finish(lesson: Lesson) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,9 +41,10 @@ _SHOWN = "_lecture_shown"  # session key: what each picture showed when it was d
 # Session key: the stars of the pictures that are opened one after the other, from the open one on.
 DRAWING = "_lecture_drawing"
 _SENT = "_lecture_sent"  # session key: the pictures of which the browser has sent what it shows
-PLACE = "_lecture_place"  # session key: the number of the picture that is shown, from 0, while a lecture is given
+PLACE = "lecture_place"  # setting: the number of the picture that is shown, from 0, while a lecture is given
 _SAID = "_lecture_said"  # session key: at which figure what is said next, and its icon: a callback cannot draw
 WAITING = "_lecture_waiting"  # session key: whether a lecture of an earlier session is offered on its page
+_PLACES = "_lecture_places"  # session key: where the open view draws a figure that is not plotly's, by the figure's key
 _BEFORE = "_lecture_before"  # session key: the list before a picture was taken out of it
 _READ = "_lecture_read"  # session key: the pictures that were read, by their star
 _MOST_UNPACKED = MAX_CHARACTERS + state.ADDRESS_LIMIT  # characters of all sentences, and of what else an address holds
@@ -86,6 +88,7 @@ class Shown:
     facts: tuple[str, ...]
     picture: bytes = b""  # WebP, of what is not drawn by plotly; empty until the browser has sent it
     small: bytes = b""  # the same of every picture, for the list of them
+    is_dark: bool = False  # whether it was drawn in dark colours
     beside: Mapping[str, tuple[PagePart, bytes]] = field(
         default_factory=dict
     )  # by title: figures that it stands with, packed
@@ -125,12 +128,24 @@ def shows(figure: str) -> bool:
 
 def title_of(noted: str) -> str:
     """What a picture is called: a person's own title, or else the question that its view answers."""
-    entry = next((entry for entry in _entries() if untitled(entry) == noted), noted)
-    own = " ".join(unquote(entry.removeprefix(noted).removeprefix("#")).split())[:MOST_TITLE]  # a link may hold more
-    if own:
+    if own := _own_title(noted):
         return own
     found = shown(noted)
     return read(noted).title if found is None else found.title
+
+
+def _own_title(noted: str) -> str:
+    """The title that a person gave a picture; empty where there is none."""
+    entry = next((entry for entry in _entries() if untitled(entry) == noted), noted)
+    return " ".join(unquote(entry.removeprefix(noted).removeprefix("#")).split())[:MOST_TITLE]  # a link may hold more
+
+
+def title_above(view: str) -> str:
+    """The title that a person gave the picture of this view which a lecture shows now; empty where there is none."""
+    place, stars = st.session_state.get(PLACE), listed()
+    if place is None or place >= len(stars) or read(stars[place]).view != view:
+        return ""
+    return _own_title(stars[place])
 
 
 def retitle(noted: str, title: str) -> None:
@@ -186,6 +201,7 @@ def star(page: str, figure: str, part: PagePart, numbers: Callable[[], pd.DataFr
     """
     noted = star_of(page, figure)
     is_in = noted in listed()
+    st.session_state.setdefault(_PLACES, {})[figure] = place
     if is_in:
         _keep(page, noted, part, numbers)
     if st.session_state.get(_SAID, ("",))[0] == figure:
@@ -208,9 +224,14 @@ def star(page: str, figure: str, part: PagePart, numbers: Callable[[], pd.DataFr
             st.rerun()  # also where a part of the page alone is drawn anew: the next picture is opened
 
 
+def place_of(figure: str) -> str:
+    """The CSS selector of a figure that is not plotly's, once it is drawn; empty for others."""
+    return str(st.session_state.get(_PLACES, {}).get(figure, ""))
+
+
 def _ask_for_picture(noted: str, figure: str, part: PagePart, place: str) -> None:
     """Let the browser send what it shows, anew where the finding has changed; of plotly's figures (no `place`) small only."""
-    drawn = hashlib.sha256(f"{noted} {part.message}".encode(errors="surrogatepass")).hexdigest()
+    drawn = hashlib.sha256(f"{noted} {part.message} {_is_dark()}".encode(errors="surrogatepass")).hexdigest()
     key = f"kept_{figure}"
     browser.web_component("keep_picture", "<i></i>", "snapshot")(
         key=key,
@@ -257,7 +278,7 @@ def _toggle(page: str, figure: str) -> None:
     else:
         state.put("lecture", (*_entries(), noted))
         count = counted(len(stars) + 1, "picture")
-        said = f"{count} in **My lecture**, in the list of pages."
+        said = f"**My lecture** now has {count}."
         if st.session_state.get(WAITING):
             said += " That of your last visit waits there: “Use again” joins the two."
         st.session_state[_SAID] = (figure, said, ":material/star:")
@@ -266,16 +287,20 @@ def _toggle(page: str, figure: str) -> None:
 def _keep(page: str, noted: str, part: PagePart, numbers: Callable[[], pd.DataFrame]) -> None:
     """Keep what a picture of the lecture shows now, and of no other picture than those of the list."""
     known: dict[str, Shown] = st.session_state.setdefault(_SHOWN, {})
-    if (found := shown(noted)) is not None and found.part.message == part.message:
+    if (found := shown(noted)) is not None and (found.part.message, found.is_dark) == (part.message, _is_dark()):
         return
     wanted = {*listed(), *map(untitled, st.session_state.get(_BEFORE, ()))} - {noted}
     for gone in known.keys() - wanted:
         del known[gone]
     kept, packed = _packed(part, numbers, sum(other.size for star, other in known.items() if star != noted))
     title = table.VIEWS[state.view_of(page)].question or part.title
-    facts = tuple(f"{fact.name}: {', '.join(fact.values)}" for fact in report.facts_of(page))
+    facts = tuple(
+        f"{fact.name}: {', '.join(fact.values)}"
+        for fact in report.facts_of(page)
+        if fact.setting not in _NOT_OF_A_PICTURE
+    )
     st.session_state[_SENT] = st.session_state.get(_SENT, frozenset()) - {noted}  # another picture, which is sent anew
-    _remember(noted, Shown(title, kept, packed, facts))
+    _remember(noted, Shown(title, kept, packed, facts, is_dark=_is_dark()))
 
 
 def _packed(part: PagePart, numbers: Callable[[], pd.DataFrame], others: int) -> tuple[PagePart, bytes]:
@@ -325,9 +350,23 @@ def was_sent(noted: str) -> bool:
 
 
 def is_drawn(noted: str) -> bool:
-    """Whether the exported page has a picture: its figure, or what the browser has sent of it."""
+    """Whether the exported page has a picture in the colours of now: its figure, or what the browser has sent of it."""
     found = shown(noted)
-    return found is not None and (bool(found.figure or found.picture) or was_sent(noted))
+    if found is None or found.is_dark != _is_dark():
+        return False
+    return bool(found.figure or found.picture) or was_sent(noted)
+
+
+def _is_dark() -> bool:
+    """Whether the page has dark colours."""
+    return st.context.theme.type == "dark"
+
+
+def begin_drawing() -> None:
+    """Let the next runs open the pictures that have not been drawn, or in other colours, until each has been sent."""
+    lacking = tuple(noted for noted in listed() if not is_drawn(noted))
+    st.session_state[_SENT] = st.session_state.get(_SENT, frozenset()) - set(lacking)
+    st.session_state[DRAWING] = ("", *lacking)
 
 
 def keep_for_tab() -> None:
@@ -369,11 +408,14 @@ def reorder(order: object) -> None:
         state.put("lecture", tuple(by_star[noted] for noted in order))
 
 
-def to_bytes(pictures: Sequence[tuple[str, Shown | None]]) -> bytes:
-    """The lecture as one page of HTML: the title of each picture, and what it showed."""
+def to_bytes(pictures: Sequence[tuple[str, Shown | None]], is_dark: bool = False) -> bytes:
+    """The lecture as one page of HTML in light or dark colours: the title of each picture, and what it showed.
+
+    A picture that was drawn in the other colours counts as lacking.
+    """
     parts: list[PagePart] = []
     for number, (title, found) in enumerate(pictures, start=1):
-        if found is None:
+        if found is None or found.is_dark != is_dark:
             text = "This picture has not been drawn in the session that saved the lecture."
             parts.append(PagePart(title=f"{number}. {title}", message=text))
             continue
@@ -382,11 +424,22 @@ def to_bytes(pictures: Sequence[tuple[str, Shown | None]]) -> bytes:
         drawn = base64.b64encode(found.picture).decode()
         image = f'<img class="drawn" alt="{html.escape(found.part.title)}" src="data:image/webp;base64,{drawn}">'
         markup = f"{image if found.picture else ''}{found.part.markup}"
-        parts.append(replace(found.part, figure=_unpacked(found.figure), markup=markup, title=""))
+        read = _without_actions(found.part.read, "click|arrow keys|hover" if found.picture else "click|arrow keys")
+        parts.append(replace(found.part, figure=_unpacked(found.figure), markup=markup, title="", read=read))
         parts += [replace(part, figure=_unpacked(packed)) for part, packed in found.beside.values()]
     day = date.today()
     footer = f"BERT Internals {VERSION}, {day.day} {day:%B %Y}."
-    return stand_alone.page("My lecture", parts, footer, has_keys=True).encode()
+    return stand_alone.page("My lecture", parts, footer, has_keys=True, is_dark=is_dark).encode()
+
+
+def _without_actions(text: str, actions: str) -> str:
+    """A text without its sentences, or their parts between semicolons, that say what a person can do on the page alone."""
+    kept = []
+    for sentence in re.split(r"(?<=[.!?]) (?=[A-Z“*])", text):
+        parts = [part for part in sentence.rstrip(".").split("; ") if not re.search(rf"\b(?:{actions})", part.lower())]
+        if parts:
+            kept.append("; ".join(parts) + "." * sentence.endswith("."))
+    return " ".join(kept)
 
 
 def _unpacked(figure: bytes) -> go.Figure | None:
@@ -395,4 +448,4 @@ def _unpacked(figure: bytes) -> go.Figure | None:
 
 def saver(stars: tuple[str, ...]) -> Callable[[], bytes]:
     """What makes the page of a lecture when a person saves it, which is not in a run of the session."""
-    return partial(to_bytes, [(title_of(noted), shown(noted)) for noted in stars])
+    return partial(to_bytes, [(title_of(noted), shown(noted)) for noted in stars], _is_dark())

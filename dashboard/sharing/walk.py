@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 END = "end"
 _WAS_PROJECTED = "_walk_was_projected"  # session key: whether the projector was on before the lecture
+_BEGUN = "_walk_begun"  # session key: how many lectures have begun, each of which shows its pictures alone at first
 _KEY = "walk"
 _STEP = "_walk_step"  # session key: where the person wants to go: 1, -1, or 0 to end the lecture
 
@@ -24,13 +25,9 @@ _STEP = "_walk_step"  # session key: where the person wants to go: 1, -1, or 0 t
 def begin() -> None:
     """Let the next run show the first picture of the lecture, on the projector."""
     st.session_state[_WAS_PROJECTED] = state.peek("projector")
+    st.session_state[_BEGUN] = st.session_state.get(_BEGUN, 0) + 1
     state.put("projector", True)
     show(0)
-
-
-def draw_missing() -> None:
-    """Let the next runs open the pictures that have not been drawn, one after the other, as soon as each is drawn."""
-    st.session_state[lecture.DRAWING] = ("", *(noted for noted in lecture.listed() if not lecture.is_drawn(noted)))
 
 
 def show(number: int) -> None:
@@ -54,7 +51,8 @@ def take(page: str) -> None:
     stars = lecture.listed()
     if step == END:
         st.session_state.pop(lecture.PLACE)
-        state.put("projector", st.session_state.pop(_WAS_PROJECTED, state.peek("projector")))
+        state.put("projector", st.session_state.pop(_WAS_PROJECTED, False))
+        sentence_bar.bring_back(sentence_bar.BY_LECTURE)
         st.switch_page(navigation.page_of("lecture"))
     if not 0 <= place + step < len(stars):
         return
@@ -74,6 +72,7 @@ def _go_on_drawing(page: str, step: object) -> None:
             return
     if step == END or not left:
         st.session_state.pop(lecture.DRAWING)
+        sentence_bar.bring_back(sentence_bar.BY_LECTURE)
         st.switch_page(navigation.page_of("lecture"))
     st.session_state[lecture.DRAWING] = tuple(left)
     _open(lecture.read(left[0]))
@@ -83,7 +82,7 @@ def _open(picture: lecture.LecturePicture) -> NoReturn:
     sentences = picture.sentences or (
         state.default("sentences") if table.VIEWS[picture.view].uses_sentences else state.peek("sentences")
     )
-    sentence_bar.keep_own(sentences, "The lecture's sentences are now in place of")
+    sentence_bar.keep_own(sentences, sentence_bar.BY_LECTURE)
     state.open_address(picture.page, dict(picture.address), keep=("projector", "lesson", "class_code", *state.KEPT))
     state.open_view(picture.view)
     st.switch_page(navigation.page_of(picture.page))
@@ -116,10 +115,12 @@ def draw(page: str) -> None:
     if place is not None and place >= len(stars):  # what was shown has been taken out
         st.session_state.pop(lecture.PLACE)
         place = None
-    if page == "lecture" or (place is None and not (state.peek("projector") and len(table.views_of(page)) > 1)):
+    has_others = len(table.views_of(page)) > 1
+    has_steps = has_others or page == navigation.HOME  # whose picture has stops
+    if page == "lecture" or (place is None and not (state.peek("projector") and has_steps)):
         return
     if place is None:
-        data = {"of": "view", "place": "", "next": "", "figure": "", "ends": [False, False]}
+        data = {"of": "view", "place": "", "next": "", "figure": "", "ends": [not has_others, not has_others]}
     else:
         following = lecture.title_of(stars[place + 1]) if place + 1 < len(stars) else ""
         ends = [place == 0, place + 1 == len(stars)]
@@ -127,8 +128,10 @@ def draw(page: str) -> None:
             "of": "picture",
             "place": f"{place + 1} of {len(stars)}",
             "next": following,
-            "figure": lecture.read(stars[place]).figure,
+            "figure": (figure := lecture.read(stars[place]).figure),
+            "where": lecture.place_of(figure),
             "ends": ends,
+            "begun": st.session_state.get(_BEGUN, 0),
         }
     _bar(data)
 

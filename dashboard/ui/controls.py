@@ -54,7 +54,8 @@ def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
 
 def scale() -> float:
     """The size factor of type and figures: 1, or more in projector mode."""
-    return theme.PROJECTED * (1 + screen_factor()) / 2 if state.get("projector") else 1.0
+    factor = screen_factor()
+    return theme.PROJECTED * (factor if factor < 1 else (1 + factor) / 2) if state.get("projector") else 1.0
 
 
 def list_scale() -> float:
@@ -63,7 +64,7 @@ def list_scale() -> float:
 
 
 def screen_factor() -> float:
-    """How much larger than 1440 × 900 pixels the window is in which a lecture is given, 1 to 2, as the browser has said.
+    """How large the window is in which a lecture is given, beside 1440 × 900 pixels: 0.75 to 2, as the browser has said.
 
     Elsewhere 1: beside its controls a larger figure would end below the screen.
     """
@@ -72,7 +73,7 @@ def screen_factor() -> float:
 
 def take_screen_factor(sent: object) -> None:
     """Keep what the browser says of the projector's window."""
-    if isinstance(sent, int | float) and not isinstance(sent, bool) and 1 <= sent <= 2:
+    if isinstance(sent, int | float) and not isinstance(sent, bool) and 0.75 <= sent <= 2:
         st.session_state[_SCREEN] = sent
 
 

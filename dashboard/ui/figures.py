@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 _FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"  # how a spreadsheet recognises a formula; the last four are wide forms
 MOST_ABOVE = 150  # characters of a finding above its figure: two lines on a laptop, four on a phone
-LECTURE_HEIGHT, LARGEST = 520, 1.7  # of a figure of a lecture: pixels of a window of 900, and times its own height
+# Of a figure of a lecture: pixels of a window of 900; of two beside each other, with a key below; and times its own height
+LECTURE_HEIGHT, LECTURE_PAIR_HEIGHT, LARGEST = 520, 465, 1.7
 MOST_ABOVE_HALF = 60  # above a figure that has half the page
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.) +(?=[A-Z“*\[(])")
 LIGHT_PAPER, DARK_PAPER = "#FFFFFF", "#12161C"  # the page's own backgrounds, as in .streamlit/config.toml
@@ -83,9 +84,8 @@ def figure(
     # Not transparent: a picture saved in dark mode would have light type without a background.
     sized(chart)
     if lecture.shows(taken):  # alone on the projector: it has the room of the controls
-        chart.layout.height = round(
-            max(chart.layout.height, min(LARGEST * chart.layout.height, LECTURE_HEIGHT * controls.screen_factor()))
-        )
+        most = (LECTURE_PAIR_HEIGHT if star_in else LECTURE_HEIGHT) * controls.screen_factor()
+        chart.layout.height = round(max(chart.layout.height, min(LARGEST * chart.layout.height, most)))
     chart.layout.paper_bgcolor = DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER
     st.plotly_chart(
         chart,
@@ -342,12 +342,13 @@ def note(markdown: str, key: str = "") -> None:
 def markup(drawn: str, key: str, of: str = "") -> None:
     """Draw HTML, in which the texts of people are escaped; a report has it too.
 
-    `of` is the key of the figure above to which it belongs: in a lecture it stands below that one.
+    `of` is the key of the figure above to which it belongs: a lecture shows both, and its page has this below that one.
     """
     report.add(key, stand_alone.PagePart(markup=drawn))
     if of:
         lecture.add_texts(st.session_state[_PAGE], of, markup=drawn)
-    st.html(drawn)
+    with st.container(key=f"explains_{key}") if of else nullcontext():
+        st.html(drawn)
 
 
 def colour_bar(value: str, limits: tuple[float, float], *, pale: bool = False) -> None:

@@ -13,7 +13,8 @@ from dashboard.ui import browser, controls, messages, wording
 EDITOR = "sentence_editor"
 _KEPT, _PUT = "_own_sentences", "_put_sentences"  # session keys: what `replace` took away, and what it put there
 _KEPT_FOR = "_own_sentences_for"  # session key: the first words of the message, which name what took them away
-_BY_LESSON = "The lesson's sentences are now in place of"
+BY_LESSON = "The lesson's sentences are now in place of"
+BY_LECTURE = "lecture"  # which says nothing: it shows its pictures alone, and its end brings the sentences back
 MOST_TYPED = 2 * MAX_CHARACTERS  # what the editor may send; the pages say what they cannot show
 
 
@@ -47,7 +48,7 @@ def replace(sentences: tuple[str, ...]) -> None:
         state.put("sentences", sentences)
 
 
-def keep_own(sentences: tuple[str, ...], what: str = _BY_LESSON) -> bool:
+def keep_own(sentences: tuple[str, ...], what: str = BY_LESSON) -> bool:
     """Before these sentences are put in the place of the session's: keep a person's own, and say how to get them back.
 
     Returns whether they are others than the session's.
@@ -60,12 +61,13 @@ def keep_own(sentences: tuple[str, ...], what: str = _BY_LESSON) -> bool:
         st.session_state.update({_KEPT: current, _KEPT_FOR: what})
         them = "it" if len(current) == 1 else "them"
         # Only as long as the new ones are there: Back brings the old ones back, and with them the button is gone.
-        state.notice_while(
-            "sentences",
-            sentences,
-            f"{what} your {_counted(current)}. To get {them} back, open "
-            "“Sentences” at the top and press “Bring back my sentences”.",
-        )
+        if what != BY_LECTURE:
+            state.notice_while(
+                "sentences",
+                sentences,
+                f"{what} your {_counted(current)}. To get {them} back, open "
+                "“Sentences” at the top and press “Bring back my sentences”.",
+            )
     st.session_state[_PUT] = sentences
     return True
 
@@ -77,12 +79,12 @@ def own() -> tuple[str, ...]:
     return () if is_put else current
 
 
-def bring_back_after_lesson() -> None:
-    """Put a person's own sentences back where a lesson's are still in their place."""
+def bring_back(after: str = BY_LESSON) -> None:
+    """Put a person's own sentences back where those of a lesson, or of a lecture, are still in their place."""
     take_edits()  # who types in a lesson wants these sentences
     kept = st.session_state.get(_KEPT)
     is_untouched = state.peek("sentences") == st.session_state.get(_PUT)
-    if kept and is_untouched and st.session_state.get(_KEPT_FOR) == _BY_LESSON:
+    if kept and is_untouched and st.session_state.get(_KEPT_FOR) == after:
         _bring_back()
         are = "is" if len(kept) == 1 else "are"
         state.notice_while("sentences", kept, f"Your {_counted(kept)} {are} back.")

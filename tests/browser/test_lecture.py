@@ -22,7 +22,7 @@ def names(page: Page) -> list[str]:
 def test_a_picture_with_a_star_stands_in_the_lecture_and_leaves_as_a_page(visit: Visit, tmp_path: Path) -> None:
     page = visit("/inside?v=mask-token")
     page.get_by_role("button", name="Put into my lecture").nth(1).click()  # the first picture is what the model guesses
-    expect(page.get_by_text("1 picture in My lecture")).to_be_visible()
+    expect(page.get_by_text("My lecture now has 1 picture.")).to_be_visible()
     expect(page.get_by_role("button", name="Take out of my lecture")).to_be_visible()
     page.get_by_role("link", name="My lecture").click()
     expect(page.locator(".lecture .says")).to_contain_text("depends most on")
@@ -152,6 +152,13 @@ def test_the_arrow_keys_go_through_the_lecture_on_the_projector(visit: Visit) ->
     expect(page.get_by_role("heading", name=BLOCK)).to_be_visible()
     settle(page)
     page.get_by_role("button", name="Show the controls").click()
+    page.get_by_role("button", name="Dark colours").click()  # which loads the page again
+    expect(page.locator(".stApp")).to_have_css("color-scheme", "dark")
+    expect(page.locator(".walk .place")).to_have_text("1 of 2")
+    expect(page.locator(".st-key-page_header").first).to_be_hidden()
+    expect(page.locator(".st-key-block_change .js-plotly-plot")).to_be_visible()
+    settle(page)
+    page.get_by_role("button", name="Show the controls").click()
     expect(page.locator(".st-key-figure_controls")).to_be_visible()
     # In a field the keys belong to the field.
     field = page.get_by_role("spinbutton").first
@@ -165,6 +172,9 @@ def test_the_arrow_keys_go_through_the_lecture_on_the_projector(visit: Visit) ->
     expect(page.get_by_role("heading", name="My lecture")).to_be_visible()
     expect(page.locator(".walk")).to_have_count(0)
     assert page.evaluate("'bare' in document.documentElement.dataset") is False
+    page.get_by_role("button", name="Begin on the projector").click()  # with its picture alone, as always
+    expect(page.locator(".walk .place")).to_have_text("1 of 2")
+    expect(page.locator(".st-key-page_header").first).to_be_hidden()
 
 
 def test_page_keys_lead_from_a_control_and_escape_gives_the_arrow_keys_back(visit: Visit) -> None:
@@ -222,6 +232,33 @@ def test_arrow_keys_and_a_remote_control_go_through_the_stops_of_the_whole_path(
     page.keyboard.press("End")
     page.keyboard.press("PageDown")  # there is no further stop for these keys either
     expect(page.get_by_role("heading", name=following.question)).to_be_visible()
+    page.get_by_role("link", name="Start", exact=True).click()  # whose picture has stops too
+    path.locator(".stage canvas").wait_for()
+    settle(page)
+    expect(hint).to_contain_text("stops")
+    before = path.evaluate(stop)
+    page.keyboard.press("ArrowRight")
+    assert path.evaluate(stop) != before
+    page.get_by_role("button", name="Hide all but").click()
+    expect(page.locator(".st-key-start_field")).to_be_hidden()
+
+
+def test_a_picture_fills_a_large_window_and_is_not_cut_in_a_small_one(visit: Visit) -> None:
+    page = visit("/lecture?lecture=inside?v=one-word-attention%23word_looks")
+    page.get_by_role("button", name="Begin on the projector").click()
+    picture = page.locator(".st-key-word_looks")
+    for size, least in (((1100, 620), 0.6), ((1920, 1080), 1.05)):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        expect(picture).to_have_css("zoom", re.compile(r"^(?!1$)[01]\.\d+$"))
+        settle(page)
+        page.wait_for_timeout(1500)
+        main, bar, drawn = (page.locator(place).bounding_box() for place in (".stMain", ".walk", ".st-key-word_looks"))
+        assert main is not None
+        assert bar is not None
+        assert drawn is not None
+        assert main["y"] + main["height"] <= bar["y"]
+        assert drawn["y"] + drawn["height"] <= bar["y"]
+        assert float(picture.evaluate("(shown) => getComputedStyle(shown).zoom")) > least
 
 
 def test_the_arrow_keys_go_from_picture_to_picture_in_the_exported_page(visit: Visit, tmp_path: Path) -> None:

@@ -38,6 +38,17 @@ p { margin: .4rem 0; } section { margin: 0 0 2rem; } .texts { display: grid; gri
 .facts, footer { color: #5b6472; font-size: .9rem; } footer { border-top: 1px solid #ccd; margin-top: 1.5rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: .2rem .6rem; border: 1px solid #ccd; } details { margin: .5rem 0; }
+:root { color-scheme: light; } .bi-map-key { display: flex; flex-wrap: wrap; gap: .1rem 1.2rem; font-size: .9rem; }
+.bi-map-key i { display: inline-block; width: 1.8rem; margin-right: .2rem; vertical-align: middle; }
+.bi-standing { position: relative; height: 4.3rem; margin: 0 .4rem; font-size: .85rem; }
+.bi-standing u { position: absolute; left: 0; bottom: 1.5rem; width: 100%; height: 2.2rem; background: #858b9566; }
+.bi-standing div { position: absolute; left: 0; right: 0; bottom: 0; height: 1.5rem; border-top: 1px solid #858b95; }
+.bi-standing i { position: absolute; top: .15rem; transform: translateX(-50%); font-style: normal; }
+.bi-standing b { position: absolute; bottom: 1.5rem; width: 1.5px; height: .9rem; background: #858b95; }
+.bi-standing b.score { width: 3px; height: 2.9rem; background: #2b7bba; }
+.bi-standing span { position: absolute; bottom: 1.8rem; white-space: nowrap; margin: 0 .4rem; }
+.bi-standing span.score { top: 0; font-weight: 700; font-size: 1.1rem; line-height: 1.2; }
+.bi-standing em { font-style: normal; font-weight: 400; font-size: .85rem; }
 iframe { border: 0; width: 100%; } img.drawn { max-width: 100%; }
 .keys-end { min-height: 90vh; }
 kbd { border: 1px solid #ccd; border-radius: .3rem; padding: 0 .3rem; font: inherit; }
@@ -56,6 +67,10 @@ kbd { border: 1px solid #ccd; border-radius: .3rem; padding: 0 .3rem; font: inhe
 @media (pointer: coarse) { .keys { display: none; } }
 @media print { .keys { display: none; } .keys-end { min-height: 0; } }
 @media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
+"""
+_DARK = """
+html { color-scheme: dark; } body { color: #e8ebef; background: #12161c; } a { color: #6db3ec; }
+.facts, footer, .bi-nearest small { color: #aab3c0; }
 """
 _KEYS_HINT = '<p class="facts keys"><kbd>←</kbd> <kbd>→</kbd> go from picture to picture.</p>'
 # From one titled part to the next: the one that is shown is the last whose title stands at the top or above it.
@@ -105,22 +120,25 @@ def page(
     facts: Sequence[str] = (),
     heading: bool = True,
     has_keys: bool = False,
+    is_dark: bool = False,
 ) -> str:
     """A page of figures and tables; `title`, `facts` and `footer` are plain texts. `heading`: the title stands on the page.
 
     `has_keys`: the arrow keys and those for pages go from one titled part to the next; the last can be brought to the top.
+    `is_dark`: light type on a dark page, as pictures have it that were drawn in dark colours.
     """
     name = html.escape(title)
+    style = _STYLE + _DARK * is_dark
     of_chips = chips.style() if any(part.chips for part in parts) else ""
     has_figures = any(part.figure is not None for part in parts)
     listed = f'<p class="facts">{"<br>".join(map(html.escape, facts))}</p>' if facts else ""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(_POLICY)}"><style>{_STYLE}{of_chips}</style>'
+        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(_POLICY)}"><style>{style}{of_chips}</style>'
         f"{f'<script>{get_plotlyjs()}</script>' if has_figures else ''}</head><body>"
         f"{f'<h1>{name}</h1>' if heading else ''}{listed}{_KEYS_HINT if has_keys else ''}"
-        f"{''.join(map(_section, parts))}"
+        f"{''.join(_section(part, is_dark) for part in parts)}"
         f"<footer{' class=keys-end' if has_keys else ''}>{html.escape(footer)}</footer>"
         f"{f'<script>{_KEYS}</script>' if has_keys else ''}</body></html>"
     )
@@ -132,21 +150,25 @@ def title_of(figure: go.Figure) -> str:
     return " ".join(html.unescape(re.sub(r"<[^<>]*>", " ", title)).split())
 
 
-def _section(part: PagePart) -> str:
+def _section(part: PagePart, is_dark: bool) -> str:
     below = f'<div class="texts">{_text("How to read this", part.read)}{_text("What it does not show", part.not_shown)}</div>'
     title = f'<h2 class="part">{html.escape(part.title)}</h2>' if part.title else ""
     return (
         f"<section>{title}"
-        f"{to_html(part.message) if part.message else ''}{_figure(part)}{_frame(part.frame)}{part.markup}"
+        f"{to_html(part.message) if part.message else ''}{_figure(part, is_dark)}{_frame(part.frame)}{part.markup}"
         f"{chips.rows(part.chips) if part.chips else ''}"
         f"{below if part.read or part.not_shown else ''}{_table(part)}</section>"
     )
 
 
-def _figure(part: PagePart) -> str:
+def _figure(part: PagePart, is_dark: bool) -> str:
     if part.figure is None:
         return ""
-    shown = go.Figure(part.figure).update_layout(template="plotly_white", paper_bgcolor="#fff", font_color="#1b2230")
+    template, paper, type_colour = (
+        ("plotly_dark", "#12161c", "#e8ebef") if is_dark else ("plotly_white", "#fff", "#1b2230")
+    )
+    shown = go.Figure(part.figure).update_layout(template=template, paper_bgcolor=paper, font_color=type_colour)
+    shown.update_layout(plot_bgcolor=paper)
     shown.update_layout(title_font_weight="bold")
     drawn = plotly.io.to_html(
         shown, full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True}

@@ -149,6 +149,9 @@ def _field() -> None:
             "placeholder": "Type a sentence, or two that share a word",
             "short": "Type a sentence",
             "joint": JOINT,
+            "waits": state.peek(
+                "projector"
+            ),  # there the arrow keys lead through the picture until a person presses the field
             "most": sentence_bar.MOST_TYPED,
             "before": "Try",
             "examples": "Examples",

@@ -10,6 +10,7 @@ import streamlit as st
 from components.analysis.first_look.telling import telling_words
 from components.words.unicode_words import place_of_word
 from dashboard import state
+from dashboard.sharing import lecture
 from dashboard.ui import controls, messages, wording
 from dashboard.views.layers import in_words, layer_figures, word_choice
 from dashboard.views.layers.layer_figures import Words
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from components.model.trace import Trace
 
 POOLINGS_BESIDE = ("mean", "cls", "max")  # drawn small beside the chosen one
+MOST_SENTENCES = 5  # that a lecture writes below the picture
 
 
 def one_word(models: Sequence[Backend]) -> None:
@@ -40,6 +42,14 @@ def one_word(models: Sequence[Backend]) -> None:
 
     words = Words(models, traces, choice, sentences)
     layer_figures.compare_words(words, key="words", scale=scale, place=figure, layer=layer, beside=beside)
+    if lecture.is_given() and choice.mode == "across":  # where the sentences do not stand beside the picture
+        named = list(zip(choice.short_names(sentences), choice.picks, strict=True))[:MOST_SENTENCES]
+        with st.container(key="explains_sentences"):
+            st.caption(
+                "  \n".join(
+                    f"**{messages.escape(name)}**: {messages.escape(sentences[row].text)}" for name, (row, _) in named
+                )
+            )
     _notes(words, "across")
     for model in models:
         if not model.structure.has_position_vectors:

@@ -70,8 +70,8 @@ def _list(stars: tuple[str, ...], lacking: int) -> None:
     line = f"{counted(len(stars), 'picture')}, each with its sentences and settings."
     if lacking:
         line += (
-            f" {counted(lacking, 'picture')} {'has' if lacking == 1 else 'have'} not been drawn in this session: “Draw” opens "
-            "one after the other, so that the exported page has them too."
+            f" {counted(lacking, 'picture')} {'has' if lacking == 1 else 'have'} not been drawn in this session and in these "
+            "colours: “Draw” opens one after the other, so that the exported page has them too."
         )
     st.caption(line)
     browser.web_component("lecture", '<ol class="lecture"></ol>')(
@@ -102,7 +102,7 @@ def _tools(stars: tuple[str, ...], lacking: int) -> None:
             icon=":material/brush:",
             key="draw_lecture",
             type="primary",
-            on_click=walk.draw_missing,
+            on_click=lecture.begin_drawing,
             help="Opens the pictures that have not been drawn, one after the other, and comes back here",
         )
     st.download_button(

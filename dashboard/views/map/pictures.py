@@ -133,7 +133,7 @@ def ends(backend: Backend) -> None:
                             marked,
                             pairs[layer],
                         )
-            _key(token_set, by, _lines(marked, [*itertools.chain(*pairs.values())], are_joined=are_joined))
+            _key(token_set, by, _lines(marked, [*itertools.chain(*pairs.values())], are_joined=are_joined), "map_0")
         labels.thin(_positions(_drawn_rows(token_set, renderer), marked.rows) if marked is not None else ())
     if joint:
         labels.thin()
@@ -199,7 +199,12 @@ def through(backend: Backend) -> None:
             table=lambda: _table(token_set, maps),
             on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),
         )
-        _key(token_set, by, _lines(marked, nearest[0], are_joined=False, are_dotted=True) if has_lines else [])
+        _key(
+            token_set,
+            by,
+            _lines(marked, nearest[0], are_joined=False, are_dotted=True) if has_lines else [],
+            "map_moving",
+        )
     labels.thin()
     choices.about(backend, token_set)
     layer = controls.layer(backend.facts.layers, "Layer of the neighbours below") if len(rows) == 1 else layers[-1]
@@ -389,8 +394,11 @@ def _coloured(token_set: TokenSet, by: str) -> scatter.Colours:
     return replace(colours, hues=SENTENCE_HUES, shapes=shapes, has_key=False)
 
 
-def _key(token_set: TokenSet, by: str, lines: Sequence[str]) -> None:
-    """Which mark is which sentence, in the words of the sentences, and what the `lines` are: once for both maps."""
+def _key(token_set: TokenSet, by: str, lines: Sequence[str], of: str) -> None:
+    """Which mark is which sentence, in the words of the sentences, and what the `lines` are: once for both maps.
+
+    `of` is the key of their picture.
+    """
     parts = []
     if not _coloured(token_set, by).has_key:
         order = sorted({token.sentence for token in token_set.tokens})
@@ -401,7 +409,7 @@ def _key(token_set: TokenSet, by: str, lines: Sequence[str]) -> None:
         ]
     rows = "".join(f'<div class="bi-map-key">{"".join(row)}</div>' for row in (parts, lines) if row)
     if rows:
-        figures.markup(rows, "map_key")
+        figures.markup(rows, "map_key", of=of)
 
 
 def _lines(

@@ -18,8 +18,8 @@ from components.numbers import counted, millions, percent
 from components.shown_code.parameters import parameters_of
 from dashboard import navigation, state
 from dashboard.declared import table
-from dashboard.sharing import report
-from dashboard.ui import browser, controls, figures
+from dashboard.sharing import lecture, report
+from dashboard.ui import browser, controls, figures, messages
 
 if TYPE_CHECKING:
     from components.model.architecture.shapes import Shapes
@@ -162,6 +162,9 @@ def _sentence(backend: Backend) -> tuple[TokenizedSentence | None, int, int]:
                 row = controls.sentence_of(texts, "sentence", "Sentence", interest.row)
         with chips:
             controls.token_chips(tokens, chosen, "chips_architecture", rows=[row])
+    if lecture.is_given():  # where the tokens do not stand above the picture
+        with st.container(key="explains_sentence"):
+            st.caption(f"This sentence: {messages.escape(texts[row])}")
     return tokens[row], chosen[row], row
 
 

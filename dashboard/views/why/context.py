@@ -141,8 +141,11 @@ def _place(percent: float) -> str:
     return theme.number(percent, 2)
 
 
-def scale(score: float, found: Calibration) -> None:
-    """Draw the score on the scale from 0 to 1, with the other pairs as a hill; those below 0 are not drawn."""
+def scale(score: float, found: Calibration, of: str = "") -> None:
+    """Draw the score on the scale from 0 to 1, with the other pairs as a hill; those below 0 are not drawn.
+
+    `of` is the key of the picture to which it belongs, if any.
+    """
     counts, edges = np.histogram(found.cosines, bins=BINS, range=(0, 1))
     most = int(counts.max()) or 1
     points = ", ".join(
@@ -172,6 +175,7 @@ def scale(score: float, found: Calibration) -> None:
         f'<span class="score" style="{of_score}:{score_shift}"><em>these two </em>{theme.number(score, 2)}</span>'
         f"<div>{ticks}</div></div>",
         "score_scale",
+        of=of,
     )
 
 

@@ -101,7 +101,8 @@ def draw(backend: Backend) -> None:
     score = context.score_of(trace, rows, layer, pooling)
     finding_slot, picture, scale_slot, answer = st.empty(), st.container(), st.empty(), ""
     ledger: Ledger | None = None  # of the ribbons
-    finding_slot.markdown(f":material/insights: {context.in_words(score)}.")
+    with finding_slot.container(key="line_split_first"):  # a lecture shows this line too
+        st.markdown(f":material/insights: {context.in_words(score)}.")
     if split_by == "blocks":
         length = controls.length_for(backend)
         parts = residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length)
@@ -130,10 +131,8 @@ def draw(backend: Backend) -> None:
     with frame.figure("context"):
         found = context.known(backend, layer, pooling)  # last: unrelated pairs are measured once, which takes a while
         if found is not None and pair.first != pair.second and not math.isnan(score):
-            with scale_slot.container():
-                context.scale(score, found)
             context.figure(backend, trace, rows, layer, pooling, found)
-    if pair.first == pair.second:
+    if pair.first == pair.second or math.isnan(score):
         found = None
     with finding_slot.container():
         figures.finding(
@@ -144,6 +143,9 @@ def draw(backend: Backend) -> None:
             picture=split_figures.picture_key(split_by),
             table=None if ledger is None or not answer else partial(split_figures.pairs_table, ledger),
         )
+    if found is not None:
+        with scale_slot.container():
+            context.scale(score, found, split_figures.picture_key(split_by) if ledger is not None else "")
     messages.head_note([backend], pooling, layer)
     messages.cross_encoder_note([backend])
 

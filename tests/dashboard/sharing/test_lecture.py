@@ -142,11 +142,13 @@ def test_a_link_that_was_cut_can_be_opened_and_its_picture_taken_out(open_page: 
 
 
 def test_back_and_a_reset_of_the_settings_leave_the_list(session: dict[str, Any]) -> None:
-    session["lecture"] = ("a?#1",)
+    session |= {"lecture": ("a?#1",), lecture.PLACE: 3}
     state.apply("lecture", {"s": ["Another sentence."]}, keep=state.KEPT)
     state.reset()
     state.apply_chosen({"sentences": ["A session file of before."]})
     assert lecture.listed() == ("a?#1",)
+    assert lecture.is_given()
+    assert ("slide", "3") in state.carried("text")  # a change of the colours loads the page again: the lecture goes on
     state.apply_chosen({"lecture": ["b?#2"]})
     assert lecture.listed() == ("b?#2",)
 
@@ -174,10 +176,14 @@ def test_what_pictures_showed_is_kept_within_bounds(session: dict[str, Any], mon
     assert second.part.message == "Two, drawn again."
 
 
-def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(session: dict[str, Any]) -> None:
+def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(
+    session: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     figure = go.Figure(go.Bar(x=["one", "two"], y=[1.25, 2.5]), {"title": {"text": "Bars"}})
-    part = PagePart(figure=figure, alt="two bars", message="It **rises**.")
+    read = "Bars rise; a click opens one. Click a piece, or move with the arrow keys. So do others."
+    part = PagePart(figure=figure, alt="two bars", message="It **rises**.", read=read)
     stars = ("inside?v=block#bars", "text?v=pieces#pieces", "inside?v=mask-token#gone")
+    session["projector"] = True
     session.update({"lecture": stars, "inside_view": "block", "text_view": "pieces", "sentences": ("Is 3 < 4 & 5?",)})
     lecture._keep("inside", stars[0], part, lambda: pd.DataFrame({"of sentence": ["It <fell>."] * 300}))
     lecture._keep(
@@ -196,6 +202,16 @@ def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(
     assert written.count("Is 3 &lt; 4 &amp; 5?") == 2
     assert "has not been drawn" in written[third:]
     assert 'http-equiv="Content-Security-Policy"' in written
+    assert "Projector" not in written  # how it was looked at is not the picture's
+    assert "Bars rise. So do others." in written  # nothing can be clicked there
+    monkeypatch.setattr(lecture, "_is_dark", lambda: True)  # all pictures of a page have the same colours
+    assert not any(map(lecture.is_drawn, stars))
+    lecture._keep("inside", stars[0], part, lambda: pd.DataFrame({"of sentence": ["It fell."]}))
+    assert [lecture.is_drawn(star) for star in stars] == [True, False, False]
+    dark = lecture.saver(stars)().decode()
+    assert dark.count("has not been drawn") == 2
+    assert "background: #12161c" in dark
+    assert "background: #12161c" not in written
 
 
 def star_button(app: AppTest, figure: str) -> Any:
@@ -264,13 +280,18 @@ def test_pictures_that_are_lacking_are_opened_one_after_the_other_once_each_is_s
     assert setting(app, lecture.DRAWING) is None
 
 
-def test_own_sentences_can_be_brought_back_after_a_lecture(open_page: Open) -> None:
-    app = at_rest(open_page("lecture", lecture=["inside?v=block&s=One%20bank.#block_change"], s=["My own sentence."]))
+def test_own_sentences_and_titles_are_there_in_a_lecture_and_after_it(open_page: Open) -> None:
+    star = "inside?v=block&s=One%20bank.#block_change#What%20*changes*%3F"
+    app = at_rest(open_page("lecture", lecture=[star], s=["My own sentence."]))
     app.session_state["sentences"] = ("My own sentence.",)
     app.button(key="begin_lecture").click().run()
     app = at_rest(go_to(app, "block"))
     assert setting(app, "sentences") == ("One bank.",)
-    assert "Bring back my sentences" in texts(app)
+    assert "are now in place of" not in texts(app)  # a lecture begins with its first picture, and nothing else
+    assert app.title[0].value == r"What \*changes\*?"  # a title of one's own, as it was typed
+    app.session_state[walk._STEP] = walk.END
+    app.run()
+    assert setting(app, "sentences") == ("My own sentence.",)
 
 
 def test_on_the_projector_the_keys_go_through_the_views_of_a_page(open_page: Open) -> None:
@@ -306,6 +327,8 @@ def test_on_a_large_projector_type_and_figures_grow_and_the_picture_of_a_lecture
         controls.take_screen_factor(sent)
         assert controls.screen_factor() == 1.5
     assert height("bars") == 780
+    controls.take_screen_factor(0.8)  # in a small window all is smaller: what fits a laptop fits this one
+    assert (controls.scale(), height("bars")) == (pytest.approx(0.8 * 1.35), round(0.8 * 520))
 
 
 WEBP = b"RIFF\x04\0\0\0WEBPVP8 "

@@ -62,6 +62,7 @@ FIGURES_WITHOUT_COMMAND = {
     "dashboard/views/pairs/learnt.py: learnt_by_layer",
     "dashboard/views/pairs/learnt.py: learnt_precision",
     "dashboard/views/pairs/learnt.py: learnt_rankings",
+    "dashboard/views/search/comparisons/hybrid.py: together()",
     "dashboard/views/search/results.py: _by_splade()",
     "dashboard/views/search/results.py: _by_words()",
     "dashboard/views/why/clinic_probe.py: clinic_probe",

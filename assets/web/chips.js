@@ -110,6 +110,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
       });
       flow.append(group);
     });
+    // What ends a text ([SEP]) stays in the line of its last word: alone it would read as the beginning of another text.
+    const end = flow.lastElementChild, before = end?.previousElementSibling;
+    if (before && end.querySelector(".added")) {
+      const together = document.createElement("span");
+      together.className = "together";
+      together.append(before, end);
+      flow.append(together);
+    }
     const chips = [...flow.querySelectorAll(".chip")];
     fold(flow, chips, data.fold, root, row.index);
     if (chips.length && !chips.some((chip) => chip.tabIndex === 0)) chips[0].tabIndex = 0;

@@ -110,13 +110,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
       });
       flow.append(group);
     });
-    // The piece that the tokenizer adds at the end stands beside the last word: alone in a line it would look like a new sentence.
-    const end = row.words.at(-1);
-    if (end?.over && !end.over.length && row.words.length > 1) {
-      const tail = document.createElement("span");
-      tail.className = "tail";
-      tail.append(...[...flow.children].slice(-2));
-      flow.append(tail);
+    // What ends a text ([SEP]) stays in the line of its last word: alone it would read as the beginning of another text.
+    const end = flow.lastElementChild, before = end?.previousElementSibling;
+    if (before && end.querySelector(".added")) {
+      const together = document.createElement("span");
+      together.className = "together";
+      together.append(before, end);
+      flow.append(together);
     }
     const chips = [...flow.querySelectorAll(".chip")];
     fold(flow, chips, data.fold, root, row.index);

@@ -344,8 +344,17 @@ def test_figures_follow_the_systems_colours_while_a_page_is_open(use: Stage) -> 
     wait_until(page, f"(light) => ({paper})() === light", light)
 
 
-def test_an_emptied_editor_stays_empty_after_a_reload(visit: Visit) -> None:
+def test_an_emptied_editor_stays_empty_and_what_ends_a_text_stays_in_its_line(visit: Visit) -> None:
     page = visit("/tokens?v=pieces&s=hello+there")
+    expect(page.locator(".rows .chip")).to_have_count(4)
+    # At no width [SEP] stands alone in a line, where it would read as the beginning of another text.
+    for width in range(360, 241, -20):
+        page.set_viewport_size({"width": width, "height": 900})
+        tops = page.locator(".rows .chip").evaluate_all(
+            "(chips) => chips.map((chip) => chip.getBoundingClientRect().top)"
+        )
+        assert tops[-1] == pytest.approx(tops[-2], abs=1)
+    page.set_viewport_size({"width": 1280, "height": 900})
     editor_of(page).fill("")
     expect(page.get_by_text("No sentence yet.")).to_be_visible()
     wait_until(page, "() => location.search === '?v=pieces&s='")

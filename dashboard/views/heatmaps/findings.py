@@ -92,7 +92,7 @@ def changed_most(least: LeastLikeItself | None, item: BlockMeans, pieces: Sequen
     if least is None or is_alike(item) or item.itself - least.itself < CHANGED:
         return ""
     token = wording.quoted(pieces[least.token])
-    return f" Of the text's own tokens it changes {token} most: {number(least.itself, 2)} like itself."
+    return f" Of the text itself it changes {token} most ({number(least.itself, 2)})."
 
 
 def least_like_itself(least: LeastLikeItself | None, pieces: Sequence[str]) -> str:

@@ -187,7 +187,8 @@ class Seen:
             "twins": self.twins[number],
             "looks": self._looks(word, included),
             "changes": self._changes(number),
-            "nearest": self._guesses(word) or _nearest(word, near, included, is_hole=self.is_hole(word)),
+            "nearest": (None if included is None else self._guesses(word))  # until then a bar stands there
+            or _nearest(word, near, included, is_hole=self.is_hole(word)),
         }
 
     def _guesses(self, word: Word) -> dict[str, Any] | None:

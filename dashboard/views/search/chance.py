@@ -108,7 +108,6 @@ def finding(ranked: Ranked, corpus: Corpus, query: str, has_half: bool = False) 
             int(np.count_nonzero(is_above(known, ranked.level.level))),
             None if ranked.hits_only else len(corpus),
             ranked.level.level,
-            ranked.level.median,
             () if has_half else shared,
             not has_half and set(words_of(query)).isdisjoint(words_of(corpus.texts[row])),
             tied_first(ranked.scores, row),
@@ -152,7 +151,6 @@ def finding_of(
     above: int,
     total: int | None,
     level: float,
-    median: float,
     shared: Sequence[str] = (),
     has_none: bool = False,
     tied: int = 1,
@@ -160,19 +158,15 @@ def finding_of(
 ) -> str:
     """What the best hit's score says, beside what random words find: short enough for one line with the ranking's name.
 
-    `above` sentences of `total` (None: only the hits have scores) are above the `level` of chance; half of the random
-    queries find nothing above the `median`; `shared` are the words with a meaning of their own that the best hit and the query
-    share, and `has_none` says that they share no word at all. `tied` sentences share the first place. The level is written
-    so that it reads otherwise than the scores `near` it.
+    `above` sentences of `total` (None: only the hits have scores) are above the `level` of chance; `shared` are the words
+    with a meaning of their own that the best hit and the query share, and `has_none` says that they share no word at all.
+    `tied` sentences share the first place. The level is written so that it reads otherwise than the scores `near` it.
     """
-    first, limit, half, *_ = apart(best, level, median, *near)
+    first, limit, *_ = apart(best, level, *near)
     at_first = f"the first {tied:,} hits tie at" if tied > 1 else "the first hit has"
     if not is_above(best, level):
         but = f" It has the query's {_quoted(shared)}, though." if shared else ""
-        return (
-            f"**Nothing close:** {at_first} {first}, and the level of chance is {limit} (half of random queries stay "
-            f"under {half}).{but}"
-        )
+        return f"**Nothing close:** {at_first} {first}, and chance reaches {limit}.{but}"
     count = f"At least {counted(above, 'sentence')}" if total is None else f"{above:,} of {counted(total, 'sentence')}"
     verb = "is" if above == 1 else "are"
     has = f", has the query's {_quoted(shared)}" if shared else ", has no word of the query" if has_none else ""

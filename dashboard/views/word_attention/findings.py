@@ -155,7 +155,7 @@ def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bo
         return f"The largest share of a word goes to {named(sentence, look.target)}: {where}."
     if look.weight - look.usual < DECIDED:
         return "No head gives another word much more than is usual for it at that distance."
-    usual = f"{percent(look.usual)} is usual at that distance"
+    usual = f"{percent(look.usual)} is usual there"
     return f"The most decisive look goes to {named(sentence, look.target)}: {where} ({usual})."
 
 

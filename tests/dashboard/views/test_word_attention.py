@@ -172,7 +172,7 @@ def test_the_finding_is_of_what_is_shown() -> None:
     text = "The cat saw a dog."
     usual = said(text, "dog", {"cat": 5, "saw": 2}, look(0.8, 0.1), special=1)
     assert usual.startswith("From “dog”, 7 of 8 heads look first at words (“cat” 5) and 1 at")
-    assert usual.endswith("goes to “cat”: 80 % in block 1, head 3 (10 % is usual at that distance).")
+    assert usual.endswith("goes to “cat”: 80 % in block 1, head 3 (10 % is usual there).")
     # The word of the most decisive look is named, though most heads look elsewhere.
     most = said(text, "dog", {"saw": 3, "The": 2, "cat": 1}, look(0.8, 0.1), special=57).replace("\\", "")
     assert most.startswith(

@@ -222,9 +222,7 @@ def test_cases_in_which_the_usual_story_is_false(
 def test_a_token_that_a_block_changes_far_more_than_the_others_is_named() -> None:
     pieces, least = ["a", "bank"], LeastLikeItself(0, 0.48, 1, 0.34)
     item = BlockMeans(5, 2, 0.69, 0.12, 2)
-    assert (
-        findings.changed_most(least, item, pieces) == " Of the text's own tokens it changes “a” most: 0.48 like itself."
-    )
+    assert findings.changed_most(least, item, pieces) == " Of the text itself it changes “a” most (0.48)."
     # As far as its others, all of them alike, or nothing to compare with.
     assert not findings.changed_most(LeastLikeItself(0, 0.62, 1, 0.34), item, pieces)
     assert not findings.changed_most(least, BlockMeans(5, 2, 0.69, 0.62, 2), pieces)

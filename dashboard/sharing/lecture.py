@@ -143,8 +143,9 @@ def _own_title(noted: str) -> str:
 def title_above(view: str) -> str:
     """The title that a person gave the picture of this view which a lecture shows now; empty where there is none."""
     place, stars = st.session_state.get(PLACE), listed()
-    is_shown = place is not None and place < len(stars) and read(stars[place]).view == view
-    return _own_title(stars[place]) if is_shown else ""
+    if place is None or place >= len(stars) or read(stars[place]).view != view:
+        return ""
+    return _own_title(stars[place])
 
 
 def retitle(noted: str, title: str) -> None:

@@ -23,9 +23,8 @@ import streamlit as st
 from components.errors import InputError
 from components.numbers import counted
 from components.retrieval.corpora import corpus as reading
-from components.retrieval.corpora.column_names import is_question
-from components.retrieval.corpora.columns import ID_COLUMN, TEXT_COLUMN, TITLE_COLUMN, is_collection
-from components.retrieval.corpora.corpus import PAIR_COLUMN
+from components.retrieval.corpora.columns import ID_COLUMN, TEXT_COLUMN, TITLE_COLUMN, is_collection, list_of_turns
+from components.retrieval.corpora.rows import roles
 from components.retrieval.corpora.texts import hash_of
 from components.retrieval.evaluation.graded import archive, collection
 from components.retrieval.evaluation.graded.rows import rows_of_graded
@@ -53,6 +52,7 @@ MOST_PASTED = 50_000  # characters
 FEWEST = 2  # rows: a search fails if another text comes before the right one
 QUERY, TEXT = "query", "text"  # the columns of what was pasted, and of a collection with graded relevance
 OWN_QUERY = "own query"  # the column of own queries where another one is called QUERY
+MOST_BAD = 10  # wrong pasted rows of a kind that are named
 MOST_NAMED = 3  # rows that are named because they cannot be used
 _TO_JOIN = "_queries_to_join"  # session key: the corpus, and what `with_queries` is asked
 LEAST_BEGINNING = 12  # characters that name a text
@@ -263,31 +263,39 @@ def _kept(content: bytes, name: str, person: str) -> str:
 
 
 def pasted_rows(typed: str) -> list[QueryRow]:
-    """The rows of a pasted text. Raises InputError, which names the first wrong one."""
+    """The rows of a pasted text. Raises InputError, which names the wrong ones."""
     rows = []
+    several: list[str] = []  # the wrong rows of each of two kinds, in words
+    incomplete: list[str] = []
     for count, line in enumerate(typed.splitlines(), start=1):
         if not line.strip():
             continue
         between = next((sign for sign in _BETWEEN if sign.search(line.strip())), _BETWEEN[-1])
         query, *text = between.split(line.strip())
         if len(text) > 1:
-            raise InputError(
-                f"Row {count} has several signs between query and text: “{line.strip()[:60]}”.",
-                "Only one can be meant.",
-                "Put a tab between the two, as rows of a spreadsheet have it.",
-            )
-        if not query or not text or not text[0]:
-            raise InputError(
-                f"Row {count} is no query with a text: “{line.strip()[:60]}”.",
-                "Each row has a query, the sign >, and the text that should be found.",
-                "For example: cancel my plan > Ending a subscription.",
-            )
-        rows.append(QueryRow(count, query, text[0]))
-    return rows
+            several.append(f"Row {count} has several signs between query and text: “{line.strip()[:60]}”.")
+        elif not query or not text or not text[0]:
+            incomplete.append(f"Row {count} is no query with a text: “{line.strip()[:60]}”.")
+        else:
+            rows.append(QueryRow(count, query, text[0]))
+    if not several and not incomplete:
+        return rows
+    named = [*several[:MOST_BAD], *incomplete[:MOST_BAD]]
+    more = len(several) + len(incomplete) - len(named)
+    named += [f"And {counted(more, 'more row')}."] if more else []
+    ways = {
+        "Put a tab between the two, as rows of a spreadsheet have it.": several,
+        "Write for example: cancel my plan > Ending a subscription.": incomplete,
+    }
+    raise InputError(
+        " ".join(named),
+        "Each row has a query, one sign >, and the text that should be found.",
+        " ".join(way for way, wrong in ways.items() if wrong),
+    )
 
 
 def rows_of_table(typed: str) -> list[QueryRow]:
-    """The rows of a pasted text that becomes a corpus. Raises InputError, which names the first wrong one."""
+    """The rows of a pasted text that becomes a corpus. Raises InputError, which names the wrong ones."""
     rows = pasted_rows(typed)
     if len(rows) < FEWEST:
         raise InputError(
@@ -331,7 +339,7 @@ def _uploaded(file: UploadedFile, where: str, go_to: GoTo, of: Corpus | None = N
         columns = tuple(column for column in columns if column.name not in {ID_COLUMN, TITLE_COLUMN})
     names = [column.name for column in columns if column.is_text]
     ids = [column.name for column in columns if column.name.strip().lower() in current.ID_COLUMNS]
-    text, query = guessed(columns)
+    text, query = roles.guessed_pair(columns)
     if of is not None and current.own_ids(of) and ids and (not (text and query) or {text, query} & {*ids}):
         names = list(dict.fromkeys((*names, *ids)))
         others = [name for name in names if name != ids[0]]
@@ -340,6 +348,9 @@ def _uploaded(file: UploadedFile, where: str, go_to: GoTo, of: Corpus | None = N
         _offer_documents(file, key, written, where, go_to)
         return
     if len(names) < FEWEST:
+        for column in columns:
+            if column.has_turns:
+                raise list_of_turns(uploads.file_names(key), column.name)
         raise InputError(
             f"{uploads.file_names(key)} has {len(names)} column{'' if len(names) == 1 else 's'} with text.",
             "Two are needed: the queries, and the texts that should be found.",
@@ -348,11 +359,14 @@ def _uploaded(file: UploadedFile, where: str, go_to: GoTo, of: Corpus | None = N
     is_clear = bool(text and query)
     if not is_clear:
         st.caption("Which column is which?")
-        text = _column("Right texts", f"{where}_text", names, text or names[-1])
+        text, query = roles.offered_pair(names, text, query)
+        text = _column("Right texts", f"{where}_text", names, text)
         query = _column("Queries", f"{where}_query", [name for name in names if name != text], query)
         if not st.button("Find the failed queries", key=f"{where}_file_use", type="primary"):
             return
-    named = None if has_titles and text == TEXT_COLUMN else text
+    # A guess is read as one, so that the corpus says why it is this column.
+    is_guess = is_clear and any(column.name == text and column.is_guess for column in columns)
+    named = None if is_guess or (has_titles and text == TEXT_COLUMN) else text
     corpus = _corpus_of(file, key, named, written)
     if corpus is None:
         return
@@ -462,17 +476,6 @@ def _read(file: UploadedFile, column: str | None, written: dialect_menu.FormChoi
     return reading.read_corpus(
         file.getvalue(), file.name, column, written.encoding, is_stopped=is_stopped, dialect=written.dialect
     )
-
-
-def guessed(columns: Sequence[ColumnPreview]) -> tuple[str, str]:
-    """The columns of the right texts and of the queries, each empty where it is not clear."""
-    text = next((column.name for column in columns if column.is_guess), "")
-    others = [column.name for column in columns if column.is_text and column.name != text]
-    named = [name for name in others if is_question(name) or name.casefold() == PAIR_COLUMN]
-    query = named[0] if len(named) == 1 else others[0] if len(others) == 1 and text else ""
-    if not text and query and len(others) == FEWEST:  # of two columns the other one
-        text = next(name for name in others if name != query)
-    return text, query
 
 
 def _column(label: str, key: str, names: Sequence[str], default: str) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from components.errors import InputError
 from components.retrieval.corpora.column_names import ANSWERS, BODIES, TEXTS, plain
+from components.retrieval.corpora.readers.dialects import words_in
 from components.retrieval.corpora.readers.encoding import clean
 from components.retrieval.corpora.readers.table import MOST_COLUMNS, SET_COLUMN
 
@@ -40,6 +41,7 @@ TEXT_NAMES: tuple[str, ...] = (
 TEXT_NAMES += (*map(plain, (*TEXTS, *BODIES, *ANSWERS)),)  # beside a question or a title they are what is searched
 
 
+LEAST_ROLES, ROLE_REPEATS = 6, 3  # rows of a column of roles, and how often each of its values stands there on average
 # Keys of a turn in a conversation: who speaks, and what is said, as chat models and exports of chats have them.
 SPEAKERS, SAID = frozenset({"role", "from", "speaker", "author"}), frozenset({"content", "value", "text", "message"})
 
@@ -51,6 +53,8 @@ class ColumnPreview:
     mean_characters: float
     is_text: bool  # could hold the sentences
     is_guess: bool  # is taken if nobody chooses; no column is where two are too similar
+    has_turns: bool = False  # holds lists of a conversation's turns
+    has_roles: bool = False  # holds few different values of one word each, or one value alone
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,16 @@ def are_turns(values: Sequence[Any]) -> bool:
     """Whether most cells of a column are lists of a conversation's turns: objects with a speaker and what is said."""
     given = [value for value in values[:SAMPLE_ROWS] if not (value is None or value == "")]
     return 2 * sum(map(_is_list_of_turns, given)) > len(given)
+
+
+def are_roles(values: Sequence[Any]) -> bool:
+    """Whether a column has few different values of one word each, such as user and assistant: it holds no sentences."""
+    texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+    return (
+        len(texts) >= LEAST_ROLES
+        and len(set(texts)) * ROLE_REPEATS <= len(texts)
+        and all(words_in(text) == 1 for text in texts)
+    )
 
 
 def _is_list_of_turns(value: Any) -> bool:
@@ -268,7 +282,9 @@ def _preview(name: str, values: Sequence[Any], is_guess: bool) -> ColumnPreview:
     texts = [value for value in firsts if isinstance(value, str) and _is_language(value)]
     mean = float(np.mean([len(text) for text in texts])) if texts else 0.0
     examples = tuple(as_text(value)[:200] for value in sample[:EXAMPLES])
-    return ColumnPreview(name, examples, mean, bool(texts) and 2 * len(texts) >= len(rows), is_guess)
+    is_text = bool(texts) and 2 * len(texts) >= len(rows)
+    has_roles = are_roles(rows) or len({*texts}) == 1
+    return ColumnPreview(name, examples, mean, is_text, is_guess, are_turns(values), has_roles)
 
 
 def _is_language(value: str) -> bool:

@@ -115,7 +115,8 @@ class TraitShare:
 def compared(traits: Traits, failed: NDArray[np.bool_]) -> tuple[TraitShare, ...]:
     """The share of each trait among failed and found queries, `failed` [query]; see the module for when they are compared.
 
-    Named traits come first, the smallest p-value before others; then by the difference of the shares.
+    Named traits come first, the smallest p-value before others; then those that found queries have more often by more than
+    chance, in this order too; then by the difference of the shares.
     """
     failed = np.asarray(failed, bool)
     failures, successes = int(failed.sum()), int((~failed).sum())
@@ -145,10 +146,10 @@ def compared(traits: Traits, failed: NDArray[np.bool_]) -> tuple[TraitShare, ...
         for number, (name, (own, others)) in enumerate(zip(traits.names, counts, strict=True))
     ]
 
-    def order(number: int) -> tuple[bool, float, float]:
-        share = shares[number]
+    def order(number: int) -> tuple[bool, bool, float, float]:
+        share, is_clear = shares[number], adjusted[number] < ALPHA
         more = share.share_of_failed - share.share_of_found
-        return not share.is_named, p_values[number] if share.is_named else 0.0, -more
+        return not share.is_named, not is_clear, p_values[number] if is_clear else 0.0, -more
 
     return tuple(shares[number] for number in sorted(range(len(shares)), key=order))
 

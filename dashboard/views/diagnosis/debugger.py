@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from components.retrieval.corpora.rows import roles
 from components.retrieval.failures import failed_queries
 from components.retrieval.failures.traits import TRAITS
 from dashboard import caching, navigation, state
@@ -69,6 +70,7 @@ def draw(backend: Backend) -> None:
             placeholder="kb=knowledge base, pw=password",
             help="What abbreviations in queries stand for: tried as a repair of the query that is open.",
         )
+    _how_read(corpus)
     searched = _searched(backend, corpus, panel)
     found = failures.failures(searched)
     if found is None or not len(found):
@@ -81,6 +83,22 @@ def draw(backend: Backend) -> None:
     else:
         _failed(searched, found, order, only, typed, (chooser, panel))
     _caveats()
+
+
+def _how_read(corpus: Corpus) -> None:
+    """Say which columns were taken as the queries and the texts, where that is a guess, and an encoding that is one."""
+    report, column = corpus.report, current.query_column(corpus)
+    said = []
+    if report.text_is_guess and column is not None and not roles.is_named_query(column):
+        said.append(
+            f"Queries: column “{messages.escape(column)}”. Texts: column “{messages.escape(report.text_column)}” "
+            f"({report.text_reason}). Other columns: “Corpus” for the texts, “Options” for the queries."
+        )
+    if report.encoding_guessed:
+        encoding = messages.escape(report.encoding)
+        said.append(f"The encoding {encoding} is a guess: if letters are wrong, type another one under “Corpus”.")
+    if said:
+        st.caption(" ".join(said))
 
 
 def _failed(

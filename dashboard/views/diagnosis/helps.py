@@ -65,6 +65,14 @@ def not_shown(second_models: Collection[str]) -> str:
 def draw(backend: Backend) -> None:
     """Draw the view."""
     found = _chosen(backend)
+    part = debugger_table.parts_of(current.corpus(), current.query_column(current.corpus())).get(
+        state.peek("failed_only")
+    )
+    if part is not None:
+        st.caption(
+            f"Failed queries shows the part “{messages.escape(part)}”. Here this does not apply: all "
+            f"{counted(len(found.pairs), 'query is', 'queries are')} measured."
+        )
     above = st.container()  # the rows that are there do not wait for the others
     cost: SearchCost | None = None
     rows: list[RemedyRow] = []

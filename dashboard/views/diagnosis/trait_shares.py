@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from components.charts.retrieval import diagnosis as charts
+from components.numbers import counted
 from components.retrieval.corpora.corpus import PAIR_COLUMN
 from components.retrieval.failures import traits
 from components.shown_code.code import Command
@@ -87,7 +88,7 @@ def told(
         chart,
         {
             "alt": f"The shares of {len(shown)} traits among failed and among found queries",
-            "message": traits.in_words(shares),
+            "message": traits.in_words(shares) if of_all else _of_a_part(shares),
             "read": "A filled dot is the share of failed queries that have the trait, an open one that of found queries. Where "
             f"{traits.LEAST} fail and {traits.LEAST} are found, a line joins the two, and the bar is the 95 % interval of "
             "their difference (Newcombe), laid from the open dot. Bold: more often among failed queries by more than chance "
@@ -97,4 +98,16 @@ def told(
             "table": table,
             "code": Command(traits.compared, *([diagnosed] if of_all else [])),
         },
+    )
+
+
+def _of_a_part(shares: Sequence[TraitShare]) -> str:
+    """What failed queries share among those of one value of a column: the file may have enough of others."""
+    failures, successes = shares[0].failures, shares[0].successes
+    if not failures or min(failures, successes) >= traits.LEAST:
+        return traits.in_words(shares)
+    queries, fail = counted(failures + successes, "query", "queries"), "fails" if failures == 1 else "fail"
+    return (
+        f"{failures:,} of {queries} of this part {fail}. Traits are counted, and not compared: it takes "
+        f"{traits.LEAST} failed and {traits.LEAST} found queries."
     )

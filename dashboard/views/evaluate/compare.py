@@ -233,7 +233,8 @@ def _other(
         key=lambda number: -rows[number].value.value,
     )
     ranks = [metrics.first_ranks(entry.run.ranks) for entry in entries]
-    telling = run_rows.most_telling(ranks, reference, comparable, better, int(state.get("right_at")))
+    by_words = [None if entry.code is None or entry.code.parts else bool(entry.code.words) for entry in entries]
+    telling = run_rows.most_telling(ranks, reference, comparable, better, int(state.get("right_at")), by_words)
     if telling is None:
         return None
     names = {"": f"{entries[telling].short} (most to see)"}

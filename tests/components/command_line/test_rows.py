@@ -213,3 +213,21 @@ def test_an_encoding_is_not_for_a_folder(tmp_path):
     done = run("evaluate", str(tmp_path), "--encoding", "cp1252")
     assert done.returncode == 2
     assert "--encoding was given with a folder." in done.stderr
+
+
+def test_columns_of_queries_are_guessed_as_a_page_guesses_them(written):
+    rows = [
+        {"kind": "ok", "user": asked(thing), "reply": f"{answered(thing)} {answered(thing)} {answered(thing)}"}
+        for thing in THINGS
+    ]
+    done = run("diagnose", written("chat.jsonl", lines(rows)))
+    assert done.returncode == 0, done.stderr
+    why = "reply by its name, user as the only other column of texts"
+    assert f"Columns: anchor = user, positive = reply ({why})." in done.stderr
+    assert "The columns are a guess. To choose others: --columns anchor=user,positive=reply" in done.stderr
+    with_topics = [row | {"topic": f"about {thing}"} for row, thing in zip(rows, THINGS, strict=True)]
+    refused = run("diagnose", written("topics.jsonl", lines(with_topics)))
+    assert refused.returncode == 2
+    assert (
+        "If user holds the queries and reply their right texts: --columns anchor=user,positive=reply" in refused.stderr
+    )

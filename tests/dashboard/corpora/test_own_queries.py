@@ -13,7 +13,9 @@ import pytest
 
 from components.errors import InputError
 from components.retrieval.corpora import corpus as reading
+from components.retrieval.corpora.columns import list_of_turns
 from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.corpora.rows import roles
 from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.failures import failed_queries
 from components.retrieval.search.relevance import Judgements
@@ -22,7 +24,7 @@ from dashboard.corpora import current, own_queries
 from dashboard.declared import table
 from dashboard.views.home import examples
 from tests.support.judged_collections import BEIR, packed
-from tests.support.pages import Open, at_rest, texts
+from tests.support.pages import Open, at_rest, read_texts, texts
 
 ROWS = """my parcel is broken > How to report a damaged delivery
 cancel my plan\tEnding a subscription
@@ -64,6 +66,8 @@ def test_a_tab_comes_before_other_signs_and_an_arrow_is_one_sign() -> None:
         ("a > b\nno sign here", "Row 2 is no query with a text"),
         ("a > b\n> c", "Row 2 is no query"),
         ("a > b\nc >", "Row 2 is no query"),
+        ("a > b\nno sign\nc > d > e\n> f", "Row 3 has several.*Row 2 is no query.*Row 4 is no query"),
+        ("a\n" * 12, "Row 10 is no query.*And 2 more rows"),
         ("a > b", "There is one row."),
         ("", "There are no rows."),
     ],
@@ -85,7 +89,7 @@ def test_what_is_no_table_is_said(typed: str, said: str) -> None:
     ],
 )
 def test_which_column_is_which(content: str, expected: tuple[str, str]) -> None:
-    assert own_queries.guessed(reading.columns_of(content.encode(), "table.csv")) == expected
+    assert roles.guessed_pair(reading.columns_of(content.encode(), "table.csv")) == expected
 
 
 def test_rows_name_texts_of_a_corpus_and_their_queries_join_it() -> None:
@@ -257,18 +261,27 @@ def test_what_cannot_be_read_is_said_on_start(open_page: Open) -> None:
     assert "My search is wrong" in texts(app)
 
 
-def test_a_dropped_table_leads_to_them_at_once_where_its_columns_say_it(open_page: Open) -> None:
+@pytest.mark.parametrize("names", [("query", "text"), ("wrote", "entry")])
+def test_a_dropped_table_leads_to_them_at_once_where_its_columns_say_it(
+    names: tuple[str, str], open_page: Open
+) -> None:
     app = open_page("home")
-    content = (
-        b"query,text\nmy parcel is broken,How to report a damaged delivery\ncancel my plan,Ending a subscription\n"
+    content = ",".join(names).encode() + (
+        b"\nmy parcel is broken,How to report a damaged delivery and to have it sent again\n"
+        b"cancel my plan,Ending a subscription before the year is over takes one click\n"
     )
+    if names[0] == "wrote":
+        content = content.replace(b"cancel my plan", b"cancel my caf\xe9 plan")
     app.file_uploader(key="start_file").set_value(("mine.csv", content, "text/csv"))
     app = at_rest(app.run())
     assert not app.exception
+    assert ("The encoding cp1252 is a guess" in texts(app)) == (names[0] == "wrote")
+    said = "Queries: column “wrote”. Texts: column “entry” (a guess: its texts are by far the longest)."
+    assert (said in texts(app)) == (names[0] == "wrote")
     assert [title.value for title in app.title] == [table.VIEWS[own_queries.VIEW].question]
     corpus = caching.corpora().find(app.session_state["corpus"])
     assert corpus is not None
-    assert (corpus.name, app.session_state["query_column"]) == ("mine.csv", "query")
+    assert (corpus.name, app.session_state["query_column"]) == ("mine.csv", names[0])
 
 
 def test_a_table_whose_columns_say_nothing_is_asked_about(open_page: Open) -> None:
@@ -366,8 +379,19 @@ def test_a_collection_with_a_column_of_queries_has_titles_before_its_texts(open_
     assert corpus.texts == ("River The water rose fast.", "Bank It lends.")
 
 
-def test_a_table_with_one_column_of_text_is_refused(open_page: Open) -> None:
+TURNS = {"messages": [{"role": "user", "content": "broken"}, {"role": "assistant", "content": "Repair it."}], "id": "1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("mine.csv", b"id,text\n1,one text\n2,another\n", "has 1 column with text"),
+        ("chat.jsonl", json.dumps(TURNS).encode(), list_of_turns("chat.jsonl", "messages").fix),
+        ("mine.zip", packed({"folder/help.csv": b"query,text\na,b\n"}), "Unpack it, and choose help.csv."),
+    ],
+)
+def test_a_table_with_one_column_of_text_is_refused(name: str, content: bytes, said: str, open_page: Open) -> None:
     app = open_page("home")
-    app.file_uploader(key="start_file").set_value(("mine.csv", b"id,text\n1,one text\n2,another\n", "text/csv"))
+    app.file_uploader(key="start_file").set_value((name, content, ""))
     app = at_rest(app.run())
-    assert "has 1 column with text" in app.error[0].value
+    assert said in read_texts(app)

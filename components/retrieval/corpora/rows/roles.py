@@ -18,9 +18,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from components.errors import InputError
-from components.retrieval.corpora.column_names import ANSWERS, BODIES, QUESTIONS, TEXTS, TITLES, plain
-from components.retrieval.corpora.columns import TEXT_NAMES, ColumnPreview, as_text, called, is_missing, preview_columns
-from components.retrieval.corpora.readers.dialects import words_in
+from components.retrieval.corpora.column_names import ANSWERS, BODIES, QUESTIONS, TEXTS, TITLES, is_question, plain
+from components.retrieval.corpora.columns import (
+    TEXT_NAMES,
+    ColumnPreview,
+    are_roles,
+    as_text,
+    called,
+    is_missing,
+    preview_columns,
+)
+from components.retrieval.corpora.corpus import PAIR_COLUMN
 from components.retrieval.corpora.readers.table import SET_COLUMN
 from components.retrieval.corpora.rows import passages
 from components.retrieval.corpora.rows.scores import NO_NUMBER, UNKNOWN, read_scores, score_text
@@ -42,7 +50,6 @@ MOST_CLASSES = 100
 AS_CHOSEN = "as chosen"
 SENTENCE_WORDS = 2.5  # a column of so many words on average holds sentences
 LEAST_IDS = 5  # running numbers; fewer may be scores in order
-LEAST_ROLES, ROLE_REPEATS = 6, 3  # rows of a column of roles, and how often each of its values stands there on average
 EXAMPLES, EXAMPLE_CHARACTERS = 2, 60  # of a column that is left out
 
 # Names of columns without case, spaces and punctuation. Of two texts the first named is the query or the premise.
@@ -200,6 +207,44 @@ def recognise(
     return _by_look(columns, name, label, wanted)
 
 
+def guessed_pair(columns: Sequence[ColumnPreview]) -> tuple[str, str]:
+    """The columns of the right texts and of the queries, each empty where it is not clear."""
+    text = next((column.name for column in columns if column.is_guess), "")
+    others = [
+        column.name
+        for column in columns
+        if column.is_text and column.name != text and (is_named_query(column.name) or not column.has_roles)
+    ]
+    named = [name for name in others if is_named_query(name)]
+    query = named[0] if len(named) == 1 else others[0] if len(others) == 1 and text else ""
+    if not text and query and len(others) == 2:  # of two columns the other one
+        text = next(name for name in others if name != query)
+    return text, query
+
+
+def is_named_query(name: str) -> bool:
+    """Whether a column has the name of one of queries."""
+    return is_question(name) or name.casefold() == PAIR_COLUMN
+
+
+def offered_pair(names: Sequence[str], text: str, query: str) -> tuple[str, str]:
+    """The columns of right texts and of queries that a person is asked to confirm, of two or more `names` of columns of texts.
+
+    `text` and `query` are what `guessed_pair` found.
+    """
+    text = text or names[-1]
+    return text, query or next(name for name in names if name != text)
+
+
+def why_guessed(text: str, query: str) -> str:
+    """Why `guessed_pair` takes these two columns for the right texts and the queries."""
+    if is_named_query(query):
+        return f"{query} by its name, {text} as the other column of texts"
+    if plain(text) in TEXT_NAMES:
+        return f"{text} by its name, {query} as the only other column of texts"
+    return f"the texts of {text} are by far the longest, and {query} is the only other column of texts"
+
+
 def left_out(columns: Mapping[str, Sequence[Any]], recognised: Recognised) -> dict[str, tuple[str, ...]]:
     """The columns that are not used, each with a few of its values."""
     used = set(recognised.columns.values())
@@ -233,16 +278,27 @@ def _by_look(columns: Mapping[str, Sequence[Any]], name: str, label: str | None,
         for preview in previews
         if preview.is_text
         and preview.name != label
-        and (len(columns) == 1 or not _are_roles(judged[preview.name][: passages.SAMPLE_ROWS]))
+        and (len(columns) == 1 or not are_roles(judged[preview.name][: passages.SAMPLE_ROWS]))
     ]
     has_names = not all(re.fullmatch(r"column \d+", column) for column in columns)
     if wanted == "pairs" and has_names:
+        asked = preview_columns(columns)
+        right, query = guessed_pair(asked)
+        if right and query:
+            return _checked(columns, name, [query, right], None, [], why_guessed(right, query), True, wanted)
+        named = [column.name for column in asked if column.is_text and not column.has_roles]
+        fix = "Choose the columns (--columns anchor=...,positive=...), rename them, or choose another file."
+        if len(named) > 1:
+            right, query = offered_pair(named, right, query)
+            fix = (
+                f"If {query} holds the queries and {right} their right texts: --columns anchor={query},positive={right}"
+            )
         missing = " and ".join(repr(column) for column in ("sentence", "compressed") if column not in columns)
         raise InputError(
             f"{name} has no column {missing}; it has {', '.join(columns)[:500]}.",
             "The columns sentence and compressed (a query for each sentence) are needed, or others with known names, such as "
             "query and answer.",
-            "Choose the columns (--columns anchor=...,positive=...), rename them, or choose another file.",
+            fix,
         )
     if wanted == "scored" or not has_names:
         sentences = [column for column in texts if _mean_words(judged[column]) >= SENTENCE_WORDS]
@@ -293,16 +349,6 @@ def _are_ids(values: Sequence[Any]) -> bool:
     numbers = [int(text) for text in map(score_text, texts) if re.fullmatch(r"-?\d{1,15}", text)]
     steps = [later - earlier for earlier, later in pairwise(numbers)]
     return len(numbers) >= LEAST_IDS and 10 * steps.count(1) >= 9 * len(steps)
-
-
-def _are_roles(values: Sequence[Any]) -> bool:
-    """Whether a column has few different values of one word each, such as user and assistant: it holds no sentences."""
-    texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
-    return (
-        len(texts) >= LEAST_ROLES
-        and len(set(texts)) * ROLE_REPEATS <= len(texts)
-        and all(words_in(text) == 1 for text in texts)
-    )
 
 
 def _mean_words(values: Sequence[Any]) -> float:

@@ -72,6 +72,8 @@ def unpacked(
                         _check(size, len(content), name, limits)
                         blocks.write(block)
                 files[path] = blocks.getvalue()
+            if not files:
+                _check_no_table(archive.namelist(), name)
     except (InputError, Stopped):
         raise
     except Exception as problem:  # a damaged archive fails in many ways
@@ -116,6 +118,18 @@ def _is_visible(path: str) -> bool:
     """Whether a path of an archive names a file that is neither hidden nor one of those that macOS adds."""
     parts = PurePosixPath(path).parts
     return bool(parts) and not any(part.startswith((".", "__MACOSX")) for part in parts)
+
+
+def _check_no_table(paths: Iterable[str], name: str) -> None:
+    """Raise InputError where all that an archive holds is one table: it is no collection."""
+    seen = [path for path in paths if _is_visible(path) and not path.endswith("/")]
+    if len(seen) == 1 and len(seen[0]) <= _MOST_PATH and _is_usual(seen[0]):
+        file = PurePosixPath(seen[0]).name[:100]
+        raise InputError(
+            f"{name[:100]} contains {file}, and no collection.",
+            "A .zip is read as a collection with graded relevance: documents, queries and judgements.",
+            f"Unpack it, and choose {file}.",
+        )
 
 
 def _is_usual(path: str) -> bool:

@@ -58,13 +58,12 @@ def finding(of: ComparedCells, measure: str, levels: Sequence[tuple[str, float]]
     text = f"{name} has the best {measure}, **{number(value, 1)} %**"
     if first_together:
         text = f"{name} and {_more(first_together)} share the best {measure}, **{number(value, 1)} %**"
-    draws = f"stays first in {round(100 * float(found.first[best]))} of 100 draws of the queries."
-    if others == 0:
-        text += f", and no other may be as good: it {draws}"
-    elif others == first_together:
-        text += f": it {draws}"
+    text += f": it stays first in {round(100 * float(found.first[best]))} of 100 draws of the queries. "
+    text += f"With all {len(of.cells)} compared at once, "
+    if others == first_together:
+        text += "no other may be as good." if not others else "no further one may be as good."
     else:
-        text += f", but {others} other{'' if others == 1 else 's'} may be as good: it {draws}"
+        text += f"{others} other{'' if others == 1 else 's'} may be as good."
     return text + _beaten(value, levels)
 
 

@@ -99,17 +99,25 @@ def for_whom(of_run: Int64, of_reference: Int64, k: int) -> ForWhom:
 
 
 def most_telling(
-    ranks: Sequence[Int64], reference: int, comparable: Sequence[int], better: Sequence[int], k: int
+    ranks: Sequence[Int64],
+    reference: int,
+    comparable: Sequence[int],
+    better: Sequence[int],
+    k: int,
+    by_words: Sequence[bool | None],
 ) -> int | None:
     """The run that is opened first beside the reference; None where there is no other.
 
-    The first of those that are surely better, else the one with most queries on both sides.
+    The first of those that are surely better, else the one with most queries on both sides: among searches by words where the
+    reference is by vectors, and the other way round, if there are any. `by_words` [run]: None for one that is neither alone.
     """
     others = [run for run in comparable if run != reference]
     if not others:
         return None
     if better:
         return better[0]
+    if by_words[reference] is not None:
+        others = [run for run in others if by_words[run] is not None and by_words[run] != by_words[reference]] or others
 
     def sides(run: int) -> tuple[int, int]:
         found = for_whom(ranks[run], ranks[reference], k)

@@ -11,7 +11,8 @@ import pandas as pd
 import streamlit as st
 
 from components.numbers import counted
-from components.retrieval.search.words import shared_share
+from components.retrieval.failures.causes import shared_content
+from components.retrieval.search.words import content_words, shared_share
 from components.shown_code.arrays import of_table
 from dashboard.ui import figures, wording
 
@@ -50,8 +51,11 @@ def draw(pairs: Pairs) -> DeltaGenerator:
             ]
         )
 
+    in_no_form = sum(
+        has_no_form(pairs.queries.texts[row], _answers(pairs, row)) for row in range(count) if kinds[row] == NONE
+    )
     figures.above(
-        finding(Counter(kinds), len(pairs)),
+        finding(Counter(kinds), len(pairs), in_no_form),
         key="evaluated_pairs",
         place=".st-key-evaluated_pairs",
         table=table,
@@ -67,7 +71,8 @@ def draw(pairs: Pairs) -> DeltaGenerator:
         ),
         title="Queries and their correct answers",
         read="Which of a query's words stand in its correct answer: they are marked. Words such as “the” do not count, unless "
-        "a query has no others, and “plane” and “planes” are two words. Of several answers the one with most of its words "
+        "a query has no others, and “plane” and “planes” are two words: only the number in brackets takes them for one, as the "
+        "trait “no shared word” of failed queries does. Of several answers the one with most of its words "
         f"counts. {_what_is_shown(len(rows), len(pairs), are_cut)}",
         not_shown="Whether a model finds the answer: it may know that two words mean the same.",
     )
@@ -85,8 +90,14 @@ def kind_of(share: float) -> str:
     return NONE if share == 0 else ALL if share == 1 else SOME
 
 
-def finding(kinds: Mapping[str, int], total: int) -> str:
-    """How many of the counted queries share no word that carries meaning with an answer; `total` is the number of all."""
+def has_no_form(query: str, answers: Sequence[str]) -> bool:
+    """Whether no answer has a word of the query in any regular form: the trait “no shared word” of failed queries."""
+    return bool(content_words(query)) and not any(shared_content(query, answer) for answer in answers)
+
+
+def finding(kinds: Mapping[str, int], total: int, in_no_form: int) -> str:
+    """How many of the counted queries share no word that carries meaning with an answer; `total` is the number of all, and
+    `in_no_form` counts those that share none in another form either."""
     count = sum(kinds.values())
     of = f"the first {count:,} of {total:,}" if count < total else f"{total:,}"
     if not kinds.get(NONE):
@@ -99,7 +110,10 @@ def finding(kinds: Mapping[str, int], total: int) -> str:
     said = (
         f"Not counting words such as “the”, **{kinds[NONE]:,} of {of} queries {share} no word with the correct answer**"
     )
-    return f"{said}, so that a search by words has little to go by{rest}."
+    other = (
+        "not in another form either" if in_no_form == kinds[NONE] else f"{in_no_form:,} of them in no other form either"
+    )
+    return f"{said} ({other}), so that a search by words has little to go by{rest}."
 
 
 def _what_is_shown(shown: int, total: int, are_cut: bool) -> str:

@@ -172,7 +172,7 @@ def test_what_found_queries_have_more_often_is_not_named() -> None:
     held = np.zeros((2, 100), bool)
     held[0, 50:] = True
     failed = np.arange(100) < 50
-    share, never = traits.compared(Traits(("negation", "short query"), held), failed)[::-1]
+    share, never = traits.compared(Traits(("negation", "short query"), held), failed)
     assert (share.name, share.is_named) == ("negation", False)
     assert share.adjusted_p is not None
     assert share.adjusted_p < 1e-6
@@ -234,3 +234,13 @@ def test_the_words_of_a_corpus_take_memory_by_their_number_and_all_of_it_before_
     assert known.nbytes == size
     with pytest.raises(Stopped):
         CorpusWords(["volcano"]).prepare(lambda: True)
+
+
+def test_what_found_queries_have_clearly_more_often_comes_before_what_may_be_chance() -> None:
+    failed = np.repeat([True, False], 50)
+    held = np.zeros((3, 100), bool)
+    held[0, :6] = held[0, 50:55] = True
+    held[1, 50:80] = True
+    held[2, :30] = True
+    found = traits.compared(Traits(("short query", "negation", "number or code"), held), failed)
+    assert [share.name for share in found] == ["number or code", "negation", "short query"]

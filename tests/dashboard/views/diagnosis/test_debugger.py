@@ -185,6 +185,8 @@ def test_a_trait_and_a_column_choose_queries_and_each_repair_has_its_rank(open_p
         shown = counts.get(name, ["0", "0"])
         assert shown == [str((held & failed).sum()), str((held & ~failed).sum())]
     assert not data["compared"]
+    assert "of this part fails. Traits are counted, and not compared" in texts(app)
+    assert "Add queries that work" not in texts(app)  # the file may have them
     assert [item["key"] for item in data["traits"] if item["picked"]] == [trait]
     expected = [item for item in failures_there.in_order("worst") if (found.of(trait) & kept_rows)[item.row]]
     assert [row["index"] for row in data["rows"]] == [item.row for item in expected] == [3]

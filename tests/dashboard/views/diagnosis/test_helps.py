@@ -19,11 +19,12 @@ from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.failures import traits
 from components.retrieval.failures.remedies import USUAL, folds, kinds
 from components.retrieval.failures.traits import TraitShare
-from dashboard.views.diagnosis import helps, other_models
+from dashboard import caching
+from dashboard.views.diagnosis import debugger_table, helps, other_models
 from tests.dashboard import page_states
 from tests.dashboard.code.shown import codes, figure
 from tests.support import saved_models, tiny
-from tests.support.pages import Open, at_rest, plain_table, setting, texts
+from tests.support.pages import Open, at_rest, plain_table, read_texts, setting, texts
 
 
 def share(name: str, failed: int, found: int, adjusted: float, of: int = 50) -> TraitShare:
@@ -116,8 +117,12 @@ def test_second_models_on_this_machine_are_remedies(
     address = {"v": "what-helps", "corpus": page_states.small_corpus(), "m": str(tiny_folder("bert"))}
     app = open_page("diagnose", **address, tc=str(scorer), tm=str(other))
     app.session_state["data_remedies"] = True
+    corpus = caching.corpora().find(address["corpus"])
+    assert corpus is not None
+    app.session_state["failed_only"], part = next(iter(debugger_table.parts_of(corpus, "compressed").items()))
     app = at_rest(app.run())
     assert not app.exception
+    assert f"Failed queries shows the part “{part}”. Here this does not apply: all " in read_texts(app)
     assert app.selectbox(key="w_tried_cross_encoder").value == str(scorer)
     assert app.selectbox(key="w_tried_model").value == str(other)
     table = plain_table(app, 0).set_index("remedy")

@@ -27,26 +27,34 @@ def of(
         (
             of([0.2, 0, 0.9, 0.5], [False, False, True, False], [0, 0, 1, 0]),
             [],
-            "**Layer 1, Mean** (as published) has the best MRR, **90.0 %**, and no other may be as good: it stays first in "
-            "100 of 100 draws of the queries.",
+            "**Layer 1, Mean** (as published) has the best MRR, **90.0 %**: it stays first in 100 of 100 draws of the "
+            "queries. With all 4 compared at once, no other may be as good.",
         ),
         (
             of([0.2, 0, 0.6, 0.61], [False, False, True, True], [0, 0, 0.4, 0.6]),
             [],
-            "**Layer 1, [CLS]** has the best MRR, **61.0 %**, but 1 other may be as good: it stays first in 60 of 100 draws of "
-            "the queries.",
+            "**Layer 1, [CLS]** has the best MRR, **61.0 %**: it stays first in 60 of 100 draws of the queries. With all 4 "
+            "compared at once, 1 other may be as good.",
+        ),
+        (
+            of(
+                [0.2, 0, 0.57, 0.61], [False, False, True, True], [0, 0, 0, 1]
+            ),  # the comparison is stricter than the draws
+            [],
+            "**Layer 1, [CLS]** has the best MRR, **61.0 %**: it stays first in 100 of 100 draws of the queries. With all 4 "
+            "compared at once, 1 other may be as good.",
         ),
         (
             of([0.6, 0, 0.6, 0.59], [True, False, True, True], [0.4, 0, 0.4, 0.2]),
             [],
-            "**Layer 0, Mean** and another one share the best MRR, **60.0 %**, but 2 others may be as good: it stays first in "
-            "40 of 100 draws of the queries.",
+            "**Layer 0, Mean** and another one share the best MRR, **60.0 %**: it stays first in 40 of 100 draws "
+            "of the queries. With all 4 compared at once, 2 others may be as good.",
         ),
         (
             of([0.6, 0, 0.6, 0.1], [True, False, True, False], [0.5, 0, 0.5, 0]),
             [("BM25", 75.0), ("TF-IDF", 61.04)],
             "**Layer 0, Mean** and another one share the best MRR, **60.0 %**: it stays first in 50 of 100 draws of the "
-            "queries. **BM25** finds more by words alone: 75.0 %.",
+            "queries. With all 4 compared at once, no further one may be as good. **BM25** finds more by words alone: 75.0 %.",
         ),
         (of([0, 0, 0, 0], [True] * 4, [0.25] * 4), [], "No layer and pooling finds anything: MRR is 0 % everywhere."),
         (of([0.5], [True], [1]), [("BM25", 20.0)], "**Layer 0, Mean** has MRR **50.0 %**."),

@@ -1048,14 +1048,19 @@ def test_what_queries_share_with_their_answers_is_counted_and_said() -> None:
     assert shared_share("storm", ["Nothing.", "A Storm."]) == 1  # the best of the answers
     assert shared_share("the", ["The end."]) == 1
     assert shared_share("?", ["A?"]) == 0
-    some = shared.finding({"no word": 2, "some words": 5, "every word": 1}, 8)
+    some = shared.finding({"no word": 2, "some words": 5, "every word": 1}, 8, 1)
     without = "Not counting words such as “the”, **2 of 8 queries share no word with the correct answer**"
-    assert some.startswith(f"{without}, so that a search by words has little to go by; ")
+    assert some.startswith(
+        f"{without} (1 of them in no other form either), so that a search by words has little to go by; "
+    )
     assert some.endswith("1 shares all of its words.")
-    assert shared.finding({"some words": 8}, 8).startswith(
+    assert shared.finding({"some words": 8}, 8, 0).startswith(
         "**Each of 8 queries shares a word with its correct answer**"
     )
-    assert "1 of the first 8 of 9 queries shares no word" in shared.finding({"no word": 1, "some words": 7}, 9)
+    assert "1 of the first 8 of 9 queries shares no word" in shared.finding({"no word": 1, "some words": 7}, 9, 1)
+    # The number in brackets is that of the trait of failed queries.
+    asked = [("voucher", "The vouchers of Rome."), ("storm", "A quiet sea."), ("the", "Rome."), ("plane", "A plane.")]
+    assert [shared.has_no_form(query, [answer]) for query, answer in asked] == [False, True, False, False]
     assert shared.shown_rows(["some words"] * 9 + ["no word"]) == [9, *range(8)]
 
 

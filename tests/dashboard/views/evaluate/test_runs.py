@@ -94,9 +94,14 @@ def test_the_run_opened_first_is_a_better_one_or_else_one_with_queries_on_both_s
     subset = np.where(REFERENCE == 1, 1, REFERENCE).copy()
     subset[:2] = 5  # loses two, gains none
     ranks = [REFERENCE, subset, OTHER]
-    assert runs.most_telling(ranks, 0, [0, 1, 2], [], 1) == 2
-    assert runs.most_telling(ranks, 0, [0, 1, 2], [1], 1) == 1
-    assert runs.most_telling(ranks, 0, [0], [], 1) is None
+    vectors = [False, False, False]
+    assert runs.most_telling(ranks, 0, [0, 1, 2], [], 1, vectors) == 2
+    assert runs.most_telling(ranks, 0, [0, 1, 2], [1], 1, vectors) == 1
+    assert runs.most_telling(ranks, 0, [0], [], 1, vectors) is None
+    # Vectors are compared with words first, where there are both.
+    assert runs.most_telling(ranks, 0, [0, 1, 2], [], 1, [False, True, False]) == 1
+    assert runs.most_telling(ranks, 0, [0, 1, 2], [], 1, [False, None, None]) == 2
+    assert runs.most_telling(ranks, 0, [0, 1, 2], [], 1, [None, True, False]) == 2
 
 
 def test_rows_stand_in_order_and_only_a_clear_difference_is_bold() -> None:

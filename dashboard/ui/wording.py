@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from components.model.catalog import GROUPS
@@ -250,8 +251,8 @@ def _end_of_word(text: str, place: int) -> int:
     return next((before for before in range(place, near, -1) if text[before].isspace()), place)
 
 
-def searched_texts(pairs: Pairs) -> str:
-    """How many queries search how many texts, and what becomes of the texts that stand on rows without a query."""
+def searched_texts(pairs: Pairs, unread: int) -> str:
+    """How many queries search how many texts, and what becomes of all rows; of these `unread` could not be read."""
     said = f"{counted(len(pairs), 'query', 'queries')}, {counted(len(pairs.documents), 'text')} searched"
     if pairs.others:
         said += f", {pairs.others:,} of them on rows without a query"
@@ -259,4 +260,4 @@ def searched_texts(pairs: Pairs) -> str:
         are, them = ("is", "it") if pairs.unsearched == 1 else ("are", "them")
         said += f"; {counted(pairs.unsearched, 'text')} on rows without a query {are} left out here (Failed queries and What "
         said += f"helps search {them} too)"
-    return said
+    return f"{said}; {replace(pairs.rows, lost=pairs.rows.lost + unread).said()}"

@@ -162,9 +162,10 @@ def open_first() -> None:
 
 
 def of_pairs(pairs: Pairs) -> None:
-    """Say which texts are searched where some stand on rows without a query."""
-    if pairs.others:
-        st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs)}.")
+    """Say which rows of a person's own file are used, and which texts are searched."""
+    if state.get("corpus"):
+        unread = current.in_use().report.bad_count
+        st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs, unread)}.")
 
 
 def listed(chosen: QueryChoice, shares: Sequence[TraitShare], placings: Sequence[Placing], opened: int | None) -> None:

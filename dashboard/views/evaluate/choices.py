@@ -305,7 +305,8 @@ def file_of_pairs() -> tuple[str, ...]:
 
 def about(pairs: Pairs, advice: str = " Another one: “Corpus” at the top of the page.") -> None:
     """What is evaluated, and what was left out."""
-    text = f"**{messages.escape(pairs.name)}**: {searched_texts(pairs)}. "
+    unread = current.corpus().report.bad_count
+    text = f"**{messages.escape(pairs.name)}**: {searched_texts(pairs, unread)}. "
     text += "The queries are headlines. " if not state.get("corpus") else ""
     if pairs.has_several:
         text += (
@@ -314,9 +315,9 @@ def about(pairs: Pairs, advice: str = " Another one: “Corpus” at the top of 
         )
     else:
         text += "Each query has one correct answer."
-    if pairs.repeated:
-        have = "has" if pairs.repeated == 1 else "have"
-        text += f" {counted(pairs.repeated, 'row')} {have} the sentence of an earlier row, which is searched once."
+    if pairs.shared:
+        have = "has" if pairs.shared == 1 else "have"
+        text += f" {counted(pairs.shared, 'other row')} {have} the sentence of an earlier row, which is searched once."
     if any(has_pairs(query) for query in pairs.queries.texts[:LOOKED_AT]):
         text += " Word rankings divide texts without spaces between words into pairs of neighbouring characters."
     st.caption(text + advice)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -379,6 +380,20 @@ def test_ties_at_the_first_place_are_part_of_the_finding(open_page: Open, demo_v
     assert near == "**2 of 630 sentences are closer than chance:** the first has 0.437, and chance reaches 0.426."
     finding = chance_findings.finding_of(1.0, 6, 8, 0.5, 0.3, has_none=True, tied=6)
     assert finding == "**6 of 8 sentences are closer than chance:** the first 6 tie at 1.00, and chance reaches 0.50."
+
+
+def test_equal_sentences_count_once_in_the_finding() -> None:
+    texts = ["Tea is hot."] * 3 + ["Warm tea.", "Snow falls.", "Snow falls."]
+    corpus = read_corpus("\n".join(texts).encode(), "x.txt")
+    ranked: Any = SimpleNamespace(
+        best=[0, 1, 2],
+        scores=np.array([0.8, 0.8, 0.8, 0.7, 0.1, np.nan]),
+        explained=SimpleNamespace(counts_words=False),
+        level=SimpleNamespace(level=0.5, median=0.3),
+        hits_only=False,
+    )
+    said = chance_findings.finding(ranked, corpus, "a hot drink", True)
+    assert said == "**2 of 3 sentences are closer than chance:** the first has 0.80 (3 rows), and chance reaches 0.50."
 
 
 def test_a_query_in_a_language_that_the_model_does_not_know_finds_nothing_close(

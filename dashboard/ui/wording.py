@@ -39,6 +39,7 @@ __all__ = [
     "missing_parts",
     "model_in_words",
     "quoted",
+    "rows_of_file",
     "searched_texts",
     "shortened",
     "structure_in_words",
@@ -251,8 +252,13 @@ def _end_of_word(text: str, place: int) -> int:
     return next((before for before in range(place, near, -1) if text[before].isspace()), place)
 
 
-def searched_texts(pairs: Pairs, unread: int) -> str:
-    """How many queries search how many texts, and what becomes of all rows; of these `unread` could not be read."""
+def rows_of_file(pairs: Pairs, unread: int) -> str:
+    """What became of the rows of a file of pairs, of which `unread` could not be read, in a line that adds up."""
+    return f"{replace(pairs.rows, lost=pairs.rows.lost + unread).said()}."
+
+
+def searched_texts(pairs: Pairs) -> str:
+    """How many queries search how many texts, and what becomes of the texts that stand on rows without a query."""
     said = f"{counted(len(pairs), 'query', 'queries')}, {counted(len(pairs.documents), 'text')} searched"
     if pairs.others:
         said += f", {pairs.others:,} of them on rows without a query"
@@ -260,4 +266,4 @@ def searched_texts(pairs: Pairs, unread: int) -> str:
         are, them = ("is", "it") if pairs.unsearched == 1 else ("are", "them")
         said += f"; {counted(pairs.unsearched, 'text')} on rows without a query {are} left out here (Failed queries and What "
         said += f"helps search {them} too)"
-    return f"{said}; {replace(pairs.rows, lost=pairs.rows.lost + unread).said()}"
+    return said

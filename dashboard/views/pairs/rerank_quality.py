@@ -60,7 +60,7 @@ def measured(stage: SecondStage, layer: int, pooling: Pooling, corpus: Corpus) -
     measurements: list[CollectionLook] = []
     with_answers = _pairs_of(corpus)
     if with_answers is not None and with_answers.unsearched:
-        st.caption(f"{messages.escape(with_answers.name)}: {searched_texts(with_answers, corpus.report.bad_count)}.")
+        st.caption(f"{messages.escape(with_answers.name)}: {searched_texts(with_answers)}.")
     sets = [("headlines" if is_demo else "queries", with_answers)] if with_answers is not None else []
     sets += (
         [(name, second_looks.collection(*columns)) for name, *columns in second_looks.COLLECTIONS] if is_demo else []

@@ -18,6 +18,7 @@ from components.retrieval.failures.edits import EditSearch, Embedding
 from components.retrieval.failures.failed_queries import FailedQueries, Placing, SearchedCorpus
 from components.retrieval.failures.repair import Repaired
 from components.retrieval.failures.vocabulary import CorpusWords
+from components.retrieval.search.exact import ExactSearch
 from dashboard import caching, state
 from dashboard.jobs import embedding, requests
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from components.retrieval.failures.hubness import Hubness
     from components.retrieval.failures.traits import Traits
     from components.retrieval.index.folder import VectorIndex
-    from components.retrieval.search.exact import ExactSearch
     from dashboard.jobs.embedding import EmbedRequest
 
 MOST_QUERIES = 5_000  # a seeded sample of this many says how often each text is found
@@ -109,20 +109,26 @@ def failures(searched: CorpusQueries) -> FailedQueries | None:
 
 
 def occurrences(searched: CorpusQueries, where: str = "hubness") -> Hubness:
-    """In how many queries' first ten hits each text stands. Raises NotReady while they are counted.
+    """In how many queries' first ten hits each different text stands, in the order of `SearchedCorpus.firsts`.
 
-    The queries are the corpus's own, or without any its texts; of many a seeded sample. `where` keys the widgets.
+    The different queries are the corpus's own, or without any its texts; of many a seeded sample. `where` keys the widgets.
+    Raises NotReady while they are counted.
     """
-    engine, queries = searched.engine, searched.queries
-    vectors = engine.vectors if queries is None else queries.engine(searched.layer, searched.pooling).vectors
+    corpus, queries = searched.corpus, searched.queries
+    different = corpus.firsts if queries is None else corpus.first_queries
 
     def count(report_progress: ReportProgress, is_stopped: IsStopped) -> Hubness:
-        rows = sample_of_rows(len(vectors), MOST_QUERIES)
+        engine = searched.engine
+        if len(corpus.firsts) < len(corpus.first_of):
+            engine = ExactSearch(np.asarray(engine.vectors[corpus.firsts]))
+        vectors = (searched.engine if queries is None else queries.engine(searched.layer, searched.pooling)).vectors
+        rows = sample_of_rows(len(different), MOST_QUERIES)
         own = rows if queries is None else None
-        chosen = np.asarray(vectors[rows], np.float32)
+        chosen = np.asarray(vectors[different[rows]], np.float32)
         return hubness.k_occurrence(chosen, engine, hubness.FIRST_HITS, own, report_progress, is_stopped)
 
-    title = f"Counting in how many of {min(len(vectors), MOST_QUERIES):,} queries' first {hubness.FIRST_HITS} hits each text is"
+    count_of = f"{min(len(different), MOST_QUERIES):,}"
+    title = f"Counting in how many of {count_of} queries' first {hubness.FIRST_HITS} hits each text is"
     key = ("k-occurrence", *searched.key)
     return requests.prepared(key, title, count, where, "counting the hits", "queries", caching.evaluations())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from components.model.catalog import GROUPS
@@ -38,6 +39,7 @@ __all__ = [
     "missing_parts",
     "model_in_words",
     "quoted",
+    "rows_of_file",
     "searched_texts",
     "shortened",
     "structure_in_words",
@@ -248,6 +250,11 @@ def _end_of_word(text: str, place: int) -> int:
         return len(text)
     near = max(0, place - LONGEST_WORD)
     return next((before for before in range(place, near, -1) if text[before].isspace()), place)
+
+
+def rows_of_file(pairs: Pairs, unread: int) -> str:
+    """What became of the rows of a file of pairs, of which `unread` could not be read, in a line that adds up."""
+    return f"{replace(pairs.rows, lost=pairs.rows.lost + unread).said()}."
 
 
 def searched_texts(pairs: Pairs) -> str:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -213,7 +213,10 @@ def read_pairs(options: argparse.Namespace, limits: Limits, every_text: bool = F
         preferred=TO_MEASURE,
         wanted="pairs",
     )
-    reading = rows.reading(rows.rows, BadRows(), with_unused=every_text)
+    first = {(row.texts[0].strip(), row.texts[1]): row for row in reversed(rows.rows) if len(row.texts) == 2}
+    used = sorted(first.values(), key=attrgetter("source"))
+    repeated = len({row.source for row in rows.rows} - {row.source for row in used})
+    reading = rows.reading(used, BadRows(), repeated, every_text)
     if not rows.rows or len(rows.names) != 2:
         raise InputError(
             f"{name} has no row with both a query and an answer{reasons_in_brackets(rows.bad.reasons)}.",
@@ -230,8 +233,9 @@ def read_pairs(options: argparse.Namespace, limits: Limits, every_text: bool = F
             f"{len(pairs):,} queries have {pairs.right_texts:,} correct answers: Recall@k is the share of queries with one of "
             "theirs among the first k, MRR is of the first one, nDCG@10 of all."
         )
-    if pairs.repeated:
-        shared.note(f"Rows with the sentence of an earlier row, which is searched once: {pairs.repeated:,}.")
+    if pairs.shared:
+        which = "Other rows" if pairs.rows.repeated else "Rows"
+        shared.note(f"{which} with the sentence of an earlier row, which is searched once: {pairs.shared:,}.")
     if pairs.warning:
         shared.note(pairs.warning)
     return pairs, reading

@@ -36,6 +36,7 @@ from components.retrieval.corpora.readers.files import read_table
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
 from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 from components.retrieval.corpora.readers.table import BadRow, BadRows, Table, rows_left_out
+from components.retrieval.corpora.rows.reading import RowCounts
 from components.retrieval.corpora.texts import Texts
 
 PAIR_COLUMN = "compressed"  # the name of the column with the second text of a pair
@@ -128,9 +129,9 @@ class ReadReport:
 
     @property
     def counted(self) -> str:
-        """How many rows were read, refused, joined and changed, in a sentence."""
+        """How many rows were read, used, left out, joined and changed, in a sentence."""
         return (
-            f"{counted(self.kept, 'row')} read, {self.bad_count:,} refused, {self.joined:,} joined from several lines, "
+            f"{RowCounts(self.kept, lost=self.bad_count).said()}; {self.joined:,} joined from several lines, "
             f"{self.cleaned:,} changed (control or invalid characters removed)."
         )
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from components.arrays import Int64, read_only
 from components.errors import InputError
 from components.jobs import IsStopped, ReportProgress, Stopped, part_of
 from components.retrieval.corpora.columns import called
+from components.retrieval.corpora.rows.reading import RowCounts
 from components.retrieval.corpora.rows.same import normalised
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.graded.ranks import ranker_relevant_ranks, vector_relevant_ranks
@@ -66,6 +67,9 @@ class Pairs:
     )
     column: str = ""  # that holds the queries
     unsearched: int = 0  # different texts that stand only on rows without a query, where these are not searched
+    rows: RowCounts = field(
+        default_factory=partial(RowCounts, 0)
+    )  # of the whole file, apart from those that could not be read
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -84,6 +88,11 @@ class Pairs:
     def others(self) -> int:
         """The number of documents that are no correct answer of a query: they stand on rows without one."""
         return 0 if self.answers is None else len(self.documents) - len(set().union(*self.answers))
+
+    @property
+    def shared(self) -> int:
+        """The number of rows with the text of an earlier row, and with another query or none."""
+        return self.repeated - self.rows.repeated
 
     @property
     def has_several(self) -> bool:
@@ -224,15 +233,17 @@ def pairs_of_rows(
     for row in asking:
         number = documents.setdefault(texts[row], len(documents))
         answers.setdefault(queries[row].strip(), {})[number] = None
+    used, without = sum(map(len, answers.values())), len(queries) - len(asking)
     return _pairs(
         name,
         tuple(documents),
         tuple(queries[row] for row in rows_of_queries(queries)),
         tuple(tuple(own) for own in answers.values()),
-        len(queries) - len(asking),
+        without,
         (len(texts) if every_text else len(asking)) - len(documents),
         column,
         0 if every_text else len(set(texts) - documents.keys()),
+        RowCounts(used, len(asking) - used, *((without, 0) if every_text else (0, without))),
     )
 
 
@@ -254,6 +265,7 @@ def _pairs(
     repeated: int,
     column: str,
     unsearched: int,
+    rows: RowCounts,
 ) -> Pairs:
     is_default = len(documents) == len(queries) and all(own == (query,) for query, own in enumerate(answers))
     return Pairs(
@@ -265,6 +277,7 @@ def _pairs(
         None if is_default else answers,
         column,
         unsearched,
+        rows,
     )
 
 
@@ -286,6 +299,7 @@ def some_pairs(pairs: Pairs, chosen: Sequence[int]) -> Pairs:
         pairs.repeated,
         pairs.column,
         pairs.unsearched,
+        pairs.rows,
     )
 
 

@@ -117,6 +117,7 @@ def causes_of(
 ) -> Causes:
     """The traits of each failure, or those of queries that do not fail.
 
+    `hubness` is of the different texts, as `corpus.firsts` has them.
     `is_truncated` says for each query, and for each text, whether it is truncated.
 
     `progress(done, total)` counts queries. Raises Stopped.
@@ -132,12 +133,13 @@ def causes_of(
         of_query = corpus.number_of[item.row]
         query = corpus.queries.texts[of_query]
         right, rival = corpus.documents.texts[item.row], corpus.documents.texts[item.rival]
+        rival_place = int(corpus.place_of[item.rival])
         with_right, with_rival = shared_content(query, right), shared_content(query, rival)
         between = float(cosine(engine.vectors[item.row], engine.vectors[item.rival]))
         found = {
             "near duplicate": are_near_duplicates(right, rival, between),
-            "hub": hubness.is_hub(item.rival),
-            "often found": bool(hubness.counts[item.rival] > often),
+            "hub": hubness.is_hub(rival_place),
+            "often found": bool(hubness.counts[rival_place] > often),
             "words": not with_rival <= with_right,
             "no shared word": not with_right,
             "truncated": bool(truncated_queries[of_query] or truncated_texts[item.row]),

@@ -61,6 +61,11 @@ class SearchedCorpus:
         """The rows of the different texts, each where it stands first."""
         return read_only(np.flatnonzero(self.first_of == np.arange(len(self.first_of))))
 
+    @cached_property
+    def place_of(self) -> Int64:
+        """[text]: the place of its text among the different ones, as `firsts` has them."""
+        return read_only(np.searchsorted(self.firsts, self.first_of))
+
     def no_rivals(self, right_rows: Sequence[int]) -> tuple[int, ...]:
         """The rows that are not counted before a query's right texts: these, those equal to them, and all but the first of
         the other equal ones."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from components.arrays import Float32
 from components.errors import InputError
-from components.jobs import IsStopped
+from components.jobs import IsStopped, ReportProgress
 from components.model.trace import Pooling
 from components.retrieval.index.folder import IndexInfo
 
@@ -23,13 +23,14 @@ def query_vectors(
     info: IndexInfo,
     token_budget: int | None = 1,
     is_stopped: IsStopped = lambda: False,
+    progress: ReportProgress = lambda done, total: None,
 ) -> Mapping[tuple[int, Pooling], Float32]:
     """(layer, pooling) to vectors [query, dim], for every layer and pooling of the index, from one pass per query.
 
     In float32, and each query by itself: in a batch with others its vectors would differ by some 1e-6, and a query would
     not have the same vectors alone and among many. Where that does not matter, another `token_budget` (that of `embed`; None
     is the usual one) takes many together, ten times as fast. Raises InputError if the index was made with another model or
-    revision, or says so and has vectors of another size, and Stopped.
+    revision, or says so and has vectors of another size, and Stopped. `progress(done, total)` counts queries.
     """
     if (backend.spec.key, backend.revision) != (info.model, info.revision):
         raise InputError(
@@ -40,7 +41,9 @@ def query_vectors(
         )
     options = query_options(backend, info.options)
     # [layer, pooling, query, dim]
-    vectors = backend.embed(queries, options=options, token_budget=token_budget, is_stopped=is_stopped)
+    vectors = backend.embed(
+        queries, options=options, token_budget=token_budget, progress=progress, is_stopped=is_stopped
+    )
     if vectors.shape[-1] != info.dim:  # an index from somebody else can say anything of its model
         raise InputError(
             f"The index has vectors of {info.dim:,} numbers, and {info.model} has {vectors.shape[-1]:,}.",

@@ -22,7 +22,7 @@ from components.shown_code.commands import measured
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.ui import browser, controls, figures, messages
-from dashboard.ui.wording import counted, searched_texts
+from dashboard.ui.wording import counted, rows_of_file, searched_texts
 from dashboard.views.diagnosis import trait_shares
 
 if TYPE_CHECKING:
@@ -162,9 +162,10 @@ def open_first() -> None:
 
 
 def of_pairs(pairs: Pairs) -> None:
-    """Say which texts are searched where some stand on rows without a query."""
-    if pairs.others:
-        st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs)}.")
+    """Say which rows of a person's own file are used, and which texts are searched."""
+    if state.get("corpus"):
+        unread = current.in_use().report.bad_count
+        st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs)}. {rows_of_file(pairs, unread)}")
 
 
 def listed(chosen: QueryChoice, shares: Sequence[TraitShare], placings: Sequence[Placing], opened: int | None) -> None:

@@ -189,7 +189,8 @@ def _both_texts(case: Case) -> None:
     by_words, jointly = None, None
     figures.subheader("Is the rival found by many queries?")
     with frame.figure("hubs"):
-        rows |= rivals.rows_of_hubs(rivals.hubs(case.searched, case.placed, case.name), case.placed)
+        hubs = rivals.hubs(case.searched, case.placed, case.name)
+        rows |= rivals.rows_of_hubs(hubs, case.searched, case.placed)
         rivals.side_by_side(sides, rows, case.name)
     with frame.figure("by_words"):
         by_words = rivals.by_words(case.searched, case.query, case.placed)

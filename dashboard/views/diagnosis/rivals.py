@@ -116,9 +116,10 @@ def _forms(query_words: Sequence[str], found: Iterable[str]) -> list[str]:
     return [form for form in dict.fromkeys(forms) if form not in content]
 
 
-def rows_of_hubs(hubs: Hubness, placed: Placing) -> dict[str, Row]:
+def rows_of_hubs(hubs: Hubness, searched: CorpusQueries, placed: Placing) -> dict[str, Row]:
     """How often both texts are found."""
-    right, rival = (f"{int(hubs.counts[row]):,} of {hubs.queries:,} queries" for row in (placed.row, placed.rival))
+    places = searched.corpus.place_of[[placed.row, placed.rival]]
+    right, rival = (f"{count:,} of {hubs.queries:,} queries" for count in hubs.counts[places].tolist())
     return {f"among the first {hubs.k} hits of": (right, rival)}
 
 
@@ -234,9 +235,11 @@ def _sentence(edit: Edit) -> str:
 def hubs(searched: CorpusQueries, placed: Placing, right_name: str) -> Hubness:
     """How often both texts are found, beside all others. Raises NotReady until it is counted."""
     hubness = failures.occurrences(searched)
-    right, rival = int(hubness.counts[placed.row]), int(hubness.counts[placed.rival])
+    corpus = searched.corpus
+    own_place, rival_place = corpus.place_of[[placed.row, placed.rival]].tolist()
+    right, rival = int(hubness.counts[own_place]), int(hubness.counts[rival_place])
     source = "queries" if searched.queries is not None else "texts of the corpus, each as a query"
-    verdict = "so it counts as a hub" if hubness.is_hub(placed.rival) else "so it is no hub by this rule"
+    verdict = "so it counts as a hub" if hubness.is_hub(rival_place) else "so it is no hub by this rule"
     figures.figure(
         charts.occurrence_histogram(
             hubness.counts,
@@ -258,9 +261,9 @@ def hubs(searched: CorpusQueries, placed: Placing, right_name: str) -> Hubness:
         "queries give other counts.",
         table=lambda: pd.DataFrame(
             {
-                "number": np.arange(len(hubness.counts)),
+                "number": corpus.firsts,
                 "k-occurrence": hubness.counts,
-                "text": searched.corpus.documents.texts,
+                "text": [corpus.documents.texts[row] for row in corpus.firsts],
             }
         ).sort_values("k-occurrence", ascending=False, kind="stable"),
     )

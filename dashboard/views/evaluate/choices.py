@@ -32,7 +32,7 @@ from dashboard.jobs.runs.fusion import FusionPart
 from dashboard.jobs.second_stage import SearchTexts, TwoStages
 from dashboard.ui import controls, messages, model_gate
 from dashboard.ui.waiting import frame
-from dashboard.ui.wording import POOLING_NAMES, counted, searched_texts
+from dashboard.ui.wording import POOLING_NAMES, counted, rows_of_file, searched_texts
 from dashboard.views.evaluate.rows import shared
 
 if TYPE_CHECKING:
@@ -314,9 +314,12 @@ def about(pairs: Pairs, advice: str = " Another one: “Corpus” at the top of 
         )
     else:
         text += "Each query has one correct answer."
-    if pairs.repeated:
-        have = "has" if pairs.repeated == 1 else "have"
-        text += f" {counted(pairs.repeated, 'row')} {have} the sentence of an earlier row, which is searched once."
+    if state.get("corpus"):
+        text += f" {rows_of_file(pairs, current.in_use().report.bad_count)}"
+    if pairs.shared:
+        have = "has" if pairs.shared == 1 else "have"
+        rows = counted(pairs.shared, "other row" if pairs.rows.repeated else "row")
+        text += f" {rows} {have} the sentence of an earlier row, which is searched once."
     if any(has_pairs(query) for query in pairs.queries.texts[:LOOKED_AT]):
         text += " Word rankings divide texts without spaces between words into pairs of neighbouring characters."
     st.caption(text + advice)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.arrays import read_only
 from components.charts import theme
 from components.errors import InputError
 from components.numbers import counted
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.search.exact import ExactSearch
+from components.retrieval.search.query import query_vectors
 from components.shown_code.code import Command
 from dashboard import caching, settings, state
 from dashboard.corpora import current, uploads
+from dashboard.jobs import requests
 from dashboard.ui import controls, figures, languages, messages, wording
 from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import SIMILARITY_NAMES
@@ -31,7 +35,8 @@ from dashboard.views.search.why import UNITS
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-    from components.jobs import IsStopped
+    from components.arrays import Float32
+    from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
@@ -41,6 +46,7 @@ if TYPE_CHECKING:
     from dashboard.views.search.ranked import Scale
 
 MOST_COMMANDS = 10  # of the code of the figure
+AT_ONCE = 10  # queries, which take about a second
 UNKNOWN = "says nothing: unknown language"  # of a score
 FAR = "nothing close"  # no closer than chance
 
@@ -61,7 +67,7 @@ def many_queries(backend: Backend) -> None:
 def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...]) -> None:
     corpus, similarity = request.corpus, request.similarity
     layer, pooling = request.cell(index)
-    vectors = caching.query_vectors(request.backend, lines, index.info)[layer, pooling]
+    vectors = _vectors(request, index, (layer, pooling), lines)
     hits = index.engine(layer, pooling).search(vectors, request.k, similarity)
     rows = [
         {
@@ -100,7 +106,8 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
             None if level is None else level.level,
             len(unknown),
             is_measured_now,
-        ),
+        )
+        + right_hits(list(zip(first["query"], first["text"], strict=True)), _right_texts(corpus)),
         key="queries",
         table=lambda: table,
         code=_code(request.code(index, layer, pooling), lines, request.k, similarity),
@@ -126,6 +133,43 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
             _drawn(found, bars, UNITS.get(similarity, similarity), None if level is None else level.level),
             "queries_drawn",
         )
+
+
+def _vectors(request: SearchRequest, index: VectorIndex, cell: tuple[int, Pooling], lines: tuple[str, ...]) -> Float32:
+    """The vectors [query, dim] at a layer and pooling; those of more than a few queries are made by a job, for all layers
+    and poolings of the index. Raises NotReady until they are."""
+    if len(lines) <= AT_ONCE:
+        return caching.query_vectors(request.backend, lines, index.info)[cell]
+    cells = list(product(index.info.options.layers, index.info.options.poolings))
+
+    def embed(report_progress: ReportProgress, is_stopped: IsStopped) -> Float32:
+        made = query_vectors(request.backend, lines, index.info, progress=report_progress, is_stopped=is_stopped)
+        return read_only(np.stack([made[one] for one in cells]))
+
+    title, doing = f"Embedding {len(lines):,} queries", "embedding the queries"
+    key, kept = ("vectors of queries", index.info.identity, lines), caching.evaluations()
+    every = requests.latest(key, title, embed, "query_vectors", doing, "queries", view="queries", jobs=kept)
+    return every[cells.index(cell)]
+
+
+def _right_texts(corpus: Corpus) -> dict[str, set[str]]:
+    """Each query of a person's own corpus to its right texts; empty without a column of queries."""
+    column = current.query_column(corpus) if state.get("corpus") else None
+    right: dict[str, set[str]] = {}
+    for query, text in zip(() if column is None else corpus.columns[column], corpus.texts, strict=False):
+        right.setdefault(" ".join(query.split()), set()).add(text)
+    return right
+
+
+def right_hits(found: Sequence[tuple[str, str]], right: Mapping[str, set[str]]) -> str:
+    """Of how many queries, each with its best hit, that hit is right, where the file says so; else "" """
+    known = [text in right[query] for query, text in found if query in right]
+    if not known:
+        return ""
+    unknown = len(found) - len(known)
+    of = f" Of {counted(unknown, 'other')} the file does not say it." if unknown else ""
+    share = theme.number(100 * sum(known) / len(known), 1)
+    return f" By the file it is right for {sum(known):,} of {counted(len(known), 'query', 'queries')} ({share} %).{of}"
 
 
 @dataclass(frozen=True)
@@ -249,8 +293,21 @@ def _queries() -> tuple[str, ...]:
 
 
 def _offer_own(corpus: Corpus) -> None:
-    """A button that takes the queries of a corpus which has a column with some: each once, the first ones of too many."""
+    """A button that takes the queries of a corpus which has a column with some: each once, the first ones of too many.
+
+    Where it is not clear which column that is, a choice of the column stands in its place.
+    """
     column = current.query_column(corpus)
+    if column is None and corpus.columns:
+        controls.bind(
+            "query_column",
+            st.selectbox,
+            "Column with the queries",
+            options=list(corpus.columns),
+            to_widget=lambda _: None,
+            placeholder="Choose a column to use its queries",
+            label_visibility="collapsed",
+        )
     found: dict[str, None] = {}
     for value in () if column is None else corpus.columns[column]:
         if query := " ".join(value.split()):

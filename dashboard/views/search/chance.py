@@ -102,21 +102,28 @@ def finding(ranked: Ranked, corpus: Corpus, query: str, has_half: bool = False) 
     if ranked.explained.counts_words:
         return shared_words_finding(query, corpus.texts[row])
     if ranked.level is not None:
-        known = ranked.scores[np.isfinite(ranked.scores)]
+        known, tied = ranked.scores[np.isfinite(ranked.scores)], _is_tied(ranked.scores, row)
         return finding_of(
             float(ranked.scores[row]),
-            int(np.count_nonzero(is_above(known, ranked.level.level))),
-            None if ranked.hits_only else len(corpus),
+            _different(corpus, is_above(ranked.scores, ranked.level.level)),
+            None if ranked.hits_only else len(corpus) - corpus.report.duplicates,
             ranked.level.level,
             () if has_half else shared,
             not has_half and set(words_of(query)).isdisjoint(words_of(corpus.texts[row])),
-            tied_first(ranked.scores, row),
+            _different(corpus, tied),
             _nearest(known, ranked.level.level),
+            sum(corpus.texts[other] == corpus.texts[row] for other in np.flatnonzero(tied)),
         )
     if ranked.is_measured_now:
         best = number(float(ranked.scores[row]), 2)
         return f"The first hit has {best}. Whether that is more than chance is being measured …"
     return ""
+
+
+def _different(corpus: Corpus, is_counted: Any) -> int:
+    """How many different texts stand on the sentences that are counted."""
+    rows = np.flatnonzero(is_counted)
+    return len({corpus.texts[row] for row in rows}) if corpus.report.duplicates else len(rows)
 
 
 def _nearest(scores: Any, level: float) -> list[float]:
@@ -128,9 +135,12 @@ def _nearest(scores: Any, level: float) -> list[float]:
 
 def tied_first(scores: Any, row: int) -> int:
     """How many sentences share the score of the first hit, sentence `row`, itself included."""
+    return int(np.count_nonzero(_is_tied(scores, row)))
+
+
+def _is_tied(scores: Any, row: int) -> Any:
     best = float(scores[row])
-    known = scores[np.isfinite(scores)]
-    return int(np.count_nonzero(np.abs(known - best) <= TIE * max(1.0, abs(best))))
+    return np.isfinite(scores) & (np.abs(np.where(np.isfinite(scores), scores, 0) - best) <= TIE * max(1.0, abs(best)))
 
 
 def unknown_finding(scores: Any, row: int) -> str:
@@ -155,14 +165,17 @@ def finding_of(
     has_none: bool = False,
     tied: int = 1,
     near: Sequence[float] = (),
+    rows: int = 1,
 ) -> str:
     """What the best hit's score says, beside what random words find: short enough for one line with the ranking's name.
 
     `above` sentences of `total` (None: only the hits have scores) are above the `level` of chance; `shared` are the words
     with a meaning of their own that the best hit and the query share, and `has_none` says that they share no word at all.
-    `tied` sentences share the first place. The level is written so that it reads otherwise than the scores `near` it.
+    `tied` sentences share the first place. Equal sentences count once, and the first stands on `rows`. The level is written
+    so that it reads otherwise than the scores `near` it.
     """
     first, limit, *_ = apart(best, level, *near)
+    first += f" ({rows:,} rows)" if rows > 1 and tied == 1 else ""
     at_first = f"the first {tied:,} hits tie at" if tied > 1 else "the first hit has"
     if not is_above(best, level):
         but = f" It has the query's {_quoted(shared)}, though." if shared else ""

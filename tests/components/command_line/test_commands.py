@@ -100,7 +100,7 @@ def test_a_dry_run_shows_rows_and_writes_nothing(folder, tmp_path):
     assert made["preview"][0]["read"] == {"text": '"Go on, he said.', "id": "007"}
     assert made["preview"][2]["refused"] == "empty"
     assert made["rows"]["read"] == 2
-    assert "2 rows read, 1 refused" in done.stderr
+    assert "3 rows read, 2 used, 1 left out" in done.stderr
     assert "--text-column NAME" in done.stderr
     assert list(tmp_path.iterdir()) == [path]
     pairs = run("evaluate", str(folder / "pairs.jsonl"), "--dry-run", "--json", "-")
@@ -303,7 +303,8 @@ def test_evaluate_counts_every_correct_answer_of_a_query(folder):
     assert (
         "3 queries have 6 correct answers: Recall@k is the share of queries with one of theirs among the" in done.stderr
     )
-    assert "Rows with the sentence of an earlier row, which is searched once: 1." in done.stderr
+    assert "7 rows read, 6 used, 1 equal to an earlier one, 0 left out; " in done.stderr
+    assert "sentence of an earlier row" not in done.stderr
     found = json.loads(done.stdout)
     assert (found["queries"], found["correct_answers"], found["documents"]) == (3, 6, 6)
     assert found["runs"][0] | {"recall": found["runs"][0]["recall"]["1"]} == {

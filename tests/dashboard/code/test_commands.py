@@ -251,7 +251,7 @@ def test_a_diagnosis_searches_all_texts_of_a_file_whatever_part_they_are_of(
     columns = ("--columns", "anchor=question,positive=sentence")
     few = run("diagnose", file.name, "--model", address["m"], *columns, "--remedies", "none", "--json", "-")
     assert json.loads(few.stdout)["n"] == 10
-    assert "100 rows read, 10 used, of 90 the text alone, 0 left out" in few.stderr
+    assert "100 rows read, 10 used, 90 with the text alone, 0 left out" in few.stderr
     assert "90 rows are not used for a query; their texts are searched: its split is train: 75 rows; " in few.stderr
     assert "cannot be used" not in few.stderr
 

@@ -309,7 +309,7 @@ def test_an_upload_is_shown_beside_its_file_before_it_is_used() -> None:
     assert read[0].replace("\u00a0", " ") == 'text: "Go on, he said.  ·  n: 007'
     assert read[2] == "refused: empty"
     said = texts(app).replace("\\", "")
-    assert "3 rows read, 2 refused, 0 joined from several lines" in said
+    assert "5 rows read, 3 used, 2 left out; 0 joined from several lines" in said
     assert "quotes are ordinary characters" in said
     assert "The sentences are the column text (by its name); kept beside it: n." in said
     assert "This is a guess: the file could also be separated by tabs, quotes enclose fields." in said

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from components.jobs import Stopped
+from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.failures import edits
+from components.retrieval.failures.failed_queries import searched_corpus
+from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
 from dashboard.jobs import failures, requests
 
@@ -80,3 +83,24 @@ def test_repairs_stop_when_they_are_asked_to(
     with pytest.raises(Stopped):
         works["repairs"](lambda done, total: None, lambda: next(stops))
     assert ranked == ["physics institue"]  # one, and no other after the stop
+
+
+def test_hubs_are_counted_over_different_queries_and_texts(works: dict[str, Callable[..., Any]]) -> None:
+    """A row that repeats another one adds no query, and its text has one count, at whatever row it stands."""
+    rows = "Tea is hot.,tea\nIce is cold.,ice\nTea is hot.,tea\nTea is hot.,\nSnow falls.,snow"
+    corpus = searched_corpus(read_corpus(f"sentence,question\n{rows}\n".encode(), "x.csv", "sentence"), "question")
+    same = np.eye(3, dtype=np.float32)
+    searched: Any = SimpleNamespace(
+        corpus=corpus,
+        engine=ExactSearch(same[[0, 1, 0, 0, 2]]),
+        queries=SimpleNamespace(engine=lambda layer, pooling: ExactSearch(same[[0, 1, 0, 2]])),
+        layer=1,
+        pooling="mean",
+        key=(),
+    )
+    found = failures.occurrences(searched)
+    assert (found.queries, found.k, found.counts.tolist()) == (3, 3, [3, 3, 3])
+    assert corpus.place_of.tolist() == [0, 1, 0, 0, 2]
+    searched.queries = None  # the texts are the queries: each different one once, and it is no hit of itself
+    found = failures.occurrences(searched)
+    assert (found.queries, found.k, found.counts.tolist()) == (3, 2, [2, 2, 2])

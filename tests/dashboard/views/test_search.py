@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from components.retrieval.search.rerank import late_interaction_scores
 from components.words.differences import difference
 from dashboard import caching, settings
 from dashboard.corpora import current
-from dashboard.jobs import embedding, reranking, search_engines
+from dashboard.jobs import embedding, requests, reranking, search_engines
 from dashboard.views.search import batches, shading
 from dashboard.views.search import chance as chance_findings
 from dashboard.views.search.ranked import Ranked, up_to
@@ -381,6 +382,20 @@ def test_ties_at_the_first_place_are_part_of_the_finding(open_page: Open, demo_v
     assert near == "**2 of 630 sentences are closer than chance:** the first has 0.437, and chance reaches 0.426."
     finding = chance_findings.finding_of(1.0, 6, 8, 0.5, has_none=True, tied=6)
     assert finding == "**6 of 8 sentences are closer than chance:** the first 6 tie at 1.00, and chance reaches 0.50."
+
+
+def test_equal_sentences_count_once_in_the_finding() -> None:
+    texts = ["Tea is hot."] * 3 + ["Warm tea.", "Snow falls.", "Snow falls."]
+    corpus = read_corpus("\n".join(texts).encode(), "x.txt")
+    ranked: Any = SimpleNamespace(
+        best=[0, 1, 2],
+        scores=np.array([0.8, 0.8, 0.8, 0.7, 0.1, np.nan]),
+        explained=SimpleNamespace(counts_words=False),
+        level=SimpleNamespace(level=0.5, median=0.3),
+        hits_only=False,
+    )
+    said = chance_findings.finding(ranked, corpus, "a hot drink", True)
+    assert said == "**2 of 3 sentences are closer than chance:** the first has 0.80 (3 rows), and chance reaches 0.50."
 
 
 def test_a_query_in_a_language_that_the_model_does_not_know_finds_nothing_close(
@@ -1094,6 +1109,42 @@ def test_milvus_where_the_operator_names_it(open_page: Open, demo_vectors: np.nd
     assert not app.exception
     assert rows_of(app) == rows_of(exact)
     assert "Milvus" in texts(app)
+
+
+def test_many_queries_say_for_how_many_the_best_hit_is_right() -> None:
+    right = {"tea": {"Tea is hot.", "Drink tea."}, "ice": {"Ice is cold."}, "snow": {"Snow falls."}}
+    found = [("tea", "Drink tea."), ("ice", "Tea is hot."), ("snow", "Snow falls.")]
+    assert batches.right_hits(found, right) == " By the file it is right for 2 of 3 queries (66.7 %)."
+    assert batches.right_hits([*found[1:2], ("rain", "Snow falls.")], right) == (
+        " By the file it is right for 0 of 1 query (0.0 %). Of 1 other the file does not say it."
+    )
+    assert not batches.right_hits([("rain", "Snow falls.")], right)
+
+
+def test_more_than_a_few_queries_are_embedded_with_progress_and_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[tuple[int, int]] = []
+    cells: dict[tuple[int, str], np.ndarray] = {(1, "mean"): np.zeros((40, 2)), (2, "mean"): np.ones((40, 2))}
+
+    def embedded(*given: Any, progress: Callable[..., Any], is_stopped: Callable[[], bool]) -> Any:
+        progress(1, 40)
+        assert is_stopped()
+        return cells
+
+    def made(key: Any, title: str, work: Callable[..., Any], *more: Any, **options: Any) -> Any:
+        assert title == "Embedding 40 queries"
+        return work(lambda *step: steps.append(step), lambda: True)
+
+    monkeypatch.setattr(requests, "latest", made)
+    monkeypatch.setattr(batches, "query_vectors", embedded)
+    monkeypatch.setattr(caching, "query_vectors", lambda *given: {(2, "mean"): "at once"})
+    monkeypatch.setattr(caching, "evaluations", lambda: None)
+    options = SimpleNamespace(layers=(1, 2), poolings=("mean",))
+    index: Any = SimpleNamespace(info=SimpleNamespace(identity="i", options=options))
+    request: Any = SimpleNamespace(backend=None)
+    assert str(batches._vectors(request, index, (2, "mean"), ("tea",))) == "at once"
+    assert not steps
+    assert batches._vectors(request, index, (2, "mean"), tuple(map(str, range(40)))).tolist() == [[1, 1]] * 40
+    assert steps == [(1, 40)]
 
 
 def test_many_queries_say_for_how_many_something_is_close() -> None:

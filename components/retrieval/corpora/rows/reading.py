@@ -35,6 +35,23 @@ class PreviewedRow:
 
 
 @dataclass(frozen=True)
+class RowCounts:
+    """What became of the rows of a file: together they are all of its rows."""
+
+    used: int
+    repeated: int = 0  # equal to an earlier one
+    alone: int = 0  # that give a text which is searched, and no query
+    lost: int = 0  # not used
+
+    def said(self) -> str:
+        """The numbers in a line that adds up."""
+        said = f"{counted(self.used + self.repeated + self.alone + self.lost, 'row')} read, {self.used:,} used"
+        said += f", {self.repeated:,} equal to an earlier one" if self.repeated else ""
+        said += f", {self.alone:,} with the text alone" if self.alone else ""
+        return f"{said}, {self.lost:,} left out"
+
+
+@dataclass(frozen=True)
 class RowUse:
     """How the rows of a file were used."""
 
@@ -69,12 +86,8 @@ class RowUse:
 
     def counts(self) -> str:
         """The numbers of rows, in one sentence."""
-        alone = sum(self.text_alone.values())
-        said = f"{counted(self.rows, 'row')} read, {self.used:,} used"
-        said += f", of {alone:,} the text alone" if alone else ""
-        said += f", {self.lost:,} left out"
-        said += f", {self.repeated:,} equal to an earlier one" if self.repeated else ""
-        return f"{said}; {self.joined:,} joined from several lines, {self.changed:,} changed."
+        rows = RowCounts(self.used, self.repeated, sum(self.text_alone.values()), self.lost)
+        return f"{rows.said()}; {self.joined:,} joined from several lines, {self.changed:,} changed."
 
     def texts_alone(self) -> str:
         """That texts of rows without a query are searched; "" where there are none."""

@@ -73,6 +73,8 @@ def test_rows_with_one_query_all_hold_correct_answers_of_it():
     assert pairs.queries.texts == ("q1", "q2", "q3")
     assert pairs.answers == ((0, 2), (1,), (3,))
     assert (len(pairs), pairs.right_texts, pairs.left_out, pairs.repeated) == (3, 4, 1, 1)
+    assert pairs.rows.said() == "6 rows read, 4 used, 1 equal to an earlier one, 1 left out"
+    assert pairs.shared == 0  # the equal row is no other row with an earlier text
     assert pairs.has_several
     assert not pairs_of_corpus(corpus("a b,q1\nc d,q2")).has_several
 

@@ -1151,6 +1151,7 @@ def test_repeated_sentences_are_said(open_page: Open) -> None:
     assert "1 row has the sentence of an earlier row, which is searched once" in captions(app)
     left_out = "1 text on rows without a query is left out here (Failed queries and What helps search it too)"
     assert f"3 queries, 2 texts searched; {left_out}. Each query has one correct answer" in captions(app)
+    assert "4 rows read, 3 used, 1 left out." in captions(app)
     assert frame(app, "p (Holm)")["Recall@1"].tolist() == [100]  # equal texts are one
 
 

@@ -241,7 +241,7 @@ def test_the_first_rows_stand_beside_what_was_read() -> None:
         (5, "Last.,3", "Last.", ""),
     ]
     assert report.samples[2].columns == {"n": "3"}
-    assert report.counted.startswith("3 rows read, 1 refused, 1 joined from several lines, 0 changed")
+    assert report.counted.startswith("4 rows read, 3 used, 1 left out; 1 joined from several lines, 0 changed")
 
 
 def test_of_a_folder_with_queries_only_the_documents_are_a_corpus(tmp_path: Path) -> None:

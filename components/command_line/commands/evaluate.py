@@ -234,8 +234,8 @@ def read_pairs(options: argparse.Namespace, limits: Limits, every_text: bool = F
             "theirs among the first k, MRR is of the first one, nDCG@10 of all."
         )
     if pairs.shared:
-        rows = "Other rows" if pairs.rows.repeated else "Rows"
-        shared.note(f"{rows} with the sentence of an earlier row, which is searched once: {pairs.shared:,}.")
+        which = "Other rows" if pairs.rows.repeated else "Rows"
+        shared.note(f"{which} with the sentence of an earlier row, which is searched once: {pairs.shared:,}.")
     if pairs.warning:
         shared.note(pairs.warning)
     return pairs, reading

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import os
 import re
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -90,8 +92,9 @@ def try_without_cuda(pin: str, index: str) -> bool:
     if pip.returncode == 0:
         say(f"done in {in_words(seconds)}")
     else:
+        reason = "did not send it whole" if is_found else "cannot be reached, or lacks it"
         say(
-            f"{index} cannot be reached, or lacks it ({in_words(seconds)}): the one with CUDA comes instead, about 3.2 GB in "
+            f"{index} {reason} ({in_words(seconds)}): the one with CUDA comes instead, about 3.2 GB in "
             "all. Some minutes may pass between two lines."
         )
     return pip.returncode == 0
@@ -106,11 +109,21 @@ def step(title: str, command: Sequence[str]) -> int:
             try:
                 process.wait(SIGN_SECONDS)
             except subprocess.TimeoutExpired:
-                here = sum(path.lstat().st_size for path in Path(sys.prefix).rglob("*")) / 1e9
+                here = bytes_below(sys.prefix) / 1e9
                 say(f"still at work after {in_words(time.monotonic() - started)}; {here:.1f} GB are in {sys.prefix}")
     status = process.returncode
     say(f"{'done' if status == 0 else 'failed'} in {in_words(time.monotonic() - started)}")
     return status
+
+
+def bytes_below(folder: str) -> int:
+    """The bytes of a folder's files; those that vanish while they are counted are none."""
+    size = 0
+    for below, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += os.lstat(os.path.join(below, name)).st_size
+    return size
 
 
 def in_words(seconds: float) -> str:

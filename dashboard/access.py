@@ -38,6 +38,7 @@ UNKNOWN_HOST = (
 )
 NOT_PAGES = {"_stcore", "app", "auth", "component", "media", "static", "vendor"}  # Streamlit's own files, and its login
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+CONTAINER = Path("/.dockerenv")  # a file that Docker makes in a container
 
 
 def _switch(setting: OperatorSetting[bool], default: bool) -> bool:
@@ -210,9 +211,12 @@ def summary() -> str:
         for what, is_allowed, setting in offers
     ]
     where = server_util.get_url(f"[{host}]" if ":" in host else host)
+    opened = f"Open {where}" if is_own else f"Others open {where}"
+    if not is_own and CONTAINER.exists():
+        opened = "Others open the address and port that this container is published at."
     return "\n  ".join(
         (
-            f"The dashboard listens on {address or 'all addresses'}. {'Open' if is_own else 'Others open'} {where}",
+            f"The dashboard listens on {address or 'all addresses'}. {opened}",
             "Its model is loaded once the first page is there: 20 to 40 s on a slow machine. Ctrl+C ends the server.",
             *parts,
         )

@@ -1,7 +1,7 @@
 // The whole path: one row for each token through all stops. Reports "want" with the names of arrays that are missing, "place"
 // with [stop, token, block, head, only left] when a person rests there, and "open" with a stop whose own view is asked for; "second" where a second sentence is.
 // Where it is asked to, it reports "drawn" once, when the first picture is there.
-const MOVE = 620, REVEAL = 2600, STAY = 8000, LONGEST_STAY = 21000, LOOK = 3000, READ_WORD = 240, REST = 700; // milliseconds
+const MOVE = 620, REVEAL = 2600, STAY = 8000, LONGEST_STAY = 21000, LOOK = 3000, READ_WORD = 240, REST = 700, ANSWERED = 15000; // milliseconds
 const LEAST_ROW = 22, MOST_ROWS = 24; // pixels of a row; rows
 const LOW = 480; // pixels of height of a phone that lies on its side
 const STACKED = 820; // pixels of width below which the stops stand below one another
@@ -42,10 +42,12 @@ class WholePath {
       this.controls();
     }
     const place = JSON.stringify(facts.place), was = places.get(facts.id);
+    if (isNew) [this.said, this.reported] = [null, []]; // what the server said last, and what it was told without an answer yet
+    const isSent = this.isSent(place);
     if (isNew && was?.[0] === place) {
       [this.lastPlace, this.state] = was;
       this.moving.at = this.stopAt();
-    } else if (isNew || place !== this.lastPlace) {
+    } else if (isSent || isNew) {
       this.lastPlace = place;
       const [stop, token, block, head, left] = facts.place;
       this.state = { ...this.state, stop: facts.stops.includes(stop) ? stop : facts.stops[0], token: clamp(token, 0, facts.tokens.length - 1), block: clamp(block, 0, Math.max(0, facts.blocks - 1)), head: clamp(head, 0, Math.max(0, facts.heads - 1)), left, partner: null, cell: null, first: null };
@@ -55,6 +57,17 @@ class WholePath {
     this.ask();
     this.resize();
     if (arrays.length) this.warm();
+  }
+
+  // Whether the server sends to another place: not where it says again what it said before, or what it was told from here, since
+  // an answer may come after further moves.
+  isSent(place) {
+    const before = this.said, late = performance.now() - ANSWERED;
+    this.reported = this.reported.filter((told) => told.at > late);
+    const number = this.reported.findIndex((told) => told.place === place);
+    this.said = place;
+    this.reported.splice(0, number + 1);
+    return number < 0 && place !== before && place !== this.lastPlace;
   }
 
   get mode() {
@@ -140,6 +153,7 @@ class WholePath {
     if (JSON.stringify(place) === this.lastPlace || !this.root.isConnected || this.facts.opened) return;
     if (location.pathname !== this.page) return; // which is being left: an answer would remove what comes in its place
     this.lastPlace = JSON.stringify(place);
+    this.reported.push({ place: this.lastPlace, at: performance.now() });
     this.remember();
     this.report("place", place);
   }

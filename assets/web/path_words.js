@@ -139,7 +139,7 @@ function fromPairs({ numbers, facts }) {
   const place = (all, at) => `“${all[at]}”${all.filter((piece) => piece === all[at]).length > 1 ? ` (piece ${at})` : ""}`;
   const digits = (value) => [3, 4, 5].find((count) => Number(value.toFixed(count))) ?? 6;
   const words = ({ first, second, value }) => [strong(place(facts.tokens.map((token) => token.piece), first)), " with ", strong(place(pieces, second)), ` (${signed(value, digits(value))})`];
-  const ordered = [...pairs].sort((one, other) => other.value - one.value), most = ordered[0], least = ordered[ordered.length - 1];
+  const [most, least] = [1, -1].map((sign) => pairs.reduce((best, pair) => (sign * (pair.value - best.value) > 0 ? pair : best)));
   return [` Of the ${grouped(pairs.length)} pairs of their pieces, `, ...(most.value > 0 ? [...words(most), " pulls them together most"] : ["none pulls them together"]),
     ...(least.value < 0 ? [", ", ...words(least), " apart."] : ["; none pulls them apart."])];
 }

@@ -96,6 +96,7 @@ function markTerms(glossary) {
   const known = termPattern(glossary), drawn = new WeakMap(); // element to what was marked: its text, its size, its layer
   const mark = (element) => {
     const host = containerOf(element);
+    if (element.closest(".path.beside")) return drawn.get(element)?.layer.remove(); // its words scroll by themselves
     const box = element.getBoundingClientRect();
     const top = host ? Math.round(box.top - host.getBoundingClientRect().top) : 0;
     const state = `${element.textContent} ${Math.round(box.width)} ${Math.round(box.height)} ${top}`, before = drawn.get(element);

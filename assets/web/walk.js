@@ -144,7 +144,7 @@ function keepOnly(figure, where) {
     const line = find(`.st-key-line_${own}`) ?? [...document.querySelectorAll("[class*='st-key-line_']")].filter(isBefore).at(-1);
     const of = line && [...line.classList].find((name) => name.startsWith("st-key-line_"));
     const explains = "[class*='st-key-explains_']";
-    const kept = [picture, explains, ".stSlider", ".st-key-view_title", ".st-key-walk_bar", ...(of ? [`[class*='${CSS.escape(of.replace(/_first$/, ""))}']`] : [])].join(", ");
+    const kept = [picture, explains, ".stSlider", ".st-key-view_title", ".st-key-walk_bar", ...(of ? [of, of.replace(/_first$/, "")].map((name) => `.${CSS.escape(name)}`) : [])].join(", ");
     const boxes = ["stElementContainer", "stLayoutWrapper", "stColumn"].map((name) => `[data-testid="${name}"]`).join(", ");
     const rule = `[data-bare] .stMainBlockContainer :is(${boxes}):not(:is(${kept}), :is(${kept}) *, :has(${kept})) { ${HIDDEN} }`;
     if (only.textContent !== rule) only.textContent = rule;

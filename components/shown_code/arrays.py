@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from components.model.catalog import EMBEDDED_KEY, RUN_PREFIX
+from components.model.catalog import EMBEDDED_KEY, RUN_PREFIX, RUN_START
 from components.model.files.sentence_config import prompt_for
 from components.model.tokenization import Tokenization
 from components.shown_code.code import AnyCode, Code, Command
@@ -53,7 +53,7 @@ Kind = Literal["numbers", "texts", "flags"]
 # A cell of a column; Share puts an apostrophe before a text that a spreadsheet would take for a formula.
 CELLS: Mapping[Kind, str] = {
     "numbers": 'np.array([float(row[{column}] or "nan") for row in rows])',
-    "texts": '[re.sub(r"^\'(?=[-=+@])", "", row[{column}]) for row in rows]',
+    "texts": '[re.sub(r"^\'(?=[\\s\\u200b-\\u200f\\ufeff]*[-=+@＝＋－＠]|[\\t\\r\\n])", "", row[{column}]) for row in rows]',
     "flags": 'np.array([row[{column}] == "True" for row in rows])',
 }
 Functions = Sequence[Callable[..., Any]]
@@ -335,11 +335,13 @@ def is_elsewhere(backend: Backend) -> bool:
 def model_line(backend: Backend) -> str:
     """The statement that names the model, with which weights they are."""
     about = f"{backend.spec.title}, revision {backend.revision.rpartition(':')[2][:REVISION]}"
+    about += ", below the folder of training runs" if backend.spec.source == "run" else ""
     return f"MODEL = {literal(model_name(backend))}  {remark(about)}"
 
 
 def model_name(backend: Backend) -> str:
-    """The hub's name of a model, or its folder's; that of a training run's model stands in the folder of the run."""
+    """The hub's name of a model, or its folder; a training run's model or start is below the folder of runs."""
     if backend.spec.source == "run":
-        return f"{backend.spec.key.removeprefix(RUN_PREFIX)}/model"
+        name = backend.spec.key.removeprefix(RUN_PREFIX)
+        return f"{name.removesuffix(RUN_START)}/{'start' if name.endswith(RUN_START) else 'model'}"
     return EMBEDDED_ON_HUB if backend.spec.source == "embedded" else backend.spec.hub_id

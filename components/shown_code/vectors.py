@@ -116,9 +116,7 @@ def kinds_apart(read: Input, kinds: Sequence[str], pooling: Pooling) -> AnyCode:
 
 def kinds_before_after(backends: Sequence[Backend], options: Sequence[EmbedOptions], kinds: Sequence[str]) -> Code:
     """The same of the own vectors of some models, each embedded with its options."""
-    read = [
-        (model_name(backend), of.max_length, of.prompt or None) for backend, of in zip(backends, options, strict=True)
-    ]
+    read = [(model_name(backend), of.max_length, of.prompt) for backend, of in zip(backends, options, strict=True)]
     start = PAIRS_READ.index("")
     lines = [
         SENTENCE_TRANSFORMERS,

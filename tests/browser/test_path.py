@@ -273,6 +273,18 @@ def test_take_shows_the_way_round_and_names_its_head_and_no_special_token_is_mos
         }"""
     )
     assert told == ["place at /inside"]
+    # A late answer of the server moves nobody back; another place does.
+    moves = path.evaluate(
+        """(root) => {
+          const path = root.bertInternalsPath, kept = [path.said, path.reported, path.lastPlace];
+          [path.said, path.lastPlace] = ["a", "c"];
+          path.reported = ["b", "c"].map((place) => ({ place, at: performance.now() }));
+          const moves = ["a", "b", "c", "c", "b", "a"].map((place) => path.isSent(place));
+          [path.said, path.reported, path.lastPlace] = kept;
+          return moves;
+        }"""
+    )
+    assert moves == [False, False, False, False, True, True]
     say = """(root, [values, unknown]) => {
       const path = root.bertInternalsPath;
       path.numbers.pairs = () => values.map((value, at) => ({ first: at, second: at, value }));

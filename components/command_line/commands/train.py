@@ -438,9 +438,10 @@ def _deliver(run: RunFolder, folder: Path) -> None:
             if target.is_dir():
                 shutil.rmtree(target)
             path.replace(target)
-        run.model_folder.rmdir()
         card = folder / "README.md"  # with the folder that was chosen
-        write_text(card, card.read_text("utf-8").replace(f"({run.model_folder.name!r})", f"({str(folder)!r})"))
+        if card.is_file():
+            write_text(card, card.read_text("utf-8").replace(f"({run.model_folder.name!r})", f"({str(folder)!r})"))
+        run.model_folder.rmdir()
     if not (folder / "config.json").is_file():
         raise InputError(
             f"The run in {folder} has ended, and its model is not there.",

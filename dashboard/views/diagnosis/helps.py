@@ -222,10 +222,12 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
     failed, rows = np.flatnonzero(found.now > 1), told.rows
     if not len(failed):
         return
+    tried = [row for row in rows if _has_search(found, row)]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row_try_remedies"):
-        st.markdown("Try in Search:", width="content")
-        for row in rows:
-            if _has_search(found, row) and st.button(row.title[:1].upper() + row.title[1:], key=f"try_{row.name}"):
+        if tried:
+            st.markdown("Try in Search:", width="content")
+        for row in tried:
+            if st.button(row.title[:1].upper() + row.title[1:], key=f"try_{row.name}"):
                 navigation.go_to("hits", **_in_search(found, row, failed))
     if state.get("corpus") and st.button(
         "Train on one half of these queries, and keep the other for measuring", key="train_half", icon=":material/tune:"
@@ -237,14 +239,20 @@ def _has_search(found: Diagnosed, row: RemedyRow) -> bool:
     """Whether Search can show a remedy that a half chose; of prompts it shows none but the model's own."""
     if row.name == "prompt" and found.request.query_options(found.indexes.documents.info.options).prompt:
         return False
-    return any(row.result.chosen)
+    return any(map(_is_in_search, filter(None, row.result.chosen)))
+
+
+def _is_in_search(option: str) -> bool:
+    """Whether Search has an option of a remedy: ranks that are put together there have no weights."""
+    fusion = kinds.FUSIONS.get(option)
+    return fusion is None or fusion.method != "rrf" or len(set(fusion.weights)) == 1
 
 
 def _in_search(found: Diagnosed, row: RemedyRow, failed: NDArray[np.intp]) -> dict[str, Any]:
     """The settings of Search that show a remedy, by the first of the `failed` queries that it repairs, if it repairs one."""
     by_ranks = row.result.ranks[failed]
     query = found.pairs.queries.texts[int(failed[int(np.argmax(by_ranks == 1))])]
-    option = next(filter(None, row.result.chosen))
+    option = next(name for name in row.result.chosen if name and _is_in_search(name))
     values: dict[str, Any] = {"layer": found.layer, "pooling": found.pooling, "compare_with": "none"}
     if row.name == "layer":
         layer, pooling = option.removeprefix("layer ").split(", ")
@@ -260,8 +268,8 @@ def _in_search(found: Diagnosed, row: RemedyRow, failed: NDArray[np.intp]) -> di
         if row.name == "hybrid":
             fusion = kinds.FUSIONS[option]
             weight = round(100 * fusion.weights[1])
-            values |= {"hybrid_with": ("bm25",), "fusion_by": fusion.method, "fusion_weight": weight}
-            values |= {"fusion_k": fusion.rank_constant, "fusion_depth": 0}
+            values |= {"hybrid_with": ("bm25",), "fusion_by": fusion.method, "fusion_k": fusion.rank_constant}
+            values |= {"fusion_weight": weight, "fusion_depth": 0}
         setting = {"cross-encoder": "cross_encoder", "model": "model2"}.get(row.name)
         values |= {} if setting is None else {setting: found.others.loaded[row.name].spec.key}
     return values | {"query": query}

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis.first_look.decisive import REACH, Habits, most_decisive
+from components.analysis.first_look.decisive import DECIDED, REACH, Habits, most_decisive
 from components.analysis.first_look.words import chosen_everywhere, words_of
 from components.arrays import cosine
 from components.charts.stand_alone.page import PagePart
@@ -134,14 +134,17 @@ def _decisive(path: Path, position: int) -> Look | None:
     return None if word is None else most_decisive(record.attentions, word, words, habits)
 
 
-def _why_first(path: Path, position: int, look: Look) -> dict[str, Any]:
-    """What the rule by which a head opens first compares: see `most_decisive`."""
+def _why_first(path: Path, position: int, look: Look) -> dict[str, Any] | None:
+    """What the rule by which a head opens first compares (see `most_decisive`); None where no head is far above its average."""
+    is_known = kept_habits(path.backend) is not None
+    if is_known and look.weight - look.usual < DECIDED:
+        return None
     words = words_of([path.sentence])
     word, target = (next(word for word in words if place in word.positions) for place in (position, look.target))
     return {
         "place": [word.last, look.block, look.head],
         "target": look.target,
-        "usual": None if kept_habits(path.backend) is None else look.usual,
+        "usual": look.usual if is_known else None,
         "isContent": target.is_content,
     }
 

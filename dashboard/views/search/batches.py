@@ -169,7 +169,8 @@ def right_hits(found: Sequence[tuple[str, str]], right: Mapping[str, set[str]]) 
     unknown = len(found) - len(known)
     of = f" Of {counted(unknown, 'other')} the file does not say it." if unknown else ""
     share = theme.number(100 * sum(known) / len(known), 1)
-    return f" By the file it is right for {sum(known):,} of {counted(len(known), 'query', 'queries')} ({share} %).{of}"
+    queries = counted(len(known), "query", "queries")
+    return f" By the file the best hit is right for {sum(known):,} of {queries} ({share} %).{of}"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from components.retrieval.corpora.rows.roles import offered_pair
 from tests.components.command_line.in_process import run
 from tests.support.row_files import THINGS, answered, asked, lines, parts_file, scored, wrong
 
@@ -231,3 +232,12 @@ def test_columns_of_queries_are_guessed_as_a_page_guesses_them(written):
     assert (
         "If user holds the queries and reply their right texts: --columns anchor=user,positive=reply" in refused.stderr
     )
+    # Ids are no queries and a question is no right text; the columns that are offered are two, and quoted for a shell.
+    numbered = [{"no": f"A-{place}", "long text": answered(thing)} for place, thing in enumerate(THINGS)]
+    questions = [{"question": f"{asked(thing)} {answered(thing)}", "topic": f"on {thing}"} for thing in THINGS]
+    offered = {"numbered": "'anchor=no,positive=long text'", "questions": "anchor=topic,positive=question"}
+    for name, kept in (("numbered", numbered), ("questions", questions)):
+        refused = run("evaluate", written(f"{name}.jsonl", lines(kept)))
+        assert refused.returncode == 2
+        assert f"--columns {offered[name]}" in refused.stderr, refused.stderr
+    assert offered_pair(["a", "b", "query"], "", "query") == ("b", "query")

@@ -10,6 +10,7 @@ Lists of right answers become a row each. Lists of wrong answers stay beside the
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -232,14 +233,21 @@ def offered_pair(names: Sequence[str], text: str, query: str) -> tuple[str, str]
 
     `text` and `query` are what `guessed_pair` found.
     """
-    text = text or names[-1]
+    text = text or next(name for name in reversed(names) if name != query)
     return text, query or next(name for name in names if name != text)
+
+
+def _may_be_queries(columns: Mapping[str, Sequence[Any]], name: str) -> bool:
+    """Whether a column may be guessed to hold queries: by its name, or since some value has several words; ids have none."""
+    return is_named_query(name) or any(
+        len(as_text(value).split()) > 1 for value in columns[name][: passages.SAMPLE_ROWS]
+    )
 
 
 def why_guessed(text: str, query: str) -> str:
     """Why `guessed_pair` takes these two columns for the right texts and the queries."""
     if is_named_query(query):
-        return f"{query} by its name, {text} as the other column of texts"
+        return f"{query} by its name, {text} as the longest or only other column of texts"
     if plain(text) in TEXT_NAMES:
         return f"{text} by its name, {query} as the only other column of texts"
     return f"the texts of {text} are by far the longest, and {query} is the only other column of texts"
@@ -284,15 +292,15 @@ def _by_look(columns: Mapping[str, Sequence[Any]], name: str, label: str | None,
     if wanted == "pairs" and has_names:
         asked = preview_columns(columns)
         right, query = guessed_pair(asked)
-        if right and query:
+        if right and query and not is_named_query(right) and _may_be_queries(columns, query):
             return _checked(columns, name, [query, right], None, [], why_guessed(right, query), True, wanted)
         named = [column.name for column in asked if column.is_text and not column.has_roles]
         fix = "Choose the columns (--columns anchor=...,positive=...), rename them, or choose another file."
         if len(named) > 1:
             right, query = offered_pair(named, right, query)
-            fix = (
-                f"If {query} holds the queries and {right} their right texts: --columns anchor={query},positive={right}"
-            )
+            if not any(sign in query + right for sign in ",="):
+                option = shlex.quote(f"anchor={query},positive={right}")
+                fix = f"If {query} holds the queries and {right} their right texts: --columns {option}"
         missing = " and ".join(repr(column) for column in ("sentence", "compressed") if column not in columns)
         raise InputError(
             f"{name} has no column {missing}; it has {', '.join(columns)[:500]}.",

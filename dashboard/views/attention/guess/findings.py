@@ -50,12 +50,12 @@ class Guessed:
 
     @property
     def missing_end(self) -> str:
-        """The mark that ends a sentence, if that is the first guess in the place of another piece; else empty.
+        """The mark that ends a sentence, if that is the first guess in the place of a word or a hole; else empty.
 
         Looking only left, nothing that stands behind the mask changes a guess.
         """
-        first = self.pieces[0]
-        return first if first in ENDS and self.true != first and self.tied == 1 and not self.only_left else ""
+        first, is_word = self.pieces[0], self.true is None or any(map(str.isalnum, self.true))
+        return first if first in ENDS and is_word and self.tied == 1 and not self.only_left else ""
 
     @property
     def is_right(self) -> bool:

@@ -119,6 +119,7 @@ def _add(row: int, mark: str) -> None:
     texts = list(state.get("sentences"))
     texts[row] = texts[row].rstrip() + mark
     state.put("sentences", tuple(texts))
+    state.forget_texts("masked")  # behind the end no token has another place
 
 
 def _code(model_input: AttentionInput, reading: MaskGuesses) -> Command:

@@ -111,7 +111,11 @@ def finding(kinds: Mapping[str, int], total: int, in_no_form: int) -> str:
         f"Not counting words such as “the”, **{kinds[NONE]:,} of {of} queries {share} no word with the correct answer**"
     )
     other = (
-        "not in another form either" if in_no_form == kinds[NONE] else f"{in_no_form:,} of them in no other form either"
+        "not in another form either"
+        if in_no_form == kinds[NONE]
+        else f"{in_no_form:,} of them not in another form either"
+        if in_no_form
+        else "each shares one in another form"
     )
     return f"{said} ({other}), so that a search by words has little to go by{rest}."
 

@@ -25,6 +25,10 @@ LAST, BM25 = RunCode("m", 6, "mean"), RunCode(words="bm25")
         ("f0.m.6.mean~static", RunCode(parts=(LAST, RunCode(words="static")), settings=FusionSettings(0))),
         ("fr10.bm25.m.6.mean", RunCode(parts=(LAST, BM25), settings=FusionSettings(rank_constant=10))),
         ("frd50.bm25.m.6.mean", RunCode(parts=(LAST, BM25), settings=FusionSettings(depth=50))),
+        (
+            "fr10000d1000000.bm25.m.6.mean",
+            RunCode(parts=(LAST, BM25), settings=FusionSettings(rank_constant=10_000, depth=1_000_000)),
+        ),
         ("fz25d9.bm25.m.6.mean", RunCode(parts=(LAST, BM25), settings=FusionSettings(25, "z", depth=9))),
         (
             "f40.m.6.mean~bm25~lsa",

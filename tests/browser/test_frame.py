@@ -193,15 +193,15 @@ def test_taps_right_after_typing_on_a_phone_are_not_lost(touched: Visit) -> None
             wait_until(page, "(text) => location.search.includes(text)", f"+{number}x")
 
 
-def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(use: Stage, server: Server) -> None:
-    page = use.at("/tokens")
+def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(visit: Visit, server: Server) -> None:
+    page = visit("/tokens")  # a session of its own, which has seen no other view
     wait_until(page, HAS_RULES)
     with slow_runs(server.log.parent):
         started = time.monotonic()
         go(page, "Inside")
         page.wait_for_url("**/inside?v=whole-path")
         assert time.monotonic() - started > 0.5
-        type_and_go(page, 4)
+        type_and_go(page, 6)
 
 
 def test_one_choice_and_one_visit_are_one_entry_of_the_history_each(visit: Visit) -> None:

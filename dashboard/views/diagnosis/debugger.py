@@ -82,6 +82,7 @@ def draw(backend: Backend) -> None:
         failed_case.further(case, failed_case.begin(case))
     else:
         _failed(searched, found, order, only, typed, (chooser, panel))
+    debugger_table.of_pairs(searched.corpus.pairs, is_above=False)
     _caveats()
 
 

@@ -147,7 +147,7 @@ def count_in_words(found: FailedQueries) -> str:
 def finding(chosen: QueryChoice, shares: Sequence[TraitShare]) -> None:
     """Draw the line above both columns: how many queries fail, and what they share once that is known."""
     searched = chosen.searched
-    of_pairs(searched.corpus.pairs)
+    of_pairs(searched.corpus.pairs, is_above=True)
     if not shares:
         st.markdown(f":material/insights: {count_in_words(chosen.found)}")
         return
@@ -161,11 +161,19 @@ def open_first() -> None:
     state.put("failed_query", None)
 
 
-def of_pairs(pairs: Pairs) -> None:
-    """Say which rows of a person's own file are used, and which texts are searched."""
-    if state.get("corpus"):
-        unread = current.in_use().report.bad_count
-        st.caption(f"{messages.escape(pairs.name)}: {searched_texts(pairs)}. {rows_of_file(pairs, unread)}")
+def of_pairs(pairs: Pairs, *, is_above: bool) -> None:
+    """Say which rows of a person's own file are used, and which texts are searched.
+
+    Above the figure where that is not each row with its text; else below it, where another call says so.
+    """
+    unread = current.in_use().report.bad_count
+    differs = bool(
+        unread or pairs.others or pairs.unsearched or pairs.rows.repeated or pairs.rows.alone or pairs.rows.lost
+    )
+    if state.get("corpus") and differs is is_above:
+        name = messages.escape(pairs.name)
+        rows = rows_of_file(pairs, unread) if unread or pairs.rows.repeated or pairs.rows.lost else ""
+        st.caption(" ".join(filter(None, (f"{name}: {searched_texts(pairs)}.", rows))))
 
 
 def listed(chosen: QueryChoice, shares: Sequence[TraitShare], placings: Sequence[Placing], opened: int | None) -> None:

@@ -154,7 +154,7 @@ def _remedies(
     if not rows:
         return
     now = found.now
-    debugger_table.of_pairs(found.pairs)
+    debugger_table.of_pairs(found.pairs, is_above=True)
     told = diagnosis.diagnosed(now, shares, rows, found.pairs.queries.texts, found.first, found.seed, cost)
     failed, all_queries = told.failed, len(now)
     count = f"{failed:,} of {counted(all_queries, 'query', 'queries')} {'fails' if failed == 1 else 'fail'}."
@@ -219,6 +219,7 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
     ]
     figures.plain_table(_in_words(_table(told))[shown], key="remedy_needs")
     st.caption(" ".join(filter(None, (MRR, COSTS, found.others.left_out))))
+    debugger_table.of_pairs(found.pairs, is_above=False)
     failed, rows = np.flatnonzero(found.now > 1), told.rows
     if not len(failed):
         return

@@ -46,7 +46,13 @@ def test_pasted_rows_become_a_table() -> None:
 def test_a_corpus_that_was_made_here_is_no_file_that_a_command_reads() -> None:
     for name in (own_queries.PASTED, "my.csv with own queries.jsonl", "set with its queries.jsonl"):
         content = own_queries.as_table(ROWS) if name.endswith("csv") else b'{"text": "a b"}\n{"text": "c d"}\n'
-        assert not current.file_of(reading.read_corpus(content, name, "text")), name
+        corpus = reading.read_corpus(content, name, "text")
+        assert not current.file_of_pairs(corpus), name
+        assert current.file_of(corpus) == (
+            "bert-internals-corpus_lengths.csv",
+            "--text-column",
+            "sentence",
+        )  # saved by Share
     assert current.file_of(reading.read_corpus(own_queries.as_table(ROWS), "rows.csv", "text"))[0] == "rows.csv"
 
 

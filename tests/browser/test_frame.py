@@ -155,8 +155,8 @@ def test_a_click_right_after_typing_is_not_lost(use: Stage) -> None:
     type_and_go(use.at("/tokens"), 4)
 
 
-def test_the_bar_is_folded_on_the_next_page_and_its_text_kept(use: Stage) -> None:
-    page = use.at("/tokens?v=pieces&s=a+money+bank")
+def test_the_bar_is_folded_on_the_next_page_and_its_text_kept(visit: Visit) -> None:
+    page = visit("/tokens?v=pieces&s=a+money+bank")  # a session of its own, which has seen no other view
     wait_until(page, HAS_RULES)
     editor_of(page).press("Control+End")
     page.keyboard.type(" by a river")

@@ -56,4 +56,4 @@ def test_ready_made_queries_are_those_of_the_demo(open_page: Open) -> None:
     assert use.label.replace("\\", "") == f"Use the {len(queries)} queries of {found.name}"
     settled(use.click().run())
     assert many.text_area(key="w_typed_queries").value.splitlines() == queries
-    assert re.search(rf"By the file it is right for \d+ of {len(queries)} queries", texts(many))
+    assert re.search(rf"By the file the best hit is right for \d+ of {len(queries)} queries", texts(many))

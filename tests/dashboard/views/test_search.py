@@ -1114,9 +1114,9 @@ def test_milvus_where_the_operator_names_it(open_page: Open, demo_vectors: np.nd
 def test_many_queries_say_for_how_many_the_best_hit_is_right() -> None:
     right = {"tea": {"Tea is hot.", "Drink tea."}, "ice": {"Ice is cold."}, "snow": {"Snow falls."}}
     found = [("tea", "Drink tea."), ("ice", "Tea is hot."), ("snow", "Snow falls.")]
-    assert batches.right_hits(found, right) == " By the file it is right for 2 of 3 queries (66.7 %)."
+    assert batches.right_hits(found, right) == " By the file the best hit is right for 2 of 3 queries (66.7 %)."
     assert batches.right_hits([*found[1:2], ("rain", "Snow falls.")], right) == (
-        " By the file it is right for 0 of 1 query (0.0 %). Of 1 other the file does not say it."
+        " By the file the best hit is right for 0 of 1 query (0.0 %). Of 1 other the file does not say it."
     )
     assert not batches.right_hits([("rain", "Snow falls.")], right)
 

@@ -1051,7 +1051,7 @@ def test_what_queries_share_with_their_answers_is_counted_and_said() -> None:
     some = shared.finding({"no word": 2, "some words": 5, "every word": 1}, 8, 1)
     without = "Not counting words such as “the”, **2 of 8 queries share no word with the correct answer**"
     assert some.startswith(
-        f"{without} (1 of them in no other form either), so that a search by words has little to go by; "
+        f"{without} (1 of them not in another form either), so that a search by words has little to go by; "
     )
     assert some.endswith("1 shares all of its words.")
     assert shared.finding({"some words": 8}, 8, 0).startswith(

@@ -193,7 +193,9 @@ def test_page_keys_lead_from_a_control_and_escape_gives_the_arrow_keys_back(visi
     expect(place).to_have_text("2 of 2")
     settle(page)
     page.keyboard.press("PageUp")
+    expect(place).to_have_text("1 of 2")
     slider.wait_for()
+    expect(page.locator(".st-key-senses_map .js-plotly-plot")).to_be_visible()
     settle(page)
     assert slider.input_value() == layer
     slider.focus()

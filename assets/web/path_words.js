@@ -132,15 +132,21 @@ const WORDS = {
   },
 };
 // Which pieces of the two texts pull their vectors together, and which apart.
+// The words of all stops are written with each move: the ends of many pairs are sought once.
+const endsOf = new WeakMap();
+function ends(pairs) {
+  const end = (sign) => pairs.reduce((best, pair) => (!best || sign * (pair.value - best.value) > 0 ? pair : best), null);
+  return { count: pairs.length, most: end(1), least: end(-1) };
+}
 function fromPairs({ numbers, facts }) {
   const special = new Set(facts.tokens.filter((token) => token.special).map((token) => token.piece)), { pieces } = facts.second;
-  const pairs = numbers.pairs()?.filter(({ first, second }) => !facts.tokens[first].special && !special.has(pieces[second]));
-  if (!pairs?.length || pairs.length < 2) return [];
+  const isText = ({ first, second }) => !facts.tokens[first].special && !special.has(pieces[second]);
+  const all = numbers.pairs(), { count, most, least } = (all && (endsOf.get(all) ?? endsOf.set(all, ends(all.filter(isText))).get(all))) ?? { count: 0 };
+  if (count < 2) return [];
   const place = (all, at) => `“${all[at]}”${all.filter((piece) => piece === all[at]).length > 1 ? ` (piece ${at})` : ""}`;
   const digits = (value) => [3, 4, 5].find((count) => Number(value.toFixed(count))) ?? 6;
   const words = ({ first, second, value }) => [strong(place(facts.tokens.map((token) => token.piece), first)), " with ", strong(place(pieces, second)), ` (${signed(value, digits(value))})`];
-  const [most, least] = [1, -1].map((sign) => pairs.reduce((best, pair) => (sign * (pair.value - best.value) > 0 ? pair : best)));
-  return [` Of the ${grouped(pairs.length)} pairs of their pieces, `, ...(most.value > 0 ? [...words(most), " pulls them together most"] : ["none pulls them together"]),
+  return [` Of the ${grouped(count)} pairs of their pieces, `, ...(most.value > 0 ? [...words(most), " pulls them together most"] : ["none pulls them together"]),
     ...(least.value < 0 ? [", ", ...words(least), " apart."] : ["; none pulls them apart."])];
 }
 const plain = (finding) => finding.map((part) => part.strong ?? part).join("");

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -254,3 +254,15 @@ def _preview(
     content = source.content()
     first = content[0] if isinstance(content, tuple) else content
     return reading.columns_of(first, source.name, encoding, is_stopped, dialect)
+
+
+def choose_query_column(corpus: Corpus, column: str | None, **options: Any) -> None:
+    """The menu of the column with the queries; `column` is the current one, `options` are those of `controls.bind`."""
+    controls.bind(
+        "query_column",
+        st.selectbox,
+        "Column with the queries",
+        options=list(corpus.columns),
+        to_widget=lambda _: column,
+        **{"placeholder": "Choose a column", **options},
+    )

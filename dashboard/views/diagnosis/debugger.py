@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -12,7 +13,7 @@ from components.retrieval.corpora.rows import roles
 from components.retrieval.failures import failed_queries
 from components.retrieval.failures.traits import TRAITS
 from dashboard import caching, navigation, state
-from dashboard.corpora import current, own_queries
+from dashboard.corpora import chooser, current, own_queries
 from dashboard.jobs import embedding, failures
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.failures import CorpusQueries
@@ -192,15 +193,8 @@ def _searched(backend: Backend, corpus: Corpus, panel: DeltaGenerator) -> Corpus
     """The corpus and its queries at the chosen layer and pooling. Raises NotReady until both are embedded."""
     with panel:
         if len(corpus.columns) > 1:
-            controls.bind(
-                "query_column",
-                st.selectbox,
-                "Column with the queries",
-                options=list(corpus.columns),
-                to_widget=lambda _: current.query_column(corpus),
-                after_change=lambda: state.put("failed_query", None),
-                placeholder="Choose a column",
-            )
+            forget = partial(state.put, "failed_query", None)
+            chooser.choose_query_column(corpus, current.query_column(corpus), after_change=forget)
     collection = failures.searched_corpus(corpus, current.query_column(corpus))
     # In float32, as Evaluate measures: a near miss can be smaller than what bfloat16 changes.
     request = EmbedRequest.of_session(backend, exact=True)

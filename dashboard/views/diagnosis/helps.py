@@ -250,10 +250,9 @@ def _is_in_search(option: str) -> bool:
 
 
 def _in_search(found: Diagnosed, row: RemedyRow, failed: NDArray[np.intp]) -> dict[str, Any]:
-    """The settings of Search that show a remedy, by the first of the `failed` queries that it repairs, if it repairs one."""
-    by_ranks = row.result.ranks[failed]
-    query = found.pairs.queries.texts[int(failed[int(np.argmax(by_ranks == 1))])]
+    """The settings of Search that show an option of a remedy, by the first `failed` query that it repairs, if any."""
     option = next(name for name in row.result.chosen if name and _is_in_search(name))
+    query = found.pairs.queries.texts[int(failed[int(np.argmax(row.options[option][failed] == 1))])]
     values: dict[str, Any] = {"layer": found.layer, "pooling": found.pooling, "compare_with": "none"}
     if row.name == "layer":
         layer, pooling = option.removeprefix("layer ").split(", ")

@@ -24,7 +24,7 @@ from components.retrieval.search.splade import TITLE as SPLADE
 from components.shown_code.commands import measured, of_fusion
 from components.words.unicode_words import has_pairs
 from dashboard import caching, settings, state
-from dashboard.corpora import current, word_rankings
+from dashboard.corpora import chooser, current, word_rankings
 from dashboard.jobs import evaluation, rankers, second_stage, splade
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.reranking import SecondStage
@@ -353,14 +353,10 @@ def data(backend: Backend) -> None:
 
 def _column_choice(corpus: Corpus, column: str | None) -> None:
     """Choose the column with the queries; `column` is the current one."""
-    controls.bind(
-        "query_column",
-        st.selectbox,
-        "Column with the queries",
-        options=list(corpus.columns),
-        to_widget=lambda _: column,
+    chooser.choose_query_column(
+        corpus,
+        column,
         after_change=lambda: state.put("opened", None),
-        placeholder="Choose a column",
         help=f"The text column “{messages.escape(corpus.report.text_column)}” holds the sentences that are ranked.",
         width=320,
     )

@@ -21,7 +21,7 @@ from components.retrieval.search.exact import ExactSearch
 from components.retrieval.search.query import query_vectors
 from components.shown_code.code import Command
 from dashboard import caching, settings, state
-from dashboard.corpora import current, uploads
+from dashboard.corpora import chooser, current, uploads
 from dashboard.jobs import requests
 from dashboard.ui import controls, figures, languages, messages, wording
 from dashboard.ui.waiting import frame, progress
@@ -300,15 +300,8 @@ def _offer_own(corpus: Corpus) -> None:
     """
     column = current.query_column(corpus)
     if column is None and corpus.columns:
-        controls.bind(
-            "query_column",
-            st.selectbox,
-            "Column with the queries",
-            options=list(corpus.columns),
-            to_widget=lambda _: None,
-            placeholder="Choose a column to use its queries",
-            label_visibility="collapsed",
-        )
+        advice = "Choose a column to use its queries"
+        chooser.choose_query_column(corpus, None, placeholder=advice, label_visibility="collapsed")
     found: dict[str, None] = {}
     for value in () if column is None else corpus.columns[column]:
         if query := " ".join(value.split()):

@@ -12,6 +12,8 @@ from components.model.trace import TokenizedSentence
 # In upper or lower case, whatever the model's own mask looks like; two or more underscores that stand alone; and three or more
 # at the end of a word, where a space was forgotten.
 WRITTEN = (r"\[mask\]", "<mask>", r"(?<!\w)_{2,}(?!\w)", r"(?<=[^\W_])_{3,}(?!\w)")
+# What stands alone where a word would: dots, one underscore, and brackets around either or around nothing.
+_ALONE = re.compile(r"(?<!\S)(?:_|\.{3,}|…|[\[(] ?(?:\.{3,}|…|_*) ?[\])])(?=[.,;:!?]?(?!\S))")
 
 
 def with_masks(text: str, tokenization: Tokenization) -> str:
@@ -39,6 +41,14 @@ def holes(text: str, tokenization: Tokenization) -> tuple[tuple[int, int], ...]:
     if own is None:
         return ()
     return tuple(found.span() for found in re.finditer("|".join((re.escape(own), *WRITTEN)), text, re.IGNORECASE))
+
+
+def with_gaps(text: str) -> str:
+    """A sentence in which "...", "_", "[ ]" and the like are "___" where they stand alone, as a word would: a hole.
+
+    For what a person types as one sentence; in the texts of a corpus dots are a pause.
+    """
+    return _ALONE.sub("___", text)
 
 
 def carried(character: int, here: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.model.catalog import EMBEDDED_KEY, EMBEDDED_REVISION, spec_of
+from components.model.guesses.masks import with_gaps
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
 from components.words.lines import JOINT, on_one_line, sentences_in
 from dashboard import navigation, settings, state
@@ -48,13 +49,14 @@ def render() -> None:
         st.title(TITLE, anchor=False)
     messages.notices("home")
     _field()
+    with st.container(key="start_answer"):  # in every run, so that the elements below keep their positions
+        if is_typed() and _is_current():
+            _more(stored())
     block = st.container(key="start_block")
     if is_typed():
         with block:
             block = st.container(key="start_typed")
             st.empty()  # the second stored picture goes at once: it would stay, and hold its room, until the model is loaded
-        if _is_current():
-            _more(stored())
         if st.button("Follow a word through the whole path", key="start_to_path", icon=":material/route:"):
             navigation.go_to(stops.VIEW)
         _below(has_line=True)
@@ -146,8 +148,8 @@ def _field() -> None:
             "text": on_one_line(sentences),
             "shown": bool(sentences),
             "label": "Your sentence",
-            "placeholder": "Type a sentence, or two that share a word",
-            "short": "Type a sentence",
+            "placeholder": "Type a sentence, two that share a word, or one with a gap: ___",
+            "short": "A sentence, or one with a ___",
             "joint": JOINT,
             "waits": state.peek(
                 "projector"
@@ -187,6 +189,9 @@ def _take(text: str) -> bool:
     if sum(map(len, sentences)) > MAX_CHARACTERS:
         state.notice(f"The text was too long: sentences may have {MAX_CHARACTERS:,} characters together.", "home")
         return False
+    if len(sentences) == 1 and sentences != (with_gap := (with_gaps(sentences[0]),)):
+        state.notice_while("sentences", with_gap, "What stood alone in place of a word is a gap to guess now: ___.")
+        sentences = with_gap
     if sentences:
         look_at(sentences)
     return bool(sentences)

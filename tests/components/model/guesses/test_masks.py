@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.model.guesses.masks import typed_masks, with_masks, word_id
+from components.model.guesses.masks import typed_masks, with_gaps, with_masks, word_id
 from components.model.tokenization import Tokenization
 from tests.support import tiny
 
@@ -38,6 +38,20 @@ def test_masks_are_written_as_the_tokenizer_does(bert, roberta, text, expected):
     assert with_masks(text, bert) == expected
     assert with_masks(text, roberta) == expected.replace("[MASK]", "<mask>")
     assert with_masks(with_masks(text, roberta), bert) == expected
+
+
+@pytest.mark.parametrize("gap", ["...", "…", ".....", "_", "[ ]", "[]", "(...)", "[…]", "( )", "[_]", "[___]"])
+def test_what_stands_alone_in_a_typed_sentence_is_a_gap(gap):
+    assert with_gaps(f"She drinks {gap} with milk.") == "She drinks ___ with milk."
+    assert with_gaps(f"{gap} is what she drinks, not {gap}, or {gap}!") == "___ is what she drinks, not ___, or ___!"
+    assert with_gaps(f"She drinks {gap}") == "She drinks ___"
+
+
+@pytest.mark.parametrize(
+    "text", ["Well... no.", "and so on...", "...no", "f() and a_b", "a[i] .. b", "(no) [x] [MASK]", "___", ""]
+)
+def test_signs_at_a_word_are_no_gap(text):
+    assert with_gaps(text) == text
 
 
 def test_a_tokenizer_without_a_mask_leaves_texts_alone(monkeypatch):

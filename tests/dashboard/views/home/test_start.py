@@ -202,6 +202,16 @@ def test_what_is_shown_already_keeps_its_word_and_nothing_is_no_sentence() -> No
     assert setting(taken(" | ", {}), "looked") is None
 
 
+def test_dots_in_place_of_a_word_of_one_sentence_are_a_gap_and_it_is_said() -> None:
+    app = taken("My grandmother baked a ... for me.", {})
+    assert app.session_state["sentences"] == ("My grandmother baked a ___ for me.",)
+    assert "a gap to guess" in app.session_state["_notices"][0].text
+    for text in ("My grandmother baked a ___ for me.", "Well... no.", "He thought ... no. | She left."):
+        app = taken(text, {})
+        assert " | ".join(app.session_state["sentences"]) == text
+        assert setting(app, "_notices") is None
+
+
 def test_a_text_that_is_too_long_is_said() -> None:
     app = taken("long " * 9_000, {})
     assert setting(app, "sentences") is None

@@ -104,8 +104,11 @@ def _sentences(backend: Backend) -> None:
     try:
         included = included_words(backend)
     except NotReady:
-        _component(seen, chosen, [seen.of_word(number, None, None) for number in range(len(words))])
-        raise
+        drawn = [seen.of_word(number, None, None) for number in range(len(words))]
+        _component(seen, chosen, drawn)
+        if READING in [(drawn[chosen][name] or {}).get("says") for name in ("looks", "nearest")]:
+            raise
+        return  # a hole's figures need none of them: no bar stands in its card, whose guesses are there
     own = [trace.sentences[word.sentence].text for word in words]
     after = included.words.nearest(vectors[-1], own)
     before = included.words.nearest(vectors[0], own, layer=0) if has_blocks else [None] * len(words)
@@ -187,8 +190,7 @@ class Seen:
             "twins": self.twins[number],
             "looks": self._looks(word, included),
             "changes": self._changes(number),
-            "nearest": (None if included is None else self._guesses(word))  # until then a bar stands there
-            or _nearest(word, near, included, is_hole=self.is_hole(word)),
+            "nearest": self._guesses(word) or _nearest(word, near, included, is_hole=self.is_hole(word)),
         }
 
     def _guesses(self, word: Word) -> dict[str, Any] | None:

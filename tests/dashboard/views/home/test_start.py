@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 from components.numbers import number
 from dashboard import settings, state
 from dashboard.declared import table
+from dashboard.jobs.requests import NotReady
 from dashboard.views.home import examples, start, typed, whole
 from dashboard.views.home.stored import stored
 from tests.support import static_models
@@ -435,6 +436,19 @@ def test_a_typed_hole_is_read_as_a_mask_and_leads_to_what_is_guessed_there(open_
     assert app.session_state["sentences"] == (text,)
     assert "The first guess is" in texts(app)
     assert not app.session_state["only_left"]
+
+
+def test_guesses_wait_for_no_included_sentence(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(_: object) -> None:
+        raise NotReady
+
+    monkeypatch.setattr(typed, "included_words", never)
+    app = open_page("home", s=["They swam in the ___ again."])
+    data = part(app, "sentence")
+    assert data is not None
+    shown = data["words"][data["chosen"]]
+    assert shown["nearest"]["guesses"]
+    assert typed.READING not in (shown["looks"]["says"], shown["nearest"]["says"])
 
 
 def test_a_view_of_a_hole_shows_the_mask_that_start_has_shown(open_page: Open) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis.first_look.decisive import REACH, Habits, decisive_heads
+from components.analysis.first_look.decisive import DECIDED, REACH, Habits, decisive_heads
 from components.analysis.first_look.first_looks import FirstLooks, first_looks
 from components.analysis.first_look.looked_at import decisive_looks_at, looked_at, received
 from components.analysis.first_look.words import CANDIDATES, Word, words_of
@@ -46,20 +46,21 @@ _HTML = (
 )
 MOST_TOKENS = 256  # of a sentence: the attentions of all heads of more take too long to compute while a person waits
 MOST_ROWS, ROWS_OF_MANY = 24, 20  # tokens with a row of their own, and how many where there are more
-DECISIVE = 3  # heads that are offered
+DECISIVE = 3  # heads that are offered, each for another word
 READ = (
     "Left, the word looks at the tokens of its sentence in one head; a curve is as thick as its share. Right, every head has "
-    "a column: its cells are the same shares for that head, the darker the larger. The numbered heads look most decisively: "
-    "the share of another content word is furthest above what the head gives to that distance on average in the included "
-    "sentences, because many heads look at the token before in every sentence. A word of several pieces looks from its last "
-    "one."
+    "a column: its cells are the same shares for that head, the darker the larger. The numbered heads look most decisively, "
+    "each at another word: the share of a content word is furthest above what the head gives to that distance on average in "
+    "the included sentences, because many heads look at the token before in every sentence. A word of several pieces looks "
+    "from its last one."
 )
 READ_TO = (
-    "Left, the tokens of the sentence look at the word in one head; a curve is as thick as the share of its own attention that "
-    "a token gives to the word. Right, every head has a column with these shares, the darker the larger. A column does not add "
-    "up to 100 %: each token has 100 % of its own to give. In the numbered heads another word looks most decisively at "
-    "this one: its share is further above what the head gives to that distance on average in the included sentences than "
-    "anywhere else. What goes to a word of several pieces is added up; a word of several pieces looks from its last one."
+    "Left, the tokens of the sentence look at the word in one head; a curve is as thick as the share of its own attention "
+    "that a token gives to the word. Right, every head has a column with these shares, the darker the larger. A column does "
+    "not add up to 100 %: each token has 100 % of its own to give. In the numbered heads another word, in each a different "
+    "one, looks most decisively at this one: its share is further above what the head gives to that distance on average in "
+    "the included sentences than anywhere else. What goes to a word of several pieces is added up; a word of several pieces "
+    "looks from its last one."
 )
 DIRECTIONS = {"from": "Looks at", "to": "Is looked at by"}
 NOT_SHOWN = (
@@ -189,9 +190,13 @@ def _looked(sentence: TokenizedSentence, position: int, weights: Float32, habits
     known = habits or Habits(np.zeros((*weights.shape[:2], 2 * REACH + 1), np.float32))
     is_reversed = state.get("look_direction") == "to"
     find = decisive_looks_at if is_reversed else decisive_heads
-    decisive = () if word is None else find(weights, word, words, known, DECISIVE)
-    block, head = (decisive[0].block, decisive[0].head) if decisive else (0, 0)
     blocks, heads = weights.shape[:2]
+    by_word: dict[Word, Look] = {}  # the best of each word that is looked at, or that looks
+    for look in () if word is None else find(weights, word, words, known, blocks * heads):
+        by_word.setdefault(next(other for other in words if look.target in other.positions), look)
+    best = list(by_word.values())
+    decisive = (*best[:1], *(look for look in best[1:DECISIVE] if look.weight - look.usual >= DECIDED))
+    block, head = (decisive[0].block, decisive[0].head) if decisive else (0, 0)
     block = block if state.get("block") is None else min(int(state.get("block")), blocks - 1)
     head = head if state.get("head") is None else min(int(state.get("head")), heads - 1)
     at = position if word is None else word.last

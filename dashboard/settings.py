@@ -350,13 +350,15 @@ SHARED: tuple[Setting, ...] = (  # what views of several pages use; the others a
     # None: what the model was published for
     replace(choice("similarity", "sim", EVERY_SIMILARITY), default=None),
     number("k", "k", 10, 100, least=1, words="number of hits"),
-    # How rankings are put together: by ranks or scores, the k of the ranks, the weight of all but the first in per cent, and
-    # how many first texts of each count, 0 for all
-    choice("fusion_by", "fu", METHODS, words="way to put rankings together"),
+    # How rankings are put together: by ranks, ranks with weights, or scores, the k of the ranks, the weight of all but the
+    # first in per cent, and how many first texts of each count, 0 for all
+    choice("fusion_by", "fu", (*METHODS, "weighted"), words="way to put rankings together"),
     number("fusion_k", "fuk", RRF_K, MOST_RRF_K, words="k of reciprocal rank fusion"),
     number("fusion_weight", "fuw", 50, 100, words="weight of the other rankings"),
     number("fusion_depth", "fud", 0, MOST_DEPTH, words="number of texts of each ranking"),
     text("query_column", "col", words="column with the queries"),
+    # All texts of the corpus, or those alone that are right for some query; addresses of before: declared/older.py
+    replace(choice("texts_searched", "tx", ("all", "right")), always=True),
     choice("graded_source", "gs", ("demo", "file", "path"), words="collection"),
     # None: the first that the files have, and all of a document's
     replace(

@@ -32,7 +32,8 @@ def add_fusion(parser: argparse.ArgumentParser, what: str) -> None:
         "(words alone), as in 0,0.25,0.5,0.75,1",
     )
     parser.add_argument(
-        "--normalise", help="with --weights: minmax (default), or z for standard deviations from the mean"
+        "--normalise",
+        help="with --weights: minmax (default), z for standard deviations from the mean, or rrf for reciprocal ranks",
     )
     parser.add_argument("--rrf-k", type=int, help="with --fuse: the k of 1 / (k + rank) (default: 60)")
     parser.add_argument("--depth", type=int, help="with --fuse: only so many first texts of each run (default: all)")
@@ -53,7 +54,8 @@ class Fusing:
                 "fused": list(self.kinds),
                 "method": "rrf" if weight is None else "weighted",
                 "weight": weight,
-                **({"k": fusion.rank_constant} if weight is None else {"normalised": fusion.method}),
+                **({} if weight is None else {"normalised": fusion.method}),
+                **({"k": fusion.rank_constant} if fusion.method == "rrf" else {}),
                 "depth": fusion.depth,
             }
             for fusion, weight in zip(self.fusions, self.weights, strict=True)
@@ -62,7 +64,7 @@ class Fusing:
 
 def fusing_of(options: argparse.Namespace) -> Fusing | None:
     """What --fuse and its companions ask for; None without them. Raises InputError."""
-    from components.retrieval.fusion.scores import RRF_K, Fusion, weighted
+    from components.retrieval.fusion.scores import METHODS, RRF_K, Fusion, weighted
     from components.retrieval.fusion.settings import MOST_RRF_K
     from components.retrieval.search.lexical import Kind
 
@@ -95,9 +97,9 @@ def fusing_of(options: argparse.Namespace) -> Fusing | None:
             f"At most {MOST_RRF_K:,} was expected: with more, places beside each other no longer differ.",
             "Write a lower number.",
         )
-    if options.normalise not in (None, "minmax", "z"):
+    if options.normalise not in (None, *METHODS):
         raise InputError(
-            f"--normalise {options.normalise[:80]} is not known.", "It is minmax or z.", "Write one of these."
+            f"--normalise {options.normalise[:80]} is not known.", "It is minmax, z or rrf.", "Write one of these."
         )
     if options.weights is None and options.normalise is not None:
         raise InputError(
@@ -107,7 +109,9 @@ def fusing_of(options: argparse.Namespace) -> Fusing | None:
     constant = RRF_K if options.rrf_k is None else options.rrf_k
     fusions = [Fusion("rrf", (1.0,) * (1 + len(kinds)), constant, options.depth)]
     weights = [] if options.weights is None else [_weight(text, options.weights) for text in options.weights.split(",")]
-    fusions += [weighted(weight, len(kinds), options.normalise or "minmax", options.depth) for weight in weights]
+    fusions += [
+        weighted(weight, len(kinds), options.normalise or "minmax", options.depth, constant) for weight in weights
+    ]
     return Fusing(kinds, tuple(fusions), (None, *weights))
 
 

@@ -44,8 +44,8 @@ def of_fusion(words: Sequence[str], settings: FusionSettings) -> tuple[str, ...]
     options: tuple[str, ...] = ("--fuse", ",".join(words))
     if settings.weight is not None:
         options += ("--weights", f"{settings.weight / 100:g}")
-        options += ("--normalise", "z") if settings.normalised == "z" else ()
-    elif settings.rank_constant != RRF_K:
+        options += () if settings.normalised == "minmax" else ("--normalise", settings.normalised)
+    if (settings.weight is None or settings.normalised == "rrf") and settings.rank_constant != RRF_K:
         options += ("--rrf-k", str(settings.rank_constant))
     return options if settings.depth is None else (*options, "--depth", str(settings.depth))
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
+from components.errors import UserError
 from components.retrieval.corpora.demo import sentences_that_differ
 from dashboard import caching, state
 from dashboard.corpora import chooser, current, preview
-from dashboard.ui import messages
+from dashboard.declared import table
+from dashboard.ui import controls, messages
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
 
+if TYPE_CHECKING:
+    from components.retrieval.corpora.corpus import Corpus
+
+TEXTS = {"all": "All texts", "right": "The right texts alone"}
+TEXTS_HELP = (
+    "All texts: as in a search that people use. The right texts alone: those that are right for some query, which is easier, "
+    "since the texts of rows without a query cannot come first. All views of Diagnose, and the commands, follow this choice."
+)
 MOST_NAMED = 60  # characters of its name in the line
 
 
@@ -36,6 +49,15 @@ def _named(page: str) -> str:
     return f"{messages.escape(corpus.name[:MOST_NAMED])}  ·  {counted(len(corpus), 'sentence')}"
 
 
+def _texts_searched(corpus: Corpus) -> None:
+    """The choice of the texts that are searched, where some stand only on rows without a query."""
+    column = current.query_column(corpus)
+    with suppress(UserError):
+        pairs = None if column is None else current.pairs(corpus, column)
+        if pairs is not None and (pairs.others or pairs.unsearched):
+            controls.choice("texts_searched", "Texts searched", TEXTS, TEXTS_HELP)
+
+
 def _is_of_pairs(page: str) -> bool:
     return state.view_of(page) == "similar-pairs" and state.peek("compared_texts") == "included"
 
@@ -51,4 +73,6 @@ def _choice(page: str) -> None:
         corpus = current.at_hand()
         if corpus is not None:
             preview.say(corpus)
+            if "texts_searched" in table.VIEWS[state.view_of(page)].settings:
+                _texts_searched(corpus)
         st.caption("Whoever has a link of yours can search this corpus too, as long as this server keeps it.")

@@ -28,6 +28,7 @@ from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.corpora.readers.separated_rows import DialectChoice
 from components.retrieval.corpora.rows.parts import find_parts
+from components.retrieval.evaluation import pair_runs
 from components.shown_code.arrays import file_of as saved_file
 from components.shown_code.search import CORPUS_TABLE
 from dashboard import access, caching, state
@@ -38,6 +39,7 @@ from dashboard.sharing import report
 
 if TYPE_CHECKING:
     from components.jobs import IsStopped, ReportProgress
+    from components.retrieval.evaluation.pair_runs import Pairs
 
 KEY_LENGTH = 32
 _NOTED = "_corpus_noted"  # session key: the corpus whose files IN_CORPUS names
@@ -207,9 +209,10 @@ def file_of_pairs(corpus: Corpus) -> tuple[str, ...]:
         return (DEMO_FILE,)
     ours = {"anchor": query_column(corpus), "positive": corpus.report.text_column}
     columns = ",".join(f"{name}={column}" for name, column in ours.items() if column)
+    texts = () if state.get("texts_searched") == "all" else ("--texts", state.get("texts_searched"))
     # A page reads all rows, where the command would take those that a column calls test.
     part = () if find_parts(corpus.columns) is None else ("--part", "all")
-    return _read_with(corpus, ("--columns", columns, *part))
+    return _read_with(corpus, ("--columns", columns, *part, *texts))
 
 
 def _read_with(corpus: Corpus, options: tuple[str, ...]) -> tuple[str, ...]:
@@ -220,13 +223,10 @@ def _read_with(corpus: Corpus, options: tuple[str, ...]) -> tuple[str, ...]:
     return corpus.name, *options, *reading_options(corpus.report.chosen, corpus.report.encoding)
 
 
-def say_regression_test(file: Sequence[str], *options: str) -> None:
-    """Say how pairs of a file become a test that fails once a change makes a search worse; nothing where there is no file.
-
-    `options` are those by which `evaluate` searches the texts that the page does.
-    """
+def say_regression_test(file: Sequence[str]) -> None:
+    """Say how pairs of a file become a test that fails once a change makes a search worse; nothing where there is no file."""
     if file:
-        written = shlex.join(("python", "-m", "components", "evaluate", *file, *options))
+        written = shlex.join(("python", "-m", "components", "evaluate", *file))
         st.caption(
             f"**As a test that fails once a search becomes worse** (in CI): once `{written} --record run.json`, and after each "
             "change the same with `--against run.json`, which ends with status 1 if the run is significantly worse."
@@ -280,6 +280,13 @@ def query_column(corpus: Corpus) -> str | None:
         return PAIR_COLUMN
     asked = [name for name in names if is_question(name)]
     return names[0] if len(names) == 1 else asked[0] if len(asked) == 1 else None
+
+
+def pairs(corpus: Corpus, column: str) -> Pairs:
+    """The queries of a column with their right texts, and the texts that are searched. Raises InputError where it has none."""
+    is_every = state.get("texts_searched") == "all"
+    key = f"{state.get('corpus')} {is_every} {column}"
+    return caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(corpus, column, is_every))
 
 
 def topics(corpus: Corpus, most: int | None = None) -> Sequence[str] | None:

@@ -121,7 +121,7 @@ def translated(page: str, address: Mapping[str, list[str]]) -> dict[str, list[st
     stay, so that a notice names them, and so do packed texts, which `unpacked` translates.
     """
     if not is_older(page, address):
-        return with_defaults(with_rollout(dict(address)))
+        return with_right_texts(with_defaults(with_rollout(dict(address))))
     views = _pairs(_VIEWS[page])
     asked = address.get(OLDER_VIEW, [next(iter(views))])
     view = views.get(asked[0]) if len(asked) == 1 else None
@@ -130,7 +130,7 @@ def translated(page: str, address: Mapping[str, list[str]]) -> dict[str, list[st
     found |= _keys(page, view or next(iter(views.values())), address)
     if view in MAPS_OF_SENTENCES and "by" not in address:
         found["by"] = ["older"]  # without a method, more than 20 points were drawn by UMAP: today that begins at 200
-    return with_defaults(with_rollout(found))
+    return with_right_texts(with_defaults(with_rollout(found)))
 
 
 def unpacked(view: str, texts: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -192,6 +192,20 @@ def with_defaults(address: Mapping[str, list[str]]) -> dict[str, list[str]]:
     if not name or short in address or not {*address} - {table.VIEW} - everywhere - beside:
         return dict(address)
     return {**address, short: [value]}
+
+
+# Views that searched only the right texts of a file, before there was a choice. Since then each address of them names it.
+_OF_RIGHT_TEXTS = {
+    *("compare-runs", "layer-grid", "evaluated-data", "pooling-lab", "approximation", "retrieve-rerank"),
+}
+
+
+def with_right_texts(address: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """An address of a person's own file with the texts that it means: the included one has a query for each text."""
+    short, view = table.SETTING["texts_searched"].short, "".join(address.get(table.VIEW, []))
+    if view not in _OF_RIGHT_TEXTS or short in address or table.SETTING["corpus"].short not in address:
+        return dict(address)
+    return {**address, short: ["right"]}
 
 
 def _with_rollout(values: Mapping[str, list[str]], names: Mapping[str, str]) -> dict[str, list[str]]:

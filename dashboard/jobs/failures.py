@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from components.analysis.similarity.baseline import sample_of_rows
-from components.arrays import Float32
+from components.arrays import Float32, Int64
 from components.jobs import Stoppable, Stopped, part_of
 from components.model.trace import Pooling
 from components.numbers import counted
@@ -63,11 +63,17 @@ class CorpusQueries:
     def key(self) -> tuple[object, ...]:
         """What determines the vectors."""
         queries = "" if self.queries is None else self.queries.folder.name
-        return self.index.folder.name, queries, self.layer, self.pooling
+        return self.index.folder.name, queries, self.layer, self.pooling, self.corpus.every_text
 
     def vector(self, query: str) -> Float32:
         """The vector of one query [dim], embedded by itself."""
         return caching.query_vectors(self.backend, (query,), self.index.info)[self.layer, self.pooling][0]
+
+    def first_hits(self, query: str, count: int) -> Int64:
+        """The rows of the first texts for a query, of those that are searched."""
+        vector, is_searched = self.vector(query), self.corpus.first_of >= 0
+        scores = np.where(is_searched, self.engine.scores(vector), np.float32(failed_queries.NEVER))
+        return self.engine.hits_of(vector, scores, min(count, int(is_searched.sum()))).indices[0]
 
     def prompts(self) -> tuple[str, str]:
         """What the model puts before a query, and before a text."""
@@ -89,8 +95,9 @@ class TriedEdits(NamedTuple):
 
 def searched_corpus(corpus: Corpus, column: str | None) -> SearchedCorpus:
     """The session's corpus as texts and queries, which stand in the `column` if it has any; made once."""
-    key = (state.get("corpus"), column)
-    return caching.searched_corpora().get(key, lambda: failed_queries.searched_corpus(corpus, column))
+    is_every = state.get("texts_searched") == "all"
+    key = (state.get("corpus"), column, is_every)
+    return caching.searched_corpora().get(key, lambda: failed_queries.searched_corpus(corpus, column, is_every))
 
 
 def failures(searched: CorpusQueries) -> FailedQueries | None:
@@ -162,7 +169,7 @@ def traits_of(searched: CorpusQueries) -> Traits:
 
     def seek(report_progress: ReportProgress, is_stopped: IsStopped) -> Traits:
         both = np.asarray(vectors[corpus.first_queries]), np.asarray(searched.engine.vectors[corpus.firsts])
-        known, length = CorpusWords(corpus.documents.texts, backend.tokenization.vocabulary), searched.max_length
+        known, length = CorpusWords(corpus.pairs.documents.texts, backend.tokenization.vocabulary), searched.max_length
         return traits.traits_of(
             corpus.pairs,
             *both,
@@ -190,13 +197,13 @@ def repairs_of(
     asked = searched.request.query_options(documents)
 
     def count(report_progress: ReportProgress, is_stopped: IsStopped) -> CorpusWords:
-        texts = Stoppable(searched.corpus.documents.texts, is_stopped)
+        texts = Stoppable(searched.corpus.pairs.documents.texts, is_stopped)
         counted = CorpusWords(texts, backend.tokenization.vocabulary)
         counted.prepare(is_stopped)
         return counted
 
     known = requests.prepared(
-        ("words of a corpus", searched.index.folder.name, backend.spec.key),
+        ("words of a corpus", searched.corpus.pairs.documents.content_hash, backend.spec.key),
         "Counting the corpus’s words",
         count,
         "corpus_words",

@@ -336,6 +336,8 @@ def fusion_settings() -> FusionSettings:
     by, depth = state.get("fusion_by"), state.get("fusion_depth") or None
     if by == "rrf":
         return FusionSettings(rank_constant=state.get("fusion_k"), depth=depth)
+    if by == "weighted":
+        return FusionSettings(state.get("fusion_weight"), "rrf", state.get("fusion_k"), depth)
     return FusionSettings(state.get("fusion_weight"), by, depth=depth)
 
 
@@ -344,11 +346,12 @@ def fusion() -> FusionSettings:
     by = choice(
         "fusion_by",
         "Put together by",
-        {"rrf": "Ranks", "minmax": "Scores 0 to 1", "z": "z scores"},
-        "Ranks: the sum of 1 / (k + rank) in each ranking (reciprocal rank fusion). Scores: a weighted sum of each "
-        "ranking's scores, put on a scale from 0 to 1 over all sentences, or as standard deviations from the mean (z scores).",
+        {"rrf": "Ranks", "weighted": "Weighted ranks", "minmax": "Scores 0 to 1", "z": "z scores"},
+        "Ranks: the sum of 1 / (k + rank) in each ranking (reciprocal rank fusion), all alike or with weights. Scores: a "
+        "weighted sum of each ranking's scores, put on a scale from 0 to 1 over all sentences, or as standard deviations from "
+        "the mean (z scores).",
     )
-    if by == "rrf":
+    if by in ("rrf", "weighted"):
         bind(
             "fusion_k",
             st.number_input,
@@ -357,7 +360,7 @@ def fusion() -> FusionSettings:
             max_value=MOST_RRF_K,
             help="With a low k the first few places count much more than those below; 60 is usual.",
         )
-    else:
+    if by != "rrf":
         number(
             "fusion_weight",
             "Weight of the others (%)",

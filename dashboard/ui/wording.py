@@ -27,6 +27,7 @@ __all__ = [
     "POOLING_NAMES",
     "SIMILARITY_HELP",
     "SIMILARITY_NAMES",
+    "among",
     "beginning",
     "cell_labels",
     "counted",
@@ -258,12 +259,23 @@ def rows_of_file(pairs: Pairs, unread: int) -> str:
 
 
 def searched_texts(pairs: Pairs) -> str:
-    """How many queries search how many texts, and what becomes of the texts that stand on rows without a query."""
-    said = f"{counted(len(pairs), 'query', 'queries')}, {counted(len(pairs.documents), 'text')} searched"
+    """How many queries search how many texts, and where some are right for no query, whether these are searched."""
+    said = f"{pairs.asked}, {counted(len(pairs.documents), 'text')} searched"
     if pairs.others:
-        said += f", {pairs.others:,} of them on rows without a query"
+        said += f", {pairs.others:,} of them on rows without a query (“Corpus”, above: the right texts alone)"
     if pairs.unsearched:
-        are, them = ("is", "it") if pairs.unsearched == 1 else ("are", "them")
-        said += f"; {counted(pairs.unsearched, 'text')} on rows without a query {are} left out here (Failed queries and What "
-        said += f"helps search {them} too)"
+        are = "is" if pairs.unsearched == 1 else "are"
+        said += (
+            f"; {counted(pairs.unsearched, 'text')} on rows without a query {are} left out (“Corpus”, above: all texts)"
+        )
     return said
+
+
+def among(pairs: Pairs) -> str:
+    """Which texts the queries search, in a sentence for a finding, with the rows where several have one query."""
+    count = len(pairs.documents)
+    which = f"Only {'the right text' if count == 1 else f'the {count:,} right texts'}" if pairs.unsearched else ""
+    which = which or f"{'All ' * bool(pairs.others)}{counted(count, 'text')}"
+    said = f"{which} {'is' if count == 1 else 'are'} searched"
+    said += f", {pairs.others:,} of them right for none of these queries" if pairs.others else ""
+    return f"{pairs.asked}. {said}." if pairs.asking > len(pairs) else f"{said}."

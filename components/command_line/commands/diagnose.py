@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
-from components.command_line.commands.evaluate import add_folder, read_graded, read_pairs
+from components.command_line.commands.evaluate import add_folder, add_texts, read_graded, read_pairs
 from components.command_line.outputs import check_target, write_whole
 from components.errors import InputError
 from components.model.catalog import typed_model
@@ -21,9 +21,11 @@ from components.retrieval.failures.remedies import USUAL
 
 if TYPE_CHECKING:
     from components.jobs import ReportProgress
+    from components.retrieval.corpora.rows.read import Rows
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.failures.remedies.costs import SearchCost
     from components.retrieval.failures.remedies.diagnosis import Diagnosis
+    from components.retrieval.failures.traits import Traits
 
 NAME = "diagnose"
 HELP = (
@@ -43,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "folder every document with a grade of 1 or more is a right text",
     )
     add_folder(parser)
+    add_texts(parser)
     parser.add_argument(
         "--remedies",
         metavar="NAME,...",
@@ -91,7 +94,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     abbreviations = parsed_abbreviations(options.abbreviations or "")
     _check(options)
     limits = shared.limits_of(options)
-    pairs, reading = _graded(options) if options.pairs.is_dir() else read_pairs(options, limits, every_text=True)
+    pairs, reading, rows = _graded(options) if options.pairs.is_dir() else read_pairs(options, limits)
     # All that may be refused, before the work.
     cross_encoder = None
     if "cross-encoder" in names:
@@ -142,16 +145,34 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             bars.close()  # the bar before it
             return bars.enter_context(shared.progress_bar(kinds.TITLES[name], " steps"))
 
-        rows = list(diagnosis.rows_of(names, setting, options.seed, bar))
-    shares, cost = compared(traits, now.now > 1), cost_now(now) if rows else None
-    found = diagnosis.diagnosed(now.now, shares, rows, pairs.queries.texts, first, options.seed, cost, now.failures())
+        measured = list(diagnosis.rows_of(names, setting, options.seed, bar))
+    shares, cost = compared(traits, now.now > 1), cost_now(now) if measured else None
+    values = () if rows is None else compared(_values(pairs, rows), now.now > 1)
+    found = diagnosis.diagnosed(
+        now.now, shares, measured, pairs.queries.texts, first, options.seed, cost, now.failures(), values
+    )
     if options.report is not None:
         write_whole(options.report, diagnosis.as_markdown(found, options.pairs.name, backend.spec.title, options.seed))
-    _write(options, found)
-    return found.as_json()
+    _write(options, found, pairs)
+    return {"rows": pairs.asking, "documents": len(pairs.documents), **found.as_json()}
 
 
-def _graded(options: argparse.Namespace) -> tuple[Pairs, None]:
+def _values(pairs: Pairs, rows: Rows) -> Traits:
+    """Which values of the file's other columns each query has."""
+    from components.retrieval.corpora.columns import as_text
+    from components.retrieval.failures.own_columns import parts_of, values_of
+
+    sources: dict[str, list[int]] = {}
+    for row in rows.rows:
+        sources.setdefault(row.texts[0].strip(), []).append(row.source)
+    taken = set(rows.recognised.columns.values())
+    columns = {
+        name: [as_text(value) for value in values] for name, values in rows.table.columns.items() if name not in taken
+    }
+    return values_of(columns, tuple(parts_of(columns)), [sources[query.strip()] for query in pairs.queries.texts])
+
+
+def _graded(options: argparse.Namespace) -> tuple[Pairs, None, None]:
     """The queries of a folder with graded relevance, and their right texts among all documents. Raises InputError."""
     from components.retrieval.evaluation.graded.rows import rows_of_graded
     from components.retrieval.evaluation.pair_runs import pairs_of_rows
@@ -163,7 +184,7 @@ def _graded(options: argparse.Namespace) -> tuple[Pairs, None]:
     texts, queries = zip(*((graded.documents[row.document], row.query) for row in found.rows), strict=True)
     pairs = pairs_of_rows(graded.name, texts, queries, every_text=True)
     pairs.check_measurable()
-    return pairs, None
+    return pairs, None, None
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -225,7 +246,7 @@ def _costs(cost: SearchCost | None) -> str:
     return f"{'':>17}" if cost is None else f"{cost.milliseconds:>8.1f}{cost.bytes_per_text:>9,.0f}"
 
 
-def _write(options: argparse.Namespace, found: Diagnosis) -> None:
+def _write(options: argparse.Namespace, found: Diagnosis, pairs: Pairs) -> None:
     """The diagnosis for people, on standard output; what needs to be said about it beside JSON, on standard error."""
     from components.retrieval.evaluation.ranks import inverse
     from components.retrieval.failures.remedies.costs import COSTS
@@ -236,7 +257,8 @@ def _write(options: argparse.Namespace, found: Diagnosis) -> None:
         return
     shared.say(
         f"{found.failed:,} of {len(found.now):,} queries {'fails' if found.failed == 1 else 'fail'}: Recall@1 is "
-        f"{100 * (1 - found.failed / len(found.now)):.1f} %, MRR {100 * float(inverse(found.now).mean()):.1f} %."
+        f"{100 * (1 - found.failed / len(found.now)):.1f} %, MRR {100 * float(inverse(found.now).mean()):.1f} %. "
+        f"{len(pairs.documents):,} texts are searched, {pairs.others:,} of them right for no query."
     )
     for failure in found.failures[:MOST_SHOWN]:
         shared.say(f"  rank {failure.rank:<6,} {_short(failure.query)}  first: {_short(failure.rival)}")
@@ -253,6 +275,10 @@ def _write(options: argparse.Namespace, found: Diagnosis) -> None:
                 f"{share.name:<34}{100 * share.share_of_failed:>7.1f} %{100 * share.share_of_found:>7.1f} %{said}"
                 + ("  named" if share.is_named else "")
             )
+    for share in found.values:
+        if share.is_named:
+            fail = f"{share.failed} of {share.failed + share.found} fail"
+            shared.say(f"Queries with {share.name} fail more often by more than chance: {fail}.")
     if found.rows:
         shared.say(
             f"{'remedy':<34}{'repaired':>9}{'harmed':>9}{'R@1':>9}{'ms':>8}{'bytes':>9}  95 % of its change, a sham of this "
@@ -265,7 +291,7 @@ def _write(options: argparse.Namespace, found: Diagnosis) -> None:
         shared.say(
             f"{row.title:<34}{row.result.repaired:>9}{row.result.harmed:>9}{100 * row.result.recall:>9.2f}{_costs(row.cost)}"
             f"{100 * change.low:>7.1f} to {100 * change.high:.1f}, repaired {row.control[0]}, harmed {row.control[1]}, "
-            f"{row.needs}"
+            f"{row.needs_with_size}"
         )
     if found.rows:
         shared.say(COSTS)

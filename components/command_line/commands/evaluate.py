@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from components.command_line.fusing import Fusing
     from components.model.backend import Backend
     from components.retrieval.corpora.readers.limits import Limits
+    from components.retrieval.corpora.rows.read import Rows
     from components.retrieval.corpora.rows.reading import RowUse
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.pair_runs import Pairs
@@ -51,11 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_dry_run(parser)
     shared.add_rows(parser, "anchor=headline,positive=text", "the test rows")
     shared.add_dialect(parser)
-    parser.add_argument(
-        "--every-text",
-        action="store_true",
-        help="search every text of a file, also those of rows that have no query or are of another part, as diagnose does",
-    )
+    add_texts(parser)
     parser.add_argument(
         "--rerank",
         metavar="K",
@@ -107,6 +104,18 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_texts(parser: argparse.ArgumentParser) -> None:
+    """The option that says which texts of a file the queries search."""
+    parser.add_argument(
+        "--texts",
+        choices=("all", "right"),
+        help="which texts of a file are searched: all of them, also those of rows that have no query or are of another part, "
+        "or those alone that are right for some query (default: all)",
+    )
+    # As it was written while the right texts were the default.
+    parser.add_argument("--every-text", action="store_const", const="all", dest="texts", help=argparse.SUPPRESS)
+
+
 def run(options: argparse.Namespace) -> dict[str, Any]:
     for option, k in (("--rerank", options.rerank), ("--max-sim", options.max_sim)):
         if k is not None and k < 2:
@@ -127,12 +136,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             "--record and --against were given with a folder.",
             "They keep and compare the runs of a file of pairs.",
             "Leave them out, or name a file.",
-        )
-    if options.pairs.is_dir() and options.every_text:
-        raise InputError(
-            "--every-text was given with a folder.",
-            "All documents of a folder are always searched.",
-            "Leave it out, or name a file.",
         )
     several = [
         text for text in (options.layers, options.poolings) if text is not None and ("," in text or _is_all(text))
@@ -158,7 +161,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation import metrics
     from components.retrieval.evaluation.second_stage import either_ranks
 
-    pairs, reading = read_pairs(options, shared.limits_of(options), options.every_text)
+    pairs, reading, _ = read_pairs(options, shared.limits_of(options))
     earlier = None if options.against is None else _recorded(options.against, pairs)
     name = options.pairs.name
     counts = {"queries": len(pairs), "correct_answers": pairs.right_texts, "documents": len(pairs.documents)}
@@ -186,11 +189,11 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     return {"file": str(options.pairs), **counts, "reading": reading.as_json(), **result}
 
 
-def read_pairs(options: argparse.Namespace, limits: Limits, every_text: bool = False) -> tuple[Pairs, RowUse]:
-    """The queries of a file of pairs with their correct answers, and how the file was read; for `diagnose` too.
+def read_pairs(options: argparse.Namespace, limits: Limits) -> tuple[Pairs, RowUse, Rows]:
+    """The queries of a file of pairs with their correct answers, how the file was read, and its rows; for `diagnose` too.
 
-    With `every_text` the answers of rows that have no query, or are of another part, are searched too. Raises InputError, also
-    for pairs that cannot be measured.
+    The answers of rows that have no query, or are of another part, are searched too, unless --texts says right. Raises
+    InputError, also for pairs that cannot be measured.
     """
     from components.retrieval.corpora.readers.limits import Count
     from components.retrieval.corpora.readers.table import BadRows
@@ -204,7 +207,7 @@ def read_pairs(options: argparse.Namespace, limits: Limits, every_text: bool = F
             "They choose the fields of a folder with graded relevance.",
             "Leave them out, or name a folder.",
         )
-    name = options.pairs.name
+    name, every_text = options.pairs.name, options.texts != "right"
     rows = rows_of(
         table_of([options.pairs], name, limits, Count(name, limits), shared.dialect_of(options), options.encoding),
         name,
@@ -236,9 +239,11 @@ def read_pairs(options: argparse.Namespace, limits: Limits, every_text: bool = F
     if pairs.shared:
         which = "Other rows" if pairs.rows.repeated else "Rows"
         shared.note(f"{which} with the sentence of an earlier row, which is searched once: {pairs.shared:,}.")
+    if pairs.asking > len(pairs) and not pairs.has_several:
+        shared.writer(options)(f"{pairs.asked}: each counts once.")
     if pairs.warning:
         shared.note(pairs.warning)
-    return pairs, reading
+    return pairs, reading, rows
 
 
 def _recorded(path: Path, pairs: Pairs) -> tuple[Run, ...]:
@@ -268,7 +273,7 @@ def _recorded(path: Path, pairs: Pairs) -> tuple[Run, ...]:
     if not runs:
         raise InputError(
             f"{path.name} has no run by vectors of these pairs.",
-            "Runs can only be compared on the same queries and texts in the same order, with --every-text both times or never.",
+            "Runs can only be compared on the same queries and texts in the same order, with the same --texts both times.",
             "Name the file of pairs of that run, or record a run of these pairs with evaluate --record.",
         )
     return runs
@@ -348,6 +353,12 @@ def read_graded(options: argparse.Namespace, write: Callable[[str], None]) -> Gr
         raise InputError(
             f"{dialect.as_options} was given with a folder.",
             "How separated text is written can be chosen for a file of pairs.",
+            "Leave it out, or name a file.",
+        )
+    if options.texts is not None:
+        raise InputError(
+            "--texts was given with a folder.",
+            "All documents of a folder are always searched.",
             "Leave it out, or name a file.",
         )
     if options.encoding is not None:

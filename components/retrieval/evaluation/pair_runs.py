@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from components.arrays import Int64, read_only
 from components.errors import InputError
 from components.jobs import IsStopped, ReportProgress, Stopped, part_of
+from components.numbers import counted
 from components.retrieval.corpora.columns import called
 from components.retrieval.corpora.rows.reading import RowCounts
 from components.retrieval.corpora.rows.same import normalised
@@ -70,6 +71,7 @@ class Pairs:
     rows: RowCounts = field(
         default_factory=partial(RowCounts, 0)
     )  # of the whole file, apart from those that could not be read
+    asking: int = 0  # rows of the whole file that have a query; 0 for a part of its queries
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -93,6 +95,13 @@ class Pairs:
     def shared(self) -> int:
         """The number of rows with the text of an earlier row, and with another query or none."""
         return self.repeated - self.rows.repeated
+
+    @property
+    def asked(self) -> str:
+        """How many queries there are, in words: "4 queries", or "10 rows, 4 different queries" where rows repeat one."""
+        is_repeated = self.asking > len(self)
+        queries = counted(len(self), *(f"{'different ' * is_repeated}{word}" for word in ("query", "queries")))
+        return f"{counted(self.asking, 'row')}, {queries}" if is_repeated else queries
 
     @property
     def has_several(self) -> bool:
@@ -244,6 +253,7 @@ def pairs_of_rows(
         column,
         0 if every_text else len(set(texts) - documents.keys()),
         RowCounts(used, len(asking) - used, *((without, 0) if every_text else (0, without))),
+        len(asking),
     )
 
 
@@ -266,6 +276,7 @@ def _pairs(
     column: str,
     unsearched: int,
     rows: RowCounts,
+    asking: int = 0,
 ) -> Pairs:
     is_default = len(documents) == len(queries) and all(own == (query,) for query, own in enumerate(answers))
     return Pairs(
@@ -278,6 +289,7 @@ def _pairs(
         column,
         unsearched,
         rows,
+        asking,
     )
 
 
@@ -301,6 +313,12 @@ def some_pairs(pairs: Pairs, chosen: Sequence[int]) -> Pairs:
         pairs.unsearched,
         pairs.rows,
     )
+
+
+def asked_of(pairs: Pairs, chosen: Sequence[int]) -> Pairs:
+    """The queries of some numbers; all documents are searched."""
+    queries = Texts(pairs.queries.name, tuple(pairs.queries.texts[query] for query in chosen))
+    return replace(pairs, queries=queries, answers=tuple(map(pairs.answers_of, chosen)), asking=0)
 
 
 def grid_ranks(

@@ -39,6 +39,7 @@ class SearchedCorpus:
     documents: Texts  # without the corpus's other columns
     queries: Texts  # of the rows that have one
     rows: Int64  # [query]: the row of each query's own text
+    every_text: bool = True  # whether texts that stand only on rows without a query are searched too
 
     @cached_property
     def right_rows(self) -> dict[str, tuple[int, ...]]:
@@ -50,20 +51,20 @@ class SearchedCorpus:
 
     @cached_property
     def first_of(self) -> Int64:
-        """[text]: the row of the first text that is equal to it."""
+        """[text]: the row of the first searched text that is equal to it; -1 for a text that is not searched."""
         first: dict[str, int] = {}
-        return read_only(
-            np.array([first.setdefault(text, row) for row, text in enumerate(self.documents.texts)], np.int64)
-        )
+        for row in range(len(self.documents)) if self.every_text else self.rows.tolist():
+            first.setdefault(self.documents.texts[row], row)
+        return read_only(np.array([first.get(text, -1) for text in self.documents.texts], np.int64))
 
     @cached_property
     def firsts(self) -> Int64:
-        """The rows of the different texts, each where it stands first."""
+        """The rows of the different texts that are searched, each where it stands first."""
         return read_only(np.flatnonzero(self.first_of == np.arange(len(self.first_of))))
 
     @cached_property
     def place_of(self) -> Int64:
-        """[text]: the place of its text among the different ones, as `firsts` has them."""
+        """[text]: the place of a searched text among the different ones, as `firsts` has them."""
         return read_only(np.searchsorted(self.firsts, self.first_of))
 
     def no_rivals(self, right_rows: Sequence[int]) -> tuple[int, ...]:
@@ -76,11 +77,11 @@ class SearchedCorpus:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """The different queries with their right texts, and all different texts, as `firsts` has them."""
+        """The different queries with their right texts, and the different texts that are searched, as `firsts` has them."""
         queries = [""] * len(self.documents)
         for query, row in zip(self.queries.texts, self.rows.tolist(), strict=True):
             queries[row] = query
-        return pairs_of_rows(self.documents.name, self.documents.texts, queries, every_text=True)
+        return pairs_of_rows(self.documents.name, self.documents.texts, queries, every_text=self.every_text)
 
     @cached_property
     def first_queries(self) -> Int64:
@@ -93,14 +94,18 @@ class SearchedCorpus:
         return {row: number for number, row in enumerate(self.rows.tolist())}
 
 
-def searched_corpus(corpus: Corpus, column: str | None) -> SearchedCorpus:
-    """A corpus as texts and queries; without a column of queries, or with an empty one, it has no queries."""
+def searched_corpus(corpus: Corpus, column: str | None, every_text: bool = True) -> SearchedCorpus:
+    """A corpus as texts and queries; without a column of queries, or with an empty one, it has no queries.
+
+    Without `every_text` the texts of rows without a query are not searched, unless no row has one.
+    """
     values = () if column is None else corpus.columns[column]
     rows = [row for row, query in enumerate(values) if query.strip()]
     return SearchedCorpus(
         Texts(corpus.name, corpus.texts),
         Texts(f"queries of {corpus.name}", tuple(values[row] for row in rows)),
         read_only(np.array(rows, np.int64)),
+        every_text or not rows,
     )
 
 

@@ -60,6 +60,7 @@ def query_scores(query: NDArray[np.floating], texts: NDArray[np.floating], simil
 
 def term_text(term: float, rank: int, fusion: Fusion) -> str:
     """A term as it is computed, as in "1/(60+3)"; a normalised score times its weight as a number."""
-    if rank == NOT_FOUND and fusion.method == "rrf":
-        return "0"
-    return f"1/({fusion.rank_constant}+{rank})" if fusion.method == "rrf" else f"{term:.4f}"
+    if fusion.method != "rrf":
+        return f"{term:.4f}"
+    weight = round(term * (fusion.rank_constant + rank), 4)
+    return "0" if rank == NOT_FOUND else f"{weight:g}/({fusion.rank_constant}+{rank})"

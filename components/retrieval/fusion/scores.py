@@ -113,12 +113,14 @@ class Fusion:
         )
 
 
-def weighted(words: float, kinds: int = 1, method: Method = "minmax", depth: int | None = None) -> Fusion:
-    """Vectors and rankings by words, of so many kinds, by scores.
+def weighted(
+    words: float, kinds: int = 1, method: Method = "minmax", depth: int | None = None, rank_constant: int = RRF_K
+) -> Fusion:
+    """Vectors and rankings by words, of so many kinds, by scores, or by reciprocal ranks with weights.
 
     `words` is the weight that the words have together, in equal shares: from 0 (vectors alone) to 1 (words alone).
     """
-    return Fusion(method, (1 - words, *(words / kinds,) * kinds), depth=depth)
+    return Fusion(method, (1 - words, *(words / kinds,) * kinds), rank_constant, depth)
 
 
 def reciprocal_ranks(ranks: Int64, weight: float = 1.0, k: int = RRF_K) -> Float64:

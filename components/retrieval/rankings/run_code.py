@@ -25,7 +25,7 @@ from components.retrieval.search.lexical import KINDS, TITLES
 Second = Literal["rr", "ms", "mx"]
 LEAST_CANDIDATES, MOST_CANDIDATES = 2, 1_000
 MOST_FUSED = 3
-_SECOND, _FUSED = "|".join(get_args(Second)), r"f(?P<settings>[rzd0-9]{1,14})\."
+_SECOND, _FUSED = "|".join(get_args(Second)), r"f(?P<settings>[rzwd0-9]{1,18})\."
 _VECTORS = rf"(?P<model>m2?)\.(?P<layer>[0-9]{{1,3}})\.(?P<pooling>{'|'.join(EVERY_POOLING)})"
 _ALONE = re.compile(
     rf"(?P<words>{'|'.join(TITLES)})|sp\.(?P<splade>m2?)|((?P<second>{_SECOND})\.(?P<k>[1-9][0-9]{{0,3}})\.)?{_VECTORS}"

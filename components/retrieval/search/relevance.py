@@ -34,6 +34,17 @@ class Judgements:
         kept = {query: {row: value for row, value in own.items() if row < count} for query, own in self.marks.items()}
         return Judgements(MappingProxyType({query: MappingProxyType(own) for query, own in kept.items() if own}))
 
+    def by_text(self, texts: Sequence[str]) -> Judgements:
+        """Those of the sentences `texts` with each mark at the first row of its text, where equal texts stand in several."""
+        return Judgements(
+            MappingProxyType(
+                {
+                    query: MappingProxyType({texts.index(texts[row]): value for row, value in own.items()})
+                    for query, own in self.marks.items()
+                }
+            )
+        )
+
     def mark(self, query: str, index: int, relevant: bool | None) -> Judgements:
         """These judgements with a hit marked as relevant or not relevant, or without a mark (None)."""
         own = {sentence: value for sentence, value in self.of(query).items() if sentence != index}

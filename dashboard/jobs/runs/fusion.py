@@ -49,7 +49,8 @@ def record(code: RunCode, singles: Sequence[Run], ranks: Ranks) -> Run:
     settings, first = code.settings, singles[0]
     method: dict[str, str | int | float] = {"method": "rrf", "k": settings.rank_constant}
     if settings.weight is not None:
-        method = {"method": "weighted", "normalised": settings.normalised, "weight": settings.weight / 100}
+        constant = {"k": settings.rank_constant} if settings.normalised == "rrf" else {}
+        method = {"method": "weighted", "normalised": settings.normalised, "weight": settings.weight / 100, **constant}
     if settings.depth is not None:
         method["depth"] = settings.depth
     named = [part.words or run.name for part, run in zip(code.parts, singles, strict=True)]

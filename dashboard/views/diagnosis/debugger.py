@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.retrieval.corpora.rows import roles
-from components.retrieval.failures import failed_queries
-from components.retrieval.failures.traits import TRAITS
+from components.retrieval.failures import failed_queries, own_columns
+from components.retrieval.failures.traits import TRAITS, compared
 from dashboard import caching, navigation, state
 from dashboard.corpora import chooser, current, own_queries
 from dashboard.jobs import embedding, failures
@@ -54,11 +54,7 @@ def draw(backend: Backend) -> None:
             messages.guarded(lambda: own_queries.all_ways(corpus, key, navigation.go_to), "reading your queries")
         if has_queries:
             typed = _query_field()
-            if parts:
-                names, width = {"": "All queries"} | parts, round(240 * controls.scale())
-                only = controls.pick(
-                    "failed_only", "Queries", names, width=width, after_change=debugger_table.open_first
-                )
+            only = debugger_table.part_choice(parts)
         chooser = st.empty()
         panel = controls.options()
     with panel:
@@ -82,7 +78,7 @@ def draw(backend: Backend) -> None:
             return
         failed_case.further(case, failed_case.begin(case))
     else:
-        _failed(searched, found, order, only, typed, (chooser, panel))
+        _failed(searched, found, order, only, typed, (chooser, panel), parts)
     debugger_table.of_pairs(searched.corpus.pairs, is_above=False)
     _caveats()
 
@@ -110,10 +106,12 @@ def _failed(
     only: str,
     typed: str,
     places: tuple[DeltaGenerator, DeltaGenerator],
+    parts: Mapping[str, str],
 ) -> None:
     """What the failed queries share and their list, one of them beside it, and below what else is known of it and of them.
 
-    `places` are those of the right text of a typed query, and of the choice of a failed query.
+    `places` are those of the right text of a typed query, and of the choice of a failed query; `parts` those of the file's
+    columns.
     """
     cause = str(state.get("failure_cause")).replace("-", " ")
     search, below = st.container(key="failed_search"), st.container()
@@ -127,6 +125,7 @@ def _failed(
                 traits = failures.traits_of(searched)
     causes = None
     with below:
+        by_value = st.container()
         figures.subheader("What the rivals of failed queries share")
     if cause != "all":  # the list is made by them
         with below, frame.figure("failed_queries"):
@@ -137,15 +136,20 @@ def _failed(
             trait = ""
         chosen = QueryChoice(searched, found, order, only, traits, trait, causes, "all" if causes is None else cause)
         shares, placings = chosen.shares(), chosen.placings()
+        values = compared(debugger_table.values_of(searched.corpus, tuple(parts)), chosen.failed) if parts else ()
         with places[0 if typed else 1]:
             case = _typed(searched, typed) if typed else _listed(searched, found, placings or found.in_order(order))
         assert case is not None  # there are failed queries, and so at least two texts
         with above:
-            debugger_table.finding(chosen, shares)
+            of_values = "" if only else own_columns.named_in_words(values, parts)
+            debugger_table.finding(chosen, shares, of_values)
         with place:
             debugger_table.listed(chosen, shares, placings, None if typed else case.placed.row)
         with right:
             words = failed_case.begin(replace(case, traits=chosen.traits_of(case.query)))
+        if parts:
+            with by_value:
+                debugger_table.by_columns(chosen, parts, values)
         debugger_table.all_of_them(chosen, placings)
         failed_case.further(case, words)
     if cause == "all":
@@ -241,15 +245,15 @@ def _typed(searched: CorpusQueries, query: str) -> Case | None:
 
     Before a person picks, it is the query's own text if the corpus has this query, else the second hit.
     """
-    corpus, engine = searched.corpus, searched.engine
+    corpus = searched.corpus
     own, texts = corpus.right_rows.get(query, ()), corpus.documents.texts
     if len(corpus.firsts) < 2:
         return None
-    hits = engine.search(searched.vector(query)[None], MOST_HITS)
-    names = {row: f"{rank}  {texts[row][:90]}" for rank, row in enumerate(hits.indices[0].tolist(), start=1)}
+    hits = searched.first_hits(query, MOST_HITS).tolist()
+    names = {row: f"{rank}  {texts[row][:90]}" for rank, row in enumerate(hits, start=1)}
     chosen = state.get("right_row")
     for row in (*own, *(() if chosen is None else (chosen,))):
-        if row < len(texts):
+        if row < len(texts) and corpus.first_of[row] >= 0:
             names.setdefault(row, texts[row][:90])
     default = min(own, key=list(names).index) if own else list(names)[1]
     row = int(

@@ -5,7 +5,7 @@ A trait that most other queries have too is no cause of a failure, so its share 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.numbers import signed
+from components.retrieval.evaluation.metrics import ALPHA
+from components.retrieval.failures import own_columns
 from components.retrieval.failures.causes import CAUSES, causes_of, telling
 from components.retrieval.failures.failed_queries import find_failures
 from components.retrieval.failures.traits import LEAST, TRAITS, Traits, compared
@@ -22,7 +25,7 @@ from components.shown_code.commands import measured
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.ui import browser, controls, figures, messages
-from dashboard.ui.wording import counted, rows_of_file, searched_texts
+from dashboard.ui.wording import among, counted, rows_of_file, searched_texts
 from dashboard.views.diagnosis import trait_shares
 
 if TYPE_CHECKING:
@@ -34,11 +37,9 @@ if TYPE_CHECKING:
     from dashboard.jobs.failures import CorpusQueries
 
 ON_PAGE = 100  # queries of the list
-EVERY_TEXT = "--every-text"  # the option by which `evaluate` also searches texts without a query, as this view does
 RECORD = "ranks.json"  # what a command writes the ranks into
 MOST_CHARACTERS = 300  # of a query there; it is whole beside the list
 FIRST_TRAITS = 8  # rows before a person asks for all
-MOST_VALUES, MOST_PARTS = 20, 60  # different values of a column by which queries can be chosen, and of all such columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +65,9 @@ class QueryChoice:
     @cached_property
     def kept(self) -> np.ndarray:
         """[query]: whether it is among those of the chosen value."""
-        corpus = self.searched.corpus
         if not self.only:
-            return np.ones(len(corpus.pairs), bool)
-        column, _, value = self.only.partition("=")
-        values = current.in_use().columns.get(column)
-        if values is None:
-            return np.ones(len(corpus.pairs), bool)
-        return np.array([any(values[row].strip() == value for row in own) for own in corpus.right_rows.values()], bool)
+            return np.ones(len(self.searched.corpus.pairs), bool)
+        return values_of(self.searched.corpus, (self.only,)).of(self.only)
 
     def shares(self) -> tuple[TraitShare, ...]:
         """How many failed and found queries have each trait; none before the traits are known."""
@@ -121,19 +117,64 @@ def _query(corpus: SearchedCorpus, item: Placing) -> str:
 def parts_of(corpus: Corpus, column: str | None) -> dict[str, str]:
     """Parts of the queries by the value of a column, each with its name: "team=billing" is "team: billing"."""
     key = (current.key_of(corpus), column)
-    return caching.query_parts().get(key, lambda: _parts_of(corpus, column))
-
-
-def _parts_of(corpus: Corpus, column: str | None) -> dict[str, str]:
-    found: dict[str, str] = {}
     own = current.own_ids(corpus)
-    for name, values in corpus.columns.items():
-        if name == column or values is own or "=" in name:
-            continue
-        different = {value.strip() for value in set(values) if 0 < len(value.strip()) <= MOST_CHARACTERS}
-        if 1 < len(different) <= MOST_VALUES:
-            found |= {f"{name}={value}": f"{name}: {value[:40]}" for value in sorted(different)}
-    return found if len(found) <= MOST_PARTS else {}
+    skipped = {name for name, values in corpus.columns.items() if name == column or values is own}
+    return caching.query_parts().get(key, lambda: own_columns.parts_of(corpus.columns, skipped))
+
+
+def part_choice(parts: Mapping[str, str]) -> str:
+    """The choice of a part of the queries; "" for all, and without a control where there is none."""
+    if not parts:
+        return ""
+    names, width = {"": "All queries"} | dict(parts), round(240 * controls.scale())
+    return controls.pick("failed_only", "Queries", names, width=width, after_change=open_first)
+
+
+def values_of(corpus: SearchedCorpus, parts: Sequence[str]) -> Traits:
+    """Which of some parts each query is of."""
+    return own_columns.values_of(current.in_use().columns, parts, list(corpus.right_rows.values()))
+
+
+def by_columns(chosen: QueryChoice, parts: Mapping[str, str], shares: Sequence[TraitShare]) -> None:
+    """Draw how often queries fail by the value of each other column of the file; `parts` are those of `parts_of`."""
+    figures.subheader("Which values of the file’s columns fail more often")
+    st.markdown(f":material/insights: {messages.escape(own_columns.in_words(shares, parts))}")
+
+    def table() -> pd.DataFrame:
+        return pd.DataFrame(
+            [
+                {
+                    "value": parts[share.name],
+                    "queries": share.failed + share.found,
+                    "fail": share.failed,
+                    "of them": f"{100 * own_columns.share_that_fails(share):.0f} %",
+                    "share of the failed": _percent(share.share_of_failed),
+                    "of the found": _percent(share.share_of_found),
+                    **_compared(share),
+                }
+                for share in shares
+                if share.failed or share.found
+            ]
+        )
+
+    figures.plain_table(table(), key="failures_by_value")
+    st.caption(
+        "Every query counts with the values of its rows. The difference is that of the two shares, in points, with its 95 % "
+        "interval (Newcombe); “yes”: more often among the failed by more than chance (Fisher’s exact test, Holm’s correction "
+        "over all values). A value is no cause: queries of one value may share a trait too. “Queries”, at the top, opens one."
+    )
+    of = chosen.searched
+    command = trait_shares.command(of.backend, (of.layer, of.pooling), of.request.max_length)
+    figures.data("failures_by_value", table, Command(own_columns.values_of, command), "Failures by value of a column")
+
+
+def _compared(share: TraitShare) -> dict[str, str]:
+    """The columns of the table that say whether a value is more than chance; none where nothing is compared."""
+    if share.difference is None or share.adjusted_p is None:
+        return {}
+    low, high = (signed(100 * end, 0) for end in (share.difference.low, share.difference.high))
+    clear = "yes" if share.is_named else "less often" if share.adjusted_p < ALPHA else "no"
+    return {"difference, 95 %": f"{low} to {high}", "p (Holm)": f"{share.adjusted_p:.2g}", "more often": clear}
 
 
 def count_in_words(found: FailedQueries) -> str:
@@ -144,16 +185,19 @@ def count_in_words(found: FailedQueries) -> str:
     )
 
 
-def finding(chosen: QueryChoice, shares: Sequence[TraitShare]) -> None:
-    """Draw the line above both columns: how many queries fail, and what they share once that is known."""
+def finding(chosen: QueryChoice, shares: Sequence[TraitShare], of_values: str) -> None:
+    """Draw the line above both columns: how many queries fail, what they share once that is known, and the sentence
+    `of_values` on the values of columns."""
     searched = chosen.searched
     of_pairs(searched.corpus.pairs, is_above=True)
+    said = f"{messages.escape(of_values)}{'. ' * bool(of_values)}{among(searched.corpus.pairs)}"
     if not shares:
-        st.markdown(f":material/insights: {count_in_words(chosen.found)}")
+        st.markdown(f":material/insights: {count_in_words(chosen.found)} {said}")
         return
     length = searched.request.max_length
     told = trait_shares.told(searched.backend, shares, (searched.layer, searched.pooling), length, not chosen.only)
-    figures.above(key="trait_shares", title=trait_shares.TITLE, chart=told.chart, **told.texts)
+    texts = told.texts | {"message": f"{told.texts['message']} {said}"}
+    figures.above(key="trait_shares", title=trait_shares.TITLE, chart=told.chart, **texts)
 
 
 def open_first() -> None:
@@ -296,10 +340,9 @@ def all_of_them(chosen: QueryChoice, placings: Sequence[Placing]) -> None:
 
     of = chosen.searched
     file = current.file_of_pairs(current.in_use())
-    options = (EVERY_TEXT, "--record", RECORD)
-    record = measured("evaluate", file, of.backend, [of.layer], [of.pooling], of.request.max_length, *options)
+    record = measured("evaluate", file, of.backend, [of.layer], [of.pooling], of.request.max_length, "--record", RECORD)
     figures.data("failed_queries_all", table, Command(find_failures, record, file=RECORD), "All failed queries")
-    current.say_regression_test(file, EVERY_TEXT)
+    current.say_regression_test(file)
 
 
 def of_rivals(searched: CorpusQueries, found: FailedQueries, both: tuple[Causes, Causes]) -> None:

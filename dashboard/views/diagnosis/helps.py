@@ -21,11 +21,11 @@ from components.shown_code.code import Command
 from components.shown_code.commands import measured
 from dashboard import caching, navigation, state
 from dashboard.corpora import current
-from dashboard.jobs import evaluation
+from dashboard.jobs import evaluation, failures
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
-from dashboard.ui.wording import POOLING_NAMES
+from dashboard.ui.wording import POOLING_NAMES, among
 from dashboard.views.diagnosis import debugger_table, other_models, trait_shares
 from dashboard.views.diagnosis.measured import Diagnosed
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from components.model.backend import Backend
+    from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.evaluation.metrics import Interval
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.failures.remedies.costs import SearchCost
@@ -43,6 +44,10 @@ MRR = "MRR is the mean over the queries of 1 ÷ the rank of the right text, in p
 SHAM = (
     "Grey: a sham of the same kind, whose second signal is another query’s. What it repairs and harms is chance: a remedy "
     "should do clearly better."
+)
+MIXED = (
+    f"A re-ranker (MaxSim, a cross-encoder) orders the first {kinds.CANDIDATES} hits by its own score mixed with the cosine: "
+    f"its “share” is the weight of its own, and at “{kinds.ALONE}” that decides alone, as in Search and its view of re-ranking."
 )
 READ = (
     "A query is repaired where its right text was not first and is then, and harmed where it was first and is no longer. "
@@ -65,14 +70,6 @@ def not_shown(second_models: Collection[str]) -> str:
 def draw(backend: Backend) -> None:
     """Draw the view."""
     found = _chosen(backend)
-    part = debugger_table.parts_of(current.corpus(), current.query_column(current.corpus())).get(
-        state.peek("failed_only")
-    )
-    if part is not None:
-        st.caption(
-            f"Failed queries shows the part “{messages.escape(part)}”. Here this does not apply: all "
-            f"{counted(len(found.pairs), 'query is', 'queries are')} measured."
-        )
     above = st.container()  # the rows that are there do not wait for the others
     cost: SearchCost | None = None
     rows: list[RemedyRow] = []
@@ -93,8 +90,8 @@ def draw(backend: Backend) -> None:
         _remedies(backend, found, rows, shares, is_whole, cost)
 
 
-def _pairs() -> Pairs:
-    """The pairs of the session's corpus. Raises NotReady where it has none, or the column of the queries is not clear."""
+def _pairs() -> tuple[Corpus, str, Pairs]:
+    """The session's corpus, its column of queries, and its pairs. Raises NotReady where it has none, or that is not clear."""
     corpus = current.corpus()
     column = current.query_column(corpus)
     if column is None:
@@ -105,22 +102,30 @@ def _pairs() -> Pairs:
                 icon=":material/table:",
             )
         )
-    key = f"every text of {state.get('corpus')} {column}"
-    pairs: Pairs = caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(corpus, column, every_text=True))
+    pairs = current.pairs(corpus, column)
     pairs.check_measurable()
-    return pairs
+    return corpus, column, pairs
 
 
 def _chosen(backend: Backend) -> Diagnosed:
     """The pairs at the chosen layer and pooling. Raises NotReady."""
-    pairs = _pairs()
+    corpus, column, pairs = _pairs()
+    row = controls.row()
+    with row:
+        part = debugger_table.part_choice(debugger_table.parts_of(corpus, column))
+    if part:
+        kept = debugger_table.values_of(failures.searched_corpus(corpus, column), (part,)).of(part)
+        if kept.sum() < 2:  # one for each half
+            raise frame.Instead(
+                lambda: st.info(f"{counted(int(kept.sum()), 'query', 'queries')} of this part: too few.")
+            )
+        pairs = pair_runs.asked_of(pairs, np.flatnonzero(kept).tolist())
     request = EmbedRequest.of_session(backend, exact=True)
     indexes = evaluation.pair_indexes(request, pairs, "diagnosis")
     before_work.other_layers(request, pairs.documents, "diagnosis")
     ranks = indexes.ranks
     layer = ranks.layers[-1]
-    in_row = controls.row()
-    with in_row:
+    with row:
         panel = controls.options()
     with panel:
         if len(ranks.layers) > 1:
@@ -136,10 +141,10 @@ def _chosen(backend: Backend) -> Diagnosed:
             )
         pooling = controls.pooling("pooling", "Sentence vector", POOLING_NAMES, ranks.poolings, backend.own_pooling)
         seed = controls.bind("halves_seed", st.number_input, "Seed of the halves", min_value=0, max_value=9_999, step=1)
-    with in_row:
+    with row:
         chosen = other_models.choose(backend)
     others = other_models.loaded(chosen)
-    return Diagnosed(request, pairs, indexes, int(layer), pooling, int(seed), others)
+    return Diagnosed(request, pairs, indexes, int(layer), pooling, int(seed), others, part)
 
 
 def _remedies(
@@ -159,6 +164,7 @@ def _remedies(
     failed, all_queries = told.failed, len(now)
     count = f"{failed:,} of {counted(all_queries, 'query', 'queries')} {'fails' if failed == 1 else 'fail'}."
     message = told.advice.sentence if is_whole else f"{count} {len(rows)} of {len(found.names)} remedies are measured."
+    message += f" {among(found.pairs)}"
     figures.figure(
         charts.remedy_bars(
             [
@@ -184,7 +190,10 @@ def _remedies(
         read=READ,
         not_shown=not_shown(found.others.loaded),
         table=lambda: _table(told),
-        code=Command(
+        # No command measures a part of the queries.
+        code=Command(diagnosis.rows_of)
+        if found.part
+        else Command(
             diagnosis.rows_of,
             measured(
                 "diagnose",
@@ -213,12 +222,12 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
         "change of Recall@1, 95 %",
         "MRR",
         "change of MRR, 95 %",
-        "ms per query",
+        "ms per query (median)",
         "bytes per text",
         "needs",
     ]
     figures.plain_table(_in_words(_table(told))[shown], key="remedy_needs")
-    st.caption(" ".join(filter(None, (MRR, COSTS, found.others.left_out))))
+    st.caption(" ".join(filter(None, (MRR, MIXED, COSTS, found.others.left_out))))
     debugger_table.of_pairs(found.pairs, is_above=False)
     failed, rows = np.flatnonzero(found.now > 1), told.rows
     if not len(failed):
@@ -228,32 +237,42 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
         if tried:
             st.markdown("Try in Search:", width="content")
         for row in tried:
-            if st.button(row.title[:1].upper() + row.title[1:], key=f"try_{row.name}"):
+            if st.button(_tried(row), key=f"try_{row.name}"):
                 navigation.go_to("hits", **_in_search(found, row, failed))
-    if state.get("corpus") and st.button(
-        "Train on one half of these queries, and keep the other for measuring", key="train_half", icon=":material/tune:"
+    if (
+        state.get("corpus")
+        and not found.part
+        and st.button(
+            "Train on one half of these queries, and keep the other for measuring",
+            key="train_half",
+            icon=":material/tune:",
+        )
     ):
         navigation.go_to("training-data", training_data="corpus", held_out=50)
+
+
+def _tried(row: RemedyRow) -> str:
+    """What Search shows of a remedy: a re-ranker's score there is never mixed with the cosine."""
+    alone = {"maxsim": "MaxSim", "cross-encoder": "A cross-encoder"}.get(row.name)
+    is_mixed = kinds.ALONE not in row.result.chosen
+    return row.title[:1].upper() + row.title[1:] if alone is None else f"{alone} alone{', not mixed' * is_mixed}"
 
 
 def _has_search(found: Diagnosed, row: RemedyRow) -> bool:
     """Whether Search can show a remedy that a half chose; of prompts it shows none but the model's own."""
     if row.name == "prompt" and found.request.query_options(found.indexes.documents.info.options).prompt:
         return False
-    return any(map(_is_in_search, filter(None, row.result.chosen)))
-
-
-def _is_in_search(option: str) -> bool:
-    """Whether Search has an option of a remedy: ranks that are put together there have no weights."""
-    fusion = kinds.FUSIONS.get(option)
-    return fusion is None or fusion.method != "rrf" or len(set(fusion.weights)) == 1
+    return any(row.result.chosen)
 
 
 def _in_search(found: Diagnosed, row: RemedyRow, failed: NDArray[np.intp]) -> dict[str, Any]:
     """The settings of Search that show an option of a remedy, by the first `failed` query that it repairs, if any."""
-    option = next(name for name in row.result.chosen if name and _is_in_search(name))
+    option = next(filter(None, row.result.chosen))
     query = found.pairs.queries.texts[int(failed[int(np.argmax(row.options[option][failed] == 1))])]
     values: dict[str, Any] = {"layer": found.layer, "pooling": found.pooling, "compare_with": "none"}
+    # As it was measured: by cosines, of every text, and whatever was chosen in Search before.
+    values |= {"similarity": "cosine", "similarity2": "cosine", "layer2": None, "pooling2": None}
+    values |= {"engine": "exact", "blind": False, "reranked_hits": kinds.CANDIDATES}
     if row.name == "layer":
         layer, pooling = option.removeprefix("layer ").split(", ")
         values |= {"compare_with": "setting", "layer2": int(layer), "pooling2": pooling}
@@ -268,7 +287,8 @@ def _in_search(found: Diagnosed, row: RemedyRow, failed: NDArray[np.intp]) -> di
         if row.name == "hybrid":
             fusion = kinds.FUSIONS[option]
             weight = round(100 * fusion.weights[1])
-            values |= {"hybrid_with": ("bm25",), "fusion_by": fusion.method, "fusion_k": fusion.rank_constant}
+            by = "weighted" if fusion.method == "rrf" and weight != 50 else fusion.method
+            values |= {"hybrid_with": ("bm25",), "fusion_by": by, "fusion_k": fusion.rank_constant}
             values |= {"fusion_weight": weight, "fusion_depth": 0}
         setting = {"cross-encoder": "cross_encoder", "model": "model2"}.get(row.name)
         values |= {} if setting is None else {setting: found.others.loaded[row.name].spec.key}
@@ -297,7 +317,7 @@ def _table(told: Diagnosis) -> pd.DataFrame:
             "MRR": 100 * row.result.mrr,
             **_ends("change of MRR", row, row.result.mrr_change),
             **_costs(row.cost),
-            "needs": row.needs,
+            "needs": row.needs_with_size,
         }
         for row in told.rows
     ]
@@ -335,7 +355,7 @@ def _in_words(table: pd.DataFrame) -> pd.DataFrame:
             "MRR": written("MRR", "{:.1f}".format),
             "change of Recall@1, 95 %": interval("change, 95 %"),
             "change of MRR, 95 %": interval("change of MRR, 95 %"),
-            "ms per query": written("ms per query", "{:.1f}".format),
+            "ms per query (median)": written("ms per query (median)", "{:.1f}".format),
             "bytes per text": written("bytes per text", "{:,.0f}".format),
         }
     )
@@ -343,7 +363,7 @@ def _in_words(table: pd.DataFrame) -> pd.DataFrame:
 
 def _costs(cost: SearchCost | None) -> dict[str, float]:
     milliseconds, size = (np.nan, np.nan) if cost is None else (cost.milliseconds, cost.bytes_per_text)
-    return {"ms per query": milliseconds, "bytes per text": size}
+    return {"ms per query (median)": milliseconds, "bytes per text": size}
 
 
 def _traits(backend: Backend, found: Diagnosed, shares: Sequence[TraitShare]) -> None:
@@ -353,5 +373,5 @@ def _traits(backend: Backend, found: Diagnosed, shares: Sequence[TraitShare]) ->
     if not trait_shares.held(shares):
         st.info("No query has any of the traits.")
         return
-    told = trait_shares.told(backend, shares, (found.layer, found.pooling), found.request.max_length)
+    told = trait_shares.told(backend, shares, (found.layer, found.pooling), found.request.max_length, not found.part)
     figures.figure(told.chart, key="trait_shares", **told.texts)

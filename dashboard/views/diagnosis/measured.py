@@ -41,6 +41,7 @@ class Diagnosed:
     pooling: Pooling
     seed: int
     others: OtherModels = field(default_factory=OtherModels)
+    part: str = ""  # of the queries, by the value of a column; "" for all
 
     @property
     def key(self) -> tuple[Hashable, ...]:

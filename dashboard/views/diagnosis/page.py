@@ -43,6 +43,7 @@ DECLARED = Declared(
                 "layer",
                 "pooling",
                 "query_column",
+                "texts_searched",
                 "failed_query",
                 "failed_order",
                 "typed_query",
@@ -83,7 +84,8 @@ DECLARED = Declared(
             inside="dashboard.views.evaluate.choices:measuring_by_cosine",
             settings=(
                 *OF_MODELS,
-                *("corpus", "layer", "pooling", "query_column", "halves_seed", "tried_cross_encoder", "tried_model"),
+                *("corpus", "layer", "pooling", "query_column", "texts_searched", "failed_only"),
+                *("halves_seed", "tried_cross_encoder", "tried_model"),
             ),
             examples=(
                 {

@@ -293,7 +293,7 @@ def by_cross_encoder(searched: CorpusQueries, query: str, placed: Placing) -> Op
     if stage is None:
         return None
     corpus = searched.corpus.documents
-    hits = searched.engine.search(searched.vector(query)[None], SCORED).indices[0]
+    hits = searched.first_hits(query, SCORED)
     rows = np.array(list(dict.fromkeys([*hits.tolist(), placed.row, placed.rival])), np.int64)
     scores = reranking.scored(stage, corpus, query, rows, "why", view="debugger").scores
     ranking = Ranking.of_candidates(f"cross-encoder, {stage.title}", stage.unit, scores, rows, len(corpus))

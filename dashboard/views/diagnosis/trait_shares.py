@@ -44,6 +44,12 @@ def column() -> str:
     return current.query_column(current.in_use()) or PAIR_COLUMN
 
 
+def command(backend: Backend, cell: tuple[int, Pooling], max_length: int | None) -> tuple[str, ...]:
+    """The command that prints the shares at a layer and pooling."""
+    file = current.file_of_pairs(current.in_use())
+    return measured("diagnose", file, backend, [cell[0]], [cell[1]], max_length, "--remedies", "none")
+
+
 def told(
     backend: Backend,
     shares: Sequence[TraitShare],
@@ -82,8 +88,6 @@ def told(
             ]
         )
 
-    file = current.file_of_pairs(current.in_use())
-    diagnosed = measured("diagnose", file, backend, [cell[0]], [cell[1]], max_length, "--remedies", "none")
     return Told(
         chart,
         {
@@ -96,7 +100,7 @@ def told(
             "not_shown": "That a trait makes a query fail. The rules: "
             + " ".join(f"{share.name}: {traits.TRAITS[share.name]}" for share in shown),
             "table": table,
-            "code": Command(traits.compared, *([diagnosed] if of_all else [])),
+            "code": Command(traits.compared, *([command(backend, cell, max_length)] if of_all else [])),
         },
     )
 

@@ -13,7 +13,6 @@ import streamlit as st
 
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.numbers import enumerated
-from components.retrieval.evaluation import pair_runs
 from components.retrieval.evaluation.metrics import CUTOFFS, MEASURES, finds_nothing
 from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.fusion.ranks import ranker_scores, reranked_scores, vector_scores
@@ -23,7 +22,7 @@ from components.retrieval.search.lexical import KINDS, TITLES
 from components.retrieval.search.splade import TITLE as SPLADE
 from components.shown_code.commands import measured, of_fusion
 from components.words.unicode_words import has_pairs
-from dashboard import caching, settings, state
+from dashboard import settings, state
 from dashboard.corpora import chooser, current, word_rankings
 from dashboard.jobs import evaluation, rankers, second_stage, splade
 from dashboard.jobs.embedding import EmbedRequest
@@ -279,8 +278,7 @@ def current_pairs() -> Pairs:
     column = current.query_column(corpus)
     if column is None:
         raise frame.Instead(partial(_ask_for_queries, corpus))
-    key = f"{state.get('corpus')} {column}"
-    pairs = caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(corpus, column))
+    pairs = current.pairs(corpus, column)
     pairs.check_measurable()
     return pairs
 

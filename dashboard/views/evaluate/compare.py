@@ -21,7 +21,7 @@ from dashboard.jobs.runs import fusion
 from dashboard.jobs.second_stage import Candidates
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame, progress
-from dashboard.ui.wording import counted
+from dashboard.ui.wording import among, counted
 from dashboard.views.evaluate import choices, queries, run_table, similarities
 from dashboard.views.evaluate.choices import RunRequest
 from dashboard.views.evaluate.fusion import weights
@@ -278,7 +278,7 @@ def _show_rows(
     if elsewhere:
         message += f" {elsewhere} run{'' if elsewhere == 1 else 's'} on other data cannot be compared with it."
     figures.above(
-        message,
+        f"{message} {among(pairs)}",
         key="compare_rows",
         table=lambda: _rows_table(rows, measure),
         code=Command(metrics.interval, *measured, prints=_but(choices.NO_INTERVALS, without)),

@@ -26,7 +26,7 @@ from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
-from dashboard.ui.wording import POOLING_NAMES
+from dashboard.ui.wording import POOLING_NAMES, among
 from dashboard.views.evaluate import choices, published
 from dashboard.views.evaluate.rows import candidates
 from dashboard.views.evaluate.rows.candidates import ComparedCells
@@ -82,7 +82,7 @@ def grid(backend: Backend) -> None:
                 levels.append((TITLES[kind], 100 * float(metrics.MEASURES[measure](run.ranks).mean())))
     with above:
         compared = _candidates(backend, indexes, pairs, measure)
-        message = candidates.finding(compared, measure, levels)
+        message = f"{candidates.finding(compared, measure, levels)} {among(pairs)}"
         best = compared.cells[int(compared.order[0])]
         if is_one:
             _curve(backend, ranks, pairs, layer, pooling, best, message)

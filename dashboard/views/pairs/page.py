@@ -127,6 +127,7 @@ VIEWS = (
             "model2",
             "query",
             "query_column",
+            "texts_searched",
             "second_stage",
         ),
         examples=({"corpus": SMALL_CORPUS, "query": "storm", "k": 7, "second_stage": "maxsim"},),

@@ -15,7 +15,7 @@ from components.errors import UserError
 from components.numbers import number
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.chance.paired import mcnemar
-from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
+from components.retrieval.evaluation.pair_runs import Pairs
 from components.retrieval.reranking.quality import second_look
 from components.shown_code.code import NoCode
 from dashboard import state
@@ -79,7 +79,7 @@ def _pairs_of(corpus: Corpus) -> Pairs | None:
     if column is None or len(corpus) > MOST_TEXTS:
         return None
     try:
-        pairs = pairs_of_corpus(corpus, column)
+        pairs = current.pairs(corpus, column)
     except UserError:
         return None
     return None if pairs.has_several else pairs

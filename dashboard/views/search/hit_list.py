@@ -28,7 +28,7 @@ class Hit:
     index: int  # the sentence's number in the corpus, from 0
     text: str
     score: float
-    same_as: int = 0  # the rank of the first hit with the same text, which may be its own; 0: not known
+    rows: int = 1  # of the corpus that have this text
     tag: str = ""  # what else is known about the sentence
     shared: tuple[Span, ...] = ()  # words that the query has too
     shades: tuple[Shade, ...] | None = None  # words that carry the score; None: not known, and shared words are marked
@@ -125,7 +125,7 @@ def _row(hit: Hit, query: str) -> dict[str, Any]:
         "score": hit.shown_score or theme.number(hit.score),
         "bar": None if hit.bar is None else round(hit.bar, 4),
         "close": hit.is_close,
-        "same": f"the same text as rank {hit.same_as}" if 0 < hit.same_as < hit.rank else "",
+        "same": f"{hit.rows:,} rows" if hit.rows > 1 else "",
         "tag": " · ".join(part for part in (f"number {hit.index}", hit.tag) if part),
         "change": _change(hit.rank, hit.other_rank),
         "terms": hit.terms,

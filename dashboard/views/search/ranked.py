@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from components.analysis.similarity import calibration
 from components.charts.theme import number
-from components.retrieval.rankings.ranking import Ranking
+from components.retrieval.evaluation.ranks import tolerance
+from components.retrieval.rankings.ranking import TEN, Ranking
 from components.shown_code.code import UNWRITTEN, NoCode
 
 if TYPE_CHECKING:
     from components.analysis.similarity.calibration import Calibration
     from components.jobs import Job
+    from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.search.chance import ChanceLevel
     from components.retrieval.search.score_split import ScoreSplit
     from components.shown_code.code import AnyCode
@@ -47,6 +52,50 @@ def up_to(best: float, level: float | None) -> Scale:
     return Scale(
         0.0, high, ("0", number(high, 2)), f"Bars show the score from 0 to {number(high, 2)}, which is that of {what}."
     )
+
+
+MOST_REPEATED = 90  # rows beyond the hits that are looked at where texts are repeated
+
+
+def rows_wanted(corpus: Corpus, k: int) -> int:
+    """How many rows are ranked for k different texts: more where the corpus repeats some."""
+    return k + min(corpus.report.duplicates, MOST_REPEATED)
+
+
+def of_texts(ranked: Ranked, corpus: Corpus, k: int) -> tuple[Ranked, Mapping[int, int]]:
+    """A ranking of rows as one of different texts, each by its first row, and how many rows have each text of more than one.
+
+    Equal texts are one text, so that they are no tie; the first k are hits.
+    """
+    if not corpus.report.duplicates or not len(ranked.best):
+        return ranked, {}
+    texts = corpus.texts
+    found: dict[str, int] = {}
+    for row in dict.fromkeys([*ranked.best.tolist(), *ranked.first_ten.tolist()]):
+        found.setdefault(texts[row], row)
+    firsts: dict[str, int] = {}
+    counts = Counter(
+        text for row, text in enumerate(texts) if text in found and firsts.setdefault(text, row) is not None
+    )
+    scores = ranked.scores.copy()
+    own = {firsts[text]: row for text, row in found.items()}  # the row of a text to the one that was ranked
+    for first, row in own.items():
+        scores[first] = ranked.scores[row]
+    rows = np.array(list(own), np.int64)
+    best, terms = rows[:k], ranked.terms
+    last = float(scores[best[-1]])
+    tied = {texts[row] for row in np.flatnonzero(np.abs(scores - last) <= tolerance(last)).tolist()}
+    shown = replace(
+        ranked,
+        scores=scores,
+        best=best,
+        hit_scores=scores[best],
+        first_ten=rows[:TEN],
+        tied=len(tied),
+        tied_shown=len(tied & {texts[row] for row in best.tolist()}),
+        terms=None if terms is None else lambda row: terms(own.get(row, row)),
+    )
+    return shown, {firsts[text]: count for text, count in counts.items() if count > 1}
 
 
 def level_of(job: Job | None) -> ChanceLevel | None:

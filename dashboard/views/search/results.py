@@ -39,7 +39,7 @@ from dashboard.ui.wording import (
 from dashboard.views.search import blind, chance, judging, splade, why
 from dashboard.views.search.comparisons import hybrid
 from dashboard.views.search.hit_list import Axis, Hit, hit_list
-from dashboard.views.search.ranked import COSINES, Explained, Ranked, Scale
+from dashboard.views.search.ranked import COSINES, Explained, Ranked, Scale, of_texts, rows_wanted
 from dashboard.views.search.request import SearchRequest
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ def _results(request: SearchRequest, panel: DeltaGenerator, first_options: Delta
         examples(request.corpus)
         return
     rankings: list[Ranked] = []
+    k, request = request.k, replace(request, k=rows_wanted(request.corpus, request.k))
     if index is not None:
         with panel:
             layer, pooling = _layer_and_pooling(backend, index, "", "layer", "pooling")
@@ -157,12 +158,17 @@ def _results(request: SearchRequest, panel: DeltaGenerator, first_options: Delta
             comparison = _comparison(request, index, options, max_sim_by)
     if comparison is not None:
         rankings.append(comparison)
+    request = replace(request, k=k)
+    counts: dict[int, int] = {}
+    for number, ranked in enumerate(rankings):
+        rankings[number], repeated = of_texts(ranked, request.corpus, k)
+        counts |= repeated
     if len(rankings) == 2 and state.get("blind"):
         blind.compare(request, rankings)
         examples(request.corpus)
         return
     if rankings:
-        _side_by_side(request, rankings)
+        _side_by_side(request, rankings, counts)
     if comparison is not None and index is not None and request.compare_with == "fused":
         hybrid.on_all_queries(request, index, max_sim_by)
     examples(request.corpus)
@@ -552,7 +558,8 @@ def _by_likelihood(request: SearchRequest, scores: np.ndarray) -> np.ndarray:
     )
 
 
-def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
+def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked], counts: Mapping[int, int]) -> None:
+    """The lists beside each other; `counts` are the rows of texts that have several."""
     corpus, query = request.corpus, request.query
     relevant = marks.judgements(corpus).of(query)
     ids = current.own_ids(corpus)
@@ -560,11 +567,10 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
         other_ranks = rankings[1 - number].places(ranked.best) if len(rankings) == 2 else None
         shaded = _shaded(ranked, number)
         terms = {int(row): ((), None) if ranked.terms is None else ranked.terms(int(row)) for row in ranked.best}
-        firsts: dict[str, int] = {}  # the rank at which each text comes first
         hits = [
             Hit(
                 rank=rank,
-                same_as=firsts.setdefault(corpus.texts[row], rank),
+                rows=counts.get(int(row), 1),
                 index=int(row),
                 text=corpus.texts[row],
                 score=float(ranked.scores[row]),
@@ -616,7 +622,9 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 axis=_axis(ranked),
                 query=query,
                 on_pick=partial(_explain, by=("first", "second")[number]),
-                on_mark=None if state.get("projector") else _marker(corpus.content_hash, query),
+                on_mark=None
+                if state.get("projector")
+                else _marker(corpus.content_hash, query, _marked_again(corpus, query)),
                 pick_hint="Why is this a hit?",
                 answer=".st-key-why",
                 answered=request.explained is not None,
@@ -702,9 +710,24 @@ def _explain(row: int, by: str) -> None:
     state.put("why_by", by)
 
 
-def _marker(corpus_hash: str, query: str) -> Callable[[int, bool | None], None]:
+def _marker(corpus_hash: str, query: str, again: Mapping[int, Sequence[int]]) -> Callable[[int, bool | None], None]:
     """What a mark does. A separate function: a widget keeps its callback, which must not keep a corpus in memory."""
-    return lambda row, relevant: marks.mark(corpus_hash, query, row, relevant)
+
+    def mark(row: int, relevant: bool | None) -> None:
+        for other in again.get(row, ()):
+            marks.mark(corpus_hash, query, other, None)
+        marks.mark(corpus_hash, query, row, relevant)
+
+    return mark
+
+
+def _marked_again(corpus: Corpus, query: str) -> dict[int, list[int]]:
+    """The first row of a text to its other rows that have a mark: of a session before marks went by text."""
+    judged = marks.of_session().get(corpus.content_hash)
+    found: dict[int, list[int]] = {}
+    for row in judged.within(len(corpus)).of(query) if judged is not None and corpus.report.duplicates else ():
+        found.setdefault(corpus.texts.index(corpus.texts[row]), []).append(row)
+    return found
 
 
 def _tag(corpus: Corpus, row: int) -> str:

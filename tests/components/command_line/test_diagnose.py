@@ -51,7 +51,10 @@ def result_of(*arguments: str) -> Any:
 def test_the_result_has_the_shape_of_the_design(pairs: Path, model: str, tmp_path: Path) -> None:
     report = tmp_path / "report.md"
     found = result_of("diagnose", str(pairs), "--model", model, "--report", str(report), "--seed", "3")
-    assert list(found) == ["n", "failed", "now", "traits", "remedies", "advice", "failures"]
+    assert list(found) == [
+        *("rows", "documents", "n", "failed", "now", "traits", "columns", "remedies", "advice", "failures")
+    ]
+    assert (found["rows"], found["documents"], found["columns"]) == (COUNT, COUNT, [])
     assert found["n"] == COUNT
     assert 0 < found["failed"] < COUNT
     for trait in found["traits"]:
@@ -203,6 +206,33 @@ def test_remedies_are_the_runs_of_evaluate(pairs: Path, model: str) -> None:
         assert np.array_equal(result.ranks[measured_on], expected[measured_on])
 
 
+def test_both_commands_search_the_same_texts_and_a_column_is_compared(model: str, tmp_path: Path) -> None:
+    """All texts by default, the right ones alone with --texts right; a query on several rows counts once."""
+    path = tmp_path / "team.jsonl"
+    teams = ["red" if query == text else "blue" for query, text in zip(QUERIES, TEXTS, strict=True)]
+    rows = [
+        {"sentence": text, "compressed": "" if row >= 70 else query, "team": team}
+        for row, (text, query, team) in enumerate(zip(TEXTS, QUERIES, teams, strict=True))
+    ]
+    path.write_text("\n".join(map(json.dumps, [*rows, rows[0], rows[1]])))
+    failed = {}
+    for chosen, count in ((), COUNT), (("--texts", "right"), 70):
+        arguments = (str(path), *chosen, "--model", model)
+        evaluated = result_of("evaluate", *arguments)
+        found = result_of("diagnose", *arguments, "--remedies", "none")
+        assert (evaluated["documents"], found["documents"], found["n"], found["rows"]) == (count, count, 70, 72)
+        assert_close(evaluated["runs"][0]["recall"]["1"], found["now"]["recall@1"])
+        failed[count] = found["failed"]
+        named = {each["name"]: each for each in found["columns"]}
+        assert list(named) == ["team=blue", "team=red"]
+        assert named["team=red"]["failed"] + named["team=red"]["found"] == sum(team == "red" for team in teams[:70])
+        assert sum(each["failed"] for each in named.values()) == found["failed"]
+    assert failed[COUNT] >= failed[70]
+    assert result_of("evaluate", str(path), "--every-text", "--model", model)["documents"] == COUNT
+    spoken = run("evaluate", str(path), "--model", model)
+    assert "72 rows, 70 different queries: each counts once." in spoken.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -263,7 +293,7 @@ def test_what_cannot_be_compared_is_refused(pairs: Path, model: str, tmp_path: P
         ((str(pairs), "--against", str(record), "--layers", "all"), "several runs (all)"),
         ((str(pairs), "--record", str(tmp_path)), "it is a folder"),
         ((str(tmp_path), "--against", str(record)), "with a folder"),
-        ((str(tmp_path), "--every-text"), "--every-text was given with a folder."),
+        ((str(tmp_path), "--every-text"), "--texts was given with a folder."),
     ]
     for arguments, said in cases:
         done = run("evaluate", *arguments, "--model", model)

@@ -38,8 +38,8 @@ NEWER_IN = {
     "model-facts": {"sentence", "tokens"},
     "failed-search": {"failed_trait", "failed_only", "abbreviations"},
 }  # and those that a view has taken up since
-# and that began with another value; what addresses of the last three mean is a test of its own below
-OTHER_DEFAULT = {"failed_order", "second_stage", "compared_texts", "training_preset"}
+# and that began with another value; what addresses of the last four mean is a test of its own below
+OTHER_DEFAULT = {"failed_order", "second_stage", "compared_texts", "training_preset", "texts_searched"}
 # Keys of settings that a view had and has no more: they stay in the address, so that the page names them.
 GONE = {"learnt-ranking": {"lf", "lw", "lm", "lk", "lo", "ld"}}
 STANDS_FOR = {SMALL_CORPUS: "0123456789abcdef" * 2, SMALL_MODEL: "prajjwal1/bert-tiny"}
@@ -168,12 +168,12 @@ def test_the_server_corrects_an_address_and_leaves_its_texts_as_they_are() -> No
 
 @pytest.mark.parametrize("key", table.VIEWS)
 def test_every_address_of_today_is_right_as_it_is(key: str) -> None:
-    view = table.VIEWS[key]
+    always = {setting.name: setting.default for setting in table.settings_in(key) if setting.always}
     query = urlencode(
         [(table.VIEW, key)]
         + [
             (table.SETTING[name].short, text)
-            for name, value in view.examples[0].items()
+            for name, value in {**always, **table.VIEWS[key].examples[0]}.items()
             for text in table.SETTING[name].show(value)
         ],
         quote_via=quote,
@@ -241,6 +241,11 @@ def test_an_address_of_flow_without_a_method_means_rollout(query: str, expected:
         ("v=training-run&run=a&fig=rate&sm=25&step=10&lt=2&w=bank", None),  # nothing of the next run was chosen
         ("v=training-run", {}),
         ("v=hits&k=12", {"k": ["12"]}),
+        # Only the right texts of a person's own file were searched; the included corpus has a query for each text.
+        ("v=layer-grid&corpus=0123", {"tx": ["right"], "corpus": ["0123"]}),
+        ("v=compare-runs&corpus=0123&tx=all", {"tx": ["all"], "corpus": ["0123"]}),
+        ("v=compare-runs&by=mrr", {"by": ["mrr"]}),
+        ("v=failed-search&corpus=0123", {"corpus": ["0123"]}),
     ],
 )
 def test_an_address_means_what_was_the_default_when_it_was_written(

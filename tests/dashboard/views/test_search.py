@@ -20,13 +20,14 @@ from components.analysis.similarity import late_interaction
 from components.jobs import Job, Stopped
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from components.model.trace import POOLINGS, TraceOptions
-from components.retrieval.corpora.corpus import Corpus, read_corpus
+from components.retrieval.corpora.corpus import Corpus, ReadReport, read_corpus
 from components.retrieval.corpora.demo import sentences_that_differ
 from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.engines import graph
 from components.retrieval.search import chance, lexical, score_split
 from components.retrieval.search.lexical import make_ranker
 from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs
+from components.retrieval.search.relevance import Judgements
 from components.retrieval.search.rerank import late_interaction_scores
 from components.words.differences import difference
 from dashboard import caching, settings
@@ -866,7 +867,7 @@ def test_an_upload_that_was_let_go_is_said(open_page: Open, demo_vectors: np.nda
     assert app.session_state["why"] is None  # it was of another corpus
 
 
-def test_a_link_finds_a_corpus_that_is_still_kept_and_a_repeated_text_is_said(open_page: Open) -> None:
+def test_a_link_finds_a_corpus_that_is_still_kept_and_a_repeated_text_is_one_hit(open_page: Open) -> None:
     own = read_corpus(b"A cat slept.\nShips sailed home.\nRain fell on the roof.\nShips sailed home.\n", "three.txt")
     key = current.key_of(own)
     caching.corpora().put(key, own)
@@ -874,7 +875,30 @@ def test_a_link_finds_a_corpus_that_is_still_kept_and_a_repeated_text_is_said(op
     assert rows_of(app)[0] == 0
     assert "three.txt" in texts(app).replace("\\", "")
     same = {row["index"]: row["same"] for row in hits(app)}
-    assert same == {0: "", 1: "", 2: "", 3: f"the same text as rank {rows_of(app).index(1) + 1}"}
+    assert same == {0: "", 1: "2 rows", 2: ""}
+    assert [row["rank"] for row in hits(app)] == [1, 2, 3]
+    # The mark goes by the text: also one of an earlier session on the other row.
+    app.session_state["_judgements"] = {own.content_hash: Judgements().mark("a sleeping cat", 3, True)}
+    app = at_rest(app.run())
+    assert {row["index"]: row["relevant"] for row in hits(app)} == {0: None, 1: 1, 2: None}
+    two = at_rest(open_page("search", corpus=key, q="a sleeping cat", k="2", vs="fused"))
+    assert [[row["rank"] for row in hits(two, number)] for number in (0, 1)] == [[1, 2], [1, 2]]
+
+
+def test_a_list_of_texts_is_that_of_plain_numpy_where_rows_repeat(open_page: Open) -> None:
+    """Equal texts are one: k different ones are shown, each by its first row, and no tie is said of them."""
+    words = ["cat", "dog", "ship", "rain", "bank", "lava"]
+    lines = [f"The {word} is number {number}." for number, word in enumerate(words)]
+    rows = [*lines, *[lines[1]] * 8, *lines]
+    own = Corpus("again", tuple(rows), {}, ReadReport(len(rows), len(rows), duplicates=len(rows) - len(lines)))
+    caching.corpora().put(current.key_of(own), own)
+    app = at_rest(open_page("search", corpus=current.key_of(own), q="a dog", k="4"))
+    both = backend().embed([*lines, "a dog"], options=backend().embed_options(precision="float32"))[0, 0].astype(float)
+    both /= np.linalg.norm(both, axis=1, keepdims=True)
+    expected = np.argsort(-(both[:-1] @ both[-1]))[:4].tolist()
+    assert rows_of(app) == expected
+    assert [row["same"] for row in hits(app)] == [f"{rows.count(lines[row])} rows" for row in expected]
+    assert "have the same score" not in texts(app)
 
 
 def test_nearly_equal_scores_of_low_layers_are_in_the_order_of_float64(

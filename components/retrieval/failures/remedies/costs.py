@@ -1,9 +1,10 @@
 """What a search costs, now and with a remedy: milliseconds per query, measured, and bytes per text, computed.
 
 A query is timed as a person waits for it: by itself, from its text to the first ten hits. Some queries, the same ones for every
-remedy, are searched a few times each; the fastest search of each counts, since other work on the machine only lengthens a time,
-and their mean is told. The bytes are those of the arrays by which a text is found, with vectors in float32; a remedy's own are
-added to those of the vectors that it needs.
+remedy, are searched a few times each, after one that is not timed; of all these searches the median is told, which a few that
+other work on the machine lengthens do not move. The bytes are those of the arrays by which a text is found, with vectors in
+float32; a remedy's own are added to those of the vectors that it needs. What is kept once, however many texts there are (the
+words of a corpus, by which a query is repaired), is no part of them, and told by itself.
 
 What it does not show: the text itself, which every search keeps, the model's weights, and the time to make an index.
 """
@@ -21,14 +22,15 @@ from components.arrays import Float32, Int64
 from components.jobs import IsStopped, Stopped
 from components.retrieval.failures.remedies.present import FLOAT_BYTES, Present
 from components.retrieval.search.exact import ExactSearch
+from components.sizes import in_words
 
 HITS = 10
 TIMED, TIMED_SECOND = 5, 2  # queries that are timed; of a cross-encoder
 REPEATS = 3  # searches of each
 COSTS = (
-    "Ms per query: measured on this machine, the mean over some queries of the fastest search of each, from its text to the "
-    "first ten hits; other work may have lengthened it. Bytes per text: computed from the arrays by which a text is found, "
-    "with vectors in float32."
+    "Ms per query: the median of some searches on this machine, each of one query, from its text to the first ten hits; other "
+    "work lengthens it, so that only large differences mean something. Bytes per text: computed from the arrays by which a "
+    "text is found, with vectors in float32."
 )
 
 Embed = Callable[[str], Any]  # a query's text -> its vector [dim]
@@ -40,6 +42,12 @@ class SearchCost:
 
     milliseconds: float  # per query, measured
     bytes_per_text: float  # computed
+    bytes_once: float = 0.0  # computed: what is kept beside, whatever the number of texts
+
+    @property
+    def once(self) -> str:
+        """What is kept beside, in words; "" for nothing."""
+        return f" ({in_words(self.bytes_once)}, once)" if self.bytes_once else ""
 
 
 def first_hits(embed: Embed, documents: Any, count: int = HITS) -> Callable[[str], Int64]:
@@ -58,21 +66,21 @@ def cost(
     bytes_per_text: float,
     is_stopped: IsStopped = lambda: False,
     timed: int = TIMED,
+    bytes_once: float = 0.0,
 ) -> SearchCost:
-    """The cost of searches, for at most `timed` of the queries: the mean of the fastest search of each.
+    """The cost of searches, for at most `timed` of the queries: the median of all.
 
     Raises Stopped, also where `search` does.
     """
     numbers = np.linspace(0, len(queries) - 1, min(timed, len(queries))).astype(int).tolist()
-    seconds = np.full((REPEATS, len(numbers)), np.inf)
-    for repeat in range(REPEATS):
-        for place, number in enumerate(numbers):
-            if is_stopped():
-                raise Stopped
-            started = time.perf_counter()
-            search(queries[number])
-            seconds[repeat, place] = time.perf_counter() - started
-    return SearchCost(1000 * float(seconds.min(axis=0).mean()), bytes_per_text)
+    seconds = []
+    for number in (*numbers[:1], *numbers * REPEATS):
+        if is_stopped():
+            raise Stopped
+        started = time.perf_counter()
+        search(queries[number])
+        seconds.append(time.perf_counter() - started)
+    return SearchCost(1000 * float(np.median(seconds[1:])), bytes_per_text, bytes_once)  # the first one warms up
 
 
 def cost_now(now: Present, is_stopped: IsStopped = lambda: False) -> SearchCost:

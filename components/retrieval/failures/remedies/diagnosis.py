@@ -41,6 +41,11 @@ class RemedyRow:
         SearchCost | None
     )  # of a search by the option that was chosen, else the first; None where there is nothing to try
 
+    @property
+    def needs_with_size(self) -> str:
+        """What it needs, with the size of what is kept once."""
+        return self.needs + ("" if self.cost is None else self.cost.once)
+
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
@@ -53,6 +58,9 @@ class Diagnosis:
     followed: RemedyRanking | None = field(repr=False, default=None)  # each half's advice, measured on the other half
     cost: SearchCost | None = None  # of a search as it is now
     failures: tuple[Failure, ...] = field(repr=False, default=())  # the failed queries, the worst first
+    values: tuple[
+        TraitShare, ...
+    ] = ()  # of the file's own columns, named as components.retrieval.failures.own_columns does
 
     @property
     def failed(self) -> int:
@@ -74,6 +82,7 @@ class Diagnosis:
                 **_costs(self.cost),
             },
             "traits": [_trait(share) for share in self.shares],
+            "columns": [{**_trait(share), "failed": share.failed, "found": share.found} for share in self.values],
             "remedies": [
                 {
                     "name": row.name,
@@ -107,8 +116,12 @@ def _trait(share: TraitShare) -> dict[str, Any]:
 
 
 def _costs(cost: SearchCost | None) -> dict[str, float | int | None]:
-    milliseconds, size = (None, None) if cost is None else (round(cost.milliseconds, 2), round(cost.bytes_per_text))
-    return {"milliseconds": milliseconds, "bytes_per_text": size}
+    names = ("milliseconds", "bytes_per_text", "bytes_once")
+    if cost is None:
+        return dict.fromkeys(names)
+    return dict(
+        zip(names, (round(cost.milliseconds, 2), round(cost.bytes_per_text), round(cost.bytes_once)), strict=True)
+    )
 
 
 def _per_cent(share: float) -> float:
@@ -163,6 +176,7 @@ def diagnosed(
     seed: int = 0,
     cost: SearchCost | None = None,
     failures: Sequence[Failure] = (),
+    values: Sequence[TraitShare] = (),
 ) -> Diagnosis:
     """The diagnosis with its advice, from the measured rows in the order of their costs; `cost` is that of a search now."""
     results = {row.name: row.result for row in rows}
@@ -182,7 +196,7 @@ def diagnosed(
             ranks[others] = results[name].ranks[others]
     halves = advised.halves[0] or LEAVE, advised.halves[1] or LEAVE
     followed = RemedyRanking("the advice", ranks=ranks, now=now, chosen=halves, seed=seed) if rows else None
-    return Diagnosis(now, tuple(shares), tuple(rows), advised, followed, cost, tuple(failures))
+    return Diagnosis(now, tuple(shares), tuple(rows), advised, followed, cost, tuple(failures), tuple(values))
 
 
 def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
@@ -209,13 +223,22 @@ def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
         "",
         *(f"- {share.name}: {TRAITS[share.name]}" for share in diagnosis.shares if share.failed or share.found),
     ]
+    if diagnosis.values:
+        lines += [
+            "",
+            "## Which values of the file’s columns failed queries have more often",
+            "",
+            "| column = value | failed | found | difference, 95 % | p (Holm) |",
+            "|---|---:|---:|---:|---:|",
+            *(_trait_line(share) for share in diagnosis.values if share.failed or share.found),
+        ]
     if diagnosis.rows:
         lines += [
             "",
             "## Which remedy helps",
             "",
             "| remedy | chosen by each half | repaired | harmed | Recall@1, % | change, 95 % | MRR, % | change, 95 % | "
-            "ms per query | bytes per text | a sham of this kind | needs |",
+            "ms per query (median) | bytes per text | a sham of this kind | needs |",
             "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---|",
             f"| as it is now | | | | {100 * found / max(1, len(now)):.1f} | | {100 * float(inverse(now).mean()):.1f} | | "
             f"{_cost_cells(diagnosis.cost)} | | |",
@@ -248,10 +271,8 @@ def _trait_line(share: TraitShare) -> str:
     mark = "**" if share.is_named else ""
     interval = "" if share.difference is None else _points(share.difference)
     p_value = "" if share.adjusted_p is None else f"{share.adjusted_p:.3g}"
-    return (
-        f"| {mark}{share.name}{mark} | {_share(share.failed, share.failures)} | {_share(share.found, share.successes)} | "
-        f"{interval} | {p_value} |"
-    )
+    failed, found = _share(share.failed, share.failures), _share(share.found, share.successes)
+    return f"| {mark}{_cell(share.name)}{mark} | {failed} | {found} | {interval} | {p_value} |"
 
 
 def _remedy_line(row: RemedyRow) -> str:
@@ -261,7 +282,7 @@ def _remedy_line(row: RemedyRow) -> str:
     return (
         f"| {row.title} | {chosen} | {result.repaired} | {result.harmed} | {100 * result.recall:.1f} | "
         f"{_points(result.change)} | {100 * result.mrr:.1f} | {_points(mrr)} | {_cost_cells(row.cost)} | "
-        f"repaired {row.control[0]}, harmed {row.control[1]} | {row.needs} |"
+        f"repaired {row.control[0]}, harmed {row.control[1]} | {row.needs_with_size} |"
     )
 
 

@@ -52,7 +52,7 @@ TITLES: dict[str, str] = {
     "prompt": "a prompt",
     "repair": "query repair",
     "hybrid": "words and vectors",
-    "maxsim": "MaxSim re-ranking",
+    "maxsim": "re-ranking: MaxSim + cosine",
     "layer": "another layer or pooling",
     "cross-encoder": "re-ranking by a cross-encoder",
     "model": "another model",
@@ -74,6 +74,7 @@ FUSIONS: dict[str, Fusion] = {
     for weight in WEIGHTS
 }
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of the re-ranker's score
+ALONE = "share 1"  # the option in which it decides alone
 CANDIDATES = 50  # first hits that are re-ranked
 MOST_TEXTS = 5_000  # whose token vectors are kept at a time, where nobody asked for MaxSim
 TOGETHER = 8  # options that are ranked in one go: what they share is computed once, and each takes 16 MB meanwhile
@@ -142,12 +143,12 @@ def _replacing(
     started: float,
     is_stopped: IsStopped,
     among: Mapping[str, NDArray[np.bool_]] | None = None,
-    more_bytes: float = 0.0,
+    bytes_once: float = 0.0,
 ) -> Remedy:
     """A remedy whose options have vectors of their own, of queries and documents: other scores altogether.
 
     `by` is whose texts each option searches, and how it makes the vector of a query. `among` [query] are the queries that an
-    option changes, which exchange what it changes in the control. `more_bytes` are kept for each text beside its vector.
+    option changes, which exchange what it changes in the control. `bytes_once` are kept beside the vectors.
     """
     now, pairs = setting.present, setting.present.pairs
     options = {
@@ -169,7 +170,7 @@ def _replacing(
     def cost_of(option: str) -> SearchCost:
         searched, embed = by[option]
         search = first_hits(embed, searched.document_vectors)
-        return cost(search, now.queries, searched.bytes_per_text + more_bytes, is_stopped)
+        return cost(search, now.queries, searched.bytes_per_text, is_stopped, bytes_once=bytes_once)
 
     return Remedy(name, options, control, seconds, cost_of)
 
@@ -210,8 +211,7 @@ def _repair(setting: RemedyInput, progress: ReportProgress, is_stopped: IsStoppe
             own[row] = embedded[place[text]] if text in place else now.query_vectors[old[text]]
         vectors[name], changed[name] = (own, now.document_vectors), differs
         by[name] = (now, partial(_asked_repaired, setting, name))
-    own_bytes = setting.known.own_nbytes / max(1, len(now.pairs.documents))
-    return _replacing("repair", setting, vectors, by, started, is_stopped, changed, own_bytes)
+    return _replacing("repair", setting, vectors, by, started, is_stopped, changed, setting.known.own_nbytes)
 
 
 def _asked_repaired(setting: RemedyInput, option: str, query: str) -> Any:

@@ -60,9 +60,11 @@ def weights(
     intervals = [metrics.interval(each) for each in values]
     of_weights, by_ranks = intervals[:-1], intervals[-1]
     commands = request.commands(choices.file_of_pairs(), every)
-    scaled = (
-        "given as standard deviations from their mean" if settings.normalised == "z" else "put on a scale of 0 to 1"
-    )
+    scaled = {
+        "z": "given as standard deviations from their mean",
+        "minmax": "put on a scale of 0 to 1",
+        "rrf": f"replaced by 1 / ({settings.rank_constant} + rank)",
+    }[settings.normalised]
     depth = (
         ""
         if settings.depth is None
@@ -74,7 +76,7 @@ def weights(
         charts.curves_over(
             [
                 charts.Curve(
-                    "by scores, weighted",
+                    f"by {'ranks' if settings.normalised == 'rrf' else 'scores'}, weighted",
                     *(
                         100 * np.array([getattr(each, part) for each in of_weights])
                         for part in ("value", "low", "high")

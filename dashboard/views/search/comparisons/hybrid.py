@@ -42,10 +42,11 @@ BY_RANKS = (
     "by words, one that is not among MaxSim's candidates none by MaxSim, and gets nothing for it."
 )
 BY_SCORES = (
-    "Several rankings together (a weighted sum): the scores of each ranking are {scaled}, over all sentences, and added with "
-    "their weights: {vectors} % for the vectors, {others} % for the rest{shared}. A sentence without a word of the query "
-    "has no score by words, one that is not among MaxSim's candidates none by MaxSim: it counts as having the lowest there."
+    "Several rankings together (a weighted sum): the scores of each ranking are {scaled}, over all sentences, and added, each "
+    "{weights}. A sentence without a word of the query has no score by words, one that is not among MaxSim's candidates none "
+    "by MaxSim: it counts as having the lowest there."
 )
+WEIGHTS = "with its weight: {vectors} % for the vectors, {others} % for the rest{shared}"
 SCALED = {"minmax": "put on a scale from 0 to 1", "z": "given as standard deviations from their mean (z scores)"}
 COLOURS = (
     "Blue is what the vectors of the other list add, green what the rest adds. What is put together, and how, is chosen under "
@@ -206,12 +207,15 @@ def note(settings: FusionSettings, others: int) -> str:
     if settings.weight is None:
         text = BY_RANKS.format(k=settings.rank_constant)
     else:
-        text = BY_SCORES.format(
-            scaled=SCALED[settings.normalised],
+        weights = WEIGHTS.format(
             vectors=100 - settings.weight,
             others=settings.weight,
             shared="" if others == 1 else " in equal shares",
         )
+        if settings.normalised == "rrf":
+            text = f"{BY_RANKS.format(k=settings.rank_constant)} Each counts {weights}."
+        else:
+            text = BY_SCORES.format(scaled=SCALED[settings.normalised], weights=weights)
     depth = "" if settings.depth is None else f" Only the first {settings.depth:,} of each ranking count."
     return f"{text}{depth} {COLOURS}"
 
@@ -221,8 +225,8 @@ def _scale(fusion: Fusion, names: Sequence[str]) -> Scale | None:
     counting = [name for name, weight in zip(names, fusion.weights, strict=True) if weight]
     full = f"A full bar is first by {enumerated(counting)}."
     if fusion.method == "rrf":
-        ends = ("0", f"{len(names)}/{fusion.rank_constant + 1}")
-        return Scale(0.0, len(names) / (fusion.rank_constant + 1), ends, full)
+        ends = ("0", f"{sum(fusion.weights):g}/{fusion.rank_constant + 1}")
+        return Scale(0.0, sum(fusion.weights) / (fusion.rank_constant + 1), ends, full)
     return Scale(0.0, 1.0, ("0", "1"), full) if fusion.method == "minmax" else None
 
 

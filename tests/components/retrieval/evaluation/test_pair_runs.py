@@ -437,3 +437,14 @@ def test_the_time_of_many_candidates_follows_from_the_first_hundred(monkeypatch)
     assert second_milliseconds(score, np.zeros((3, 7), np.int64)) == pytest.approx(14)
     with pytest.raises(Stopped):
         second_milliseconds(score, np.zeros((8, 400), np.int64), lambda: True)
+
+
+def test_some_queries_are_asked_of_all_documents() -> None:
+    pairs = pair_runs.pairs_of_rows("rows", ["a", "b", "c", "a"], ["one", "two", "", "two"], every_text=True)
+    some = pair_runs.asked_of(pairs, [1])
+    assert (some.queries.texts, some.documents.texts, some.answers_of(0)) == (("two",), ("a", "b", "c"), (0, 1))
+    assert (pairs.asked, some.asked) == ("3 rows, 2 different queries", "1 query")
+    vectors = np.eye(3)
+    asked = np.array([[1.0, 0, 0], [0, 0.1, 1]])
+    every, alone = pairs.ranks_by_vectors(asked, vectors), some.ranks_by_vectors(asked[1:], vectors)
+    assert list(metrics.first_ranks(alone)) == list(metrics.first_ranks(every)[1:]) == [2]

@@ -123,6 +123,29 @@ def test_rows_without_a_query_are_ranked_but_have_none() -> None:
     assert len(failed_queries.searched_corpus(Corpus("test", ("a",)), None).queries) == 0
 
 
+def test_the_right_texts_alone_are_searched_as_plain_numpy_searches_them() -> None:
+    texts = ("b", "a", "a", "b", "c", "d", "e")  # the first "b" stands on a row without a query too
+    queries = ("", "for a", "again for a", "for b", "", "for d", "")
+    documents = random_vectors(7)
+    documents[[2, 3]] = documents[[1, 0]]
+    asked = random_vectors(4, seed=5)
+    corpus = failed_queries.searched_corpus(Corpus("test", texts, {"query": queries}), "query", every_text=False)
+    assert corpus.firsts.tolist() == [1, 3, 5]
+    assert corpus.first_of.tolist() == [3, 1, 1, 3, -1, 5, -1]
+    assert corpus.pairs.documents.texts == ("a", "b", "d")
+    assert (corpus.pairs.content_hash, corpus.pairs.unsearched) == (
+        pairs_of_corpus(Corpus("test", texts, {"query": queries}), "query").content_hash,
+        2,
+    )
+    found = failed_queries.find_failures(corpus, asked, ExactSearch(documents))
+    scores = unit(asked) @ unit(documents[corpus.firsts]).T
+    right = [0, 0, 1, 2]
+    ranks = [int((scores[number] >= scores[number, own]).sum()) for number, own in enumerate(right)]
+    expected = {(row, rank) for row, rank in zip((1, 2, 3, 5), ranks, strict=True)}
+    assert {(item.row, item.rank) for item in (*found.placings, *found.successes)} == expected
+    assert {item.rival for item in found.placings} <= {1, 3, 5}
+
+
 @pytest.mark.parametrize("of_corpus", [False, True])
 def test_k_occurrence_is_that_of_plain_numpy(of_corpus: bool) -> None:
     documents = random_vectors(300)

@@ -29,6 +29,8 @@ LAST, BM25 = RunCode("m", 6, "mean"), RunCode(words="bm25")
             "fr10000d1000000.bm25.m.6.mean",
             RunCode(parts=(LAST, BM25), settings=FusionSettings(rank_constant=10_000, depth=1_000_000)),
         ),
+        ("frw25.bm25.m.6.mean", RunCode(parts=(LAST, BM25), settings=FusionSettings(25, "rrf"))),
+        ("fr10w0d9.bm25.m.6.mean", RunCode(parts=(LAST, BM25), settings=FusionSettings(0, "rrf", 10, 9))),
         ("fz25d9.bm25.m.6.mean", RunCode(parts=(LAST, BM25), settings=FusionSettings(25, "z", depth=9))),
         (
             "f40.m.6.mean~bm25~lsa",

@@ -1100,7 +1100,7 @@ def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:
     assert small.texts[0] in {answer for _, answer in shown_pairs(app)}
     app.selectbox(key="w_query_column").set_value("topic").run()
     said = read_texts(app)
-    assert "10 queries, 100 texts searched. They have 100 correct answers" in said
+    assert "100 rows, 10 different queries, 100 texts searched. They have 100 correct answers" in said
     assert "The column topic has 10 different values for 100 texts, so that it looks like a category" in said
     app.selectbox(key="w_query_column").set_value("title").run()  # it can still be chosen
     assert app.query_params["col"] == "title"
@@ -1147,9 +1147,16 @@ def test_repeated_sentences_are_said(open_page: Open) -> None:
     rows.append({"sentence": "Without a query.", "compressed": " "})
     own = read_corpus("\n".join(map(json.dumps, rows)).encode(), "again.jsonl", "sentence")
     caching.corpora().put(current.key_of(own), own)
-    app = ready(open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own)))
+    older = ready(open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own)))
+    assert setting(older, "texts_searched") == "all"  # the page is asked for as today: an address is translated before
+    app = ready(open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own), tx="right"))
+    assert "Only the 2 right texts are searched." in texts(app)
+    assert "All 3 texts are searched, 1 of them right for none of these queries." in texts(older)
+    assert "3 queries, 3 texts searched, 1 of them on rows without a query (“Corpus”, above: the right" in captions(
+        older
+    )
     assert "1 row has the sentence of an earlier row, which is searched once" in captions(app)
-    left_out = "1 text on rows without a query is left out here (Failed queries and What helps search it too)"
+    left_out = "1 text on rows without a query is left out (“Corpus”, above: all texts)"
     assert f"3 queries, 2 texts searched; {left_out}. Each query has one correct answer" in captions(app)
     assert "4 rows read, 3 used, 1 left out." in captions(app)
     assert frame(app, "p (Holm)")["Recall@1"].tolist() == [100]  # equal texts are one
@@ -1166,10 +1173,7 @@ def test_a_category_is_warned_about_and_rows_with_one_query_hold_its_correct_ans
     twice = kept_corpus("twice.jsonl", sentences[:4], ["login", "billing", "login", "returns"])
     app = open_page("evaluate", v="evaluated-data", corpus=twice)
     said = read_texts(app)
-    assert (
-        "3 queries, 4 texts searched. They have 4 correct answers: Recall@k is the share of queries with a correct"
-        in said
-    )
+    assert "4 rows, 3 different queries, 4 texts searched. They have 4 correct answers: Recall@k is the share" in said
     assert "looks like a category" not in said
     assert [query for query, _ in shown_pairs(app)] == ["login", "login", "billing", "returns"]
     assert [text.split()[2] for _, text in shown_pairs(app)] == ["0", "2", "1", "3"]
@@ -1187,7 +1191,7 @@ def test_several_correct_answers_by_vectors_and_by_words(open_page: Open, embedd
     own = kept_corpus("several.jsonl", [text for text, _ in rows], [query for _, query in rows])
     app = ready(open_page("evaluate", v="compare-runs", corpus=own, r=["m.6.mean", "bm25"], oq="3"))
     said = read_texts(app)
-    assert "4 queries, 6 texts searched. They have 6 correct answers" in said
+    assert "6 rows, 4 different queries, 6 texts searched. They have 6 correct answers" in said
     options = embedded.embed_options(precision="float32")
     documents, queries = (
         embedded.embed(texts, options=options)[0, 0].astype(np.float64)

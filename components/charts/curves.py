@@ -206,6 +206,7 @@ def end_label(
     The text stands `to_label` pixels to the right of the end and `below` pixels below it.
     """
     return {
+        "name": theme.END,
         "x": x,
         "xref": xref,
         "y": value,

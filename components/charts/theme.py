@@ -37,6 +37,7 @@ DIVERGING = ((0.0, BLUE), (0.5, "#D5D8DC"), (1.0, "#C96A00"))
 ADDING = ((0.0, "#C96A00"), (0.5, "#D5D8DC"), (1.0, BLUE))
 PROJECTED = 1.35  # how much larger than on a page type is on a projector of 1440 × 900 pixels
 FONT_SIZE = 14
+END = "end"  # the name of annotations that stand at the ends of lines, some pixels from them
 # What opens a legend under a title, in the same text; the title alone is what stands before it.
 BELOW_TITLE = f'<br><span style="font-size:{FONT_SIZE}px;font-weight:400">'
 _FORMATTED = re.compile(r"%\{([xyz]):([^{}|]*f)\}")  # a number of an axis in plotly's templates, with its format
@@ -174,6 +175,9 @@ def enlarge(figure: go.Figure, scale: float) -> go.Figure:
     layout.margin.r = round(layout.margin.r * scale)  # where curves have labels at their ends
     _set_type_sizes(figure, scale)
     layout.legend.font.size = FONT_SIZE * scale
+    for label in layout.annotations:
+        if label.name == END:  # as far from each other as their type is high
+            label.ax, label.ay = label.ax * scale, label.ay * scale
     for trace in figure.data:
         if isinstance(trace, go.Heatmap) and trace.colorbar.title.font.size:
             trace.colorbar.title.font.size = FONT_SIZE * scale

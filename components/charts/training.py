@@ -267,20 +267,22 @@ def length_histogram(
             hovertemplate=f"{theme.plain(name)}: %{{y:,}} {counted} of %{{customdata[0]}} to %{{customdata[1]}} tokens"
             "<extra></extra>",
         )
-    figure.add_vline(
-        x=cut_off + 0.5,
-        line={"color": CUT_OFF, "width": 3, "dash": "dash"},
-        annotation={
-            "text": f"cut-off: {cut_off} tokens",
-            "font": {"size": theme.FONT_SIZE, "color": CUT_OFF},
-            "yref": "paper",
-            "y": 1.0,
-            "yanchor": "top",
-            "xanchor": "right",
-            "xshift": -6,
-        },
+    is_far = 2 * longest < cut_off  # with its line on the axis, most of the figure would be empty
+    place = {"x": 1.0, "xref": "paper"} if is_far else {"x": cut_off + 0.5, "xshift": -6}
+    figure.add_annotation(
+        text=f"cut-off: {cut_off} tokens{' →' if is_far else ''}",
+        font={"color": CUT_OFF},
+        yref="paper",
+        y=1.0,
+        yanchor="top",
+        xanchor="right",
+        showarrow=False,
+        **place,
     )
-    figure.update_xaxes(title=f"tokens of {of}, special tokens included", range=[0, max(longest, cut_off) * 1.04 + 1])
+    if not is_far:
+        figure.add_vline(x=cut_off + 0.5, line={"color": CUT_OFF, "width": 3, "dash": "dash"})
+    reached = 1.3 * longest if is_far else max(longest, cut_off) * 1.04
+    figure.update_xaxes(title=f"tokens of {of}, special tokens included", range=[0, reached + 1])
     figure.update_yaxes(title=counted)
     figure.update_layout(barmode="overlay")
     theme.legend_below(figure, shown=len(lengths) > 1)

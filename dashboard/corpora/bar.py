@@ -32,9 +32,6 @@ def draw(page: str) -> None:
     key = f"corpus_bar_{page}_{state.peek('corpus')}"
     with st.container(key="corpus_bar"):  # as the bar of sentences has it, with a key of its own on each page
         bar = st.expander(f"**Corpus**  {_named(page)}", key=key, icon=":material/database:")
-        corpus = current.at_hand(state.peek)
-        if corpus is not None and corpus.report.refused:
-            st.caption(messages.escape(corpus.report.refused))
     with bar:
         messages.guarded(lambda: frame.view(lambda: _choice(page)), "choosing a corpus")
 
@@ -46,7 +43,9 @@ def _named(page: str) -> str:
     if source is not None:
         return messages.escape(source.name[:MOST_NAMED])
     corpus = sentences_that_differ() if _is_of_pairs(page) and not key else current.in_use()
-    return f"{messages.escape(corpus.name[:MOST_NAMED])}  ·  {counted(len(corpus), 'sentence')}"
+    lost, rows = corpus.report.bad_count, corpus.report.rows
+    left_out = f"  ·  {lost:,} of {counted(rows, 'row')} left out" if lost else ""  # why, the unfolded bar says
+    return f"{messages.escape(corpus.name[:MOST_NAMED])}  ·  {counted(len(corpus), 'sentence')}{left_out}"
 
 
 def _texts_searched(corpus: Corpus) -> None:

@@ -323,6 +323,18 @@ def own_rows(corpus: Corpus, query: str) -> tuple[int, ...]:
     )
 
 
+def own_queries(corpus: Corpus, most: int) -> tuple[str, ...]:
+    """The first queries of a person's own corpus, each once; none where no column is known to hold some."""
+    column = query_column(corpus) if state.get("corpus") else None
+    found: dict[str, None] = {}
+    for value in () if column is None else corpus.columns[column]:
+        if query := " ".join(value.split()):
+            found.setdefault(query)
+        if len(found) == most:
+            break
+    return tuple(found)
+
+
 def key_of(corpus: Corpus) -> str:
     """The key of a corpus in sessions and addresses, made of its texts, columns and name."""
     digest = hashlib.sha256(f"{corpus.content_hash} {corpus.columns_hash} {corpus.name}".encode())

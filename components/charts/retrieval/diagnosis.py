@@ -166,13 +166,13 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
         sham = f"a sham of this kind repaired {bar.sham[0]:,} and harmed {bar.sham[1]:,}"
         left = "left as it is: nothing was better" + (f"; {sham}" if any(bar.sham) else "")
         below = left if bar.is_left else sham
-        for x, anchor, above, size, text in (
-            (0.0, "left", 0.32, None, name),
-            (1.0, "right", 0.32, None, f"{theme.number(bar.recall, 1)} %"),
-            (0.0, "left", -0.36, 11, below),
+        for x, anchor, above, text in (
+            (0.0, "left", 0.32, name),
+            (1.0, "right", 0.32, f"{theme.number(bar.recall, 1)} %"),
+            (0.0, "left", -0.36, f'<span style="font-size: 0.8em">{below}</span>'),  # larger on a projector too
         ):
             where = {"x": x, "xref": "paper", "xanchor": anchor, "y": row - above, "yref": "y", "yanchor": "middle"}
-            figure.add_annotation(text=text, font_size=size, showarrow=False, **where)
+            figure.add_annotation(text=text, showarrow=False, **where)
     figure.add_shape(
         type="line",
         x0=now,
@@ -183,19 +183,20 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
         row=1,
         col=2,
     )
-    for x, anchor, text, colour in (
-        (-1.2 * most, "left", "harmed", theme.ORANGE),
-        (1.2 * most, "right", "repaired", theme.BLUE),
-    ):
+    for anchor, text, colour in (("right", "harmed", theme.ORANGE), ("left", "repaired", theme.BLUE)):
         mark = f'<span style="color:{colour}">■</span> {text}'
-        figure.add_annotation(text=mark, x=x, xanchor=anchor, y=1, yref="paper", yanchor="bottom", showarrow=False)
+        place = {"x": 0, "xanchor": anchor, "xshift": 8 if anchor == "left" else -8, "y": 1, "yref": "paper"}
+        figure.add_annotation(text=mark, yanchor="bottom", showarrow=False, **place)
     figure.layout.xaxis2.title.text = f"found first (Recall@1),<br>now {theme.number(now, 1)} %"
     for axis in (figure.layout.yaxis, figure.layout.yaxis2):
         axis.range, axis.showgrid, axis.showticklabels, axis.zeroline = (len(bars) - 0.45, -0.55), False, False, False
     figure.layout.xaxis.range, figure.layout.xaxis.showticklabels = (-1.25 * most, 1.25 * most), False
     intervals = [(max(0.0, now + bar.low), min(100.0, now + bar.high)) for bar in bars if not bar.is_left]
     ends = [now, *(bar.recall for bar in bars), *(end for interval in intervals for end in interval)]
-    figure.layout.xaxis2.range = (max(-4.0, min(ends) - 6), min(106.0, max(ends) + 6))
+    low, high = max(-4.0, min(ends) - 6), min(106.0, max(ends) + 6)
+    step = next(step for step in (2, 5, 10, 20, 25) if high - low <= 4 * step or step == 25)
+    figure.layout.xaxis2.range = (low, high)
+    figure.layout.xaxis2.tickvals = [tick for tick in range(0, 101, step) if tick >= low]  # no share is above 100 %
     figure.layout.xaxis2.ticksuffix = " %"
     figure.layout.showlegend, figure.layout.hovermode, figure.layout.barmode = False, "closest", "overlay"
     return theme.finish(figure, title, _TOP + 42 + _REMEDY * len(bars))

@@ -401,8 +401,8 @@ def traits_in_words(failed: Causes, others: Causes) -> str:
 
 
 def _of_rival(name: str) -> str:
-    """What a trait of the rival is called, where a trait of the query with another rule has the same name."""
-    return "near duplicate as rival" if name == "near duplicate" else name
+    """What a trait of the rival is called on screen: no trait of the query with another rule has this name."""
+    return {"near duplicate": "near duplicate as rival", "words": "query word that only the rival has"}.get(name, name)
 
 
 def _share(others: Causes, name: str) -> str:

@@ -327,11 +327,11 @@ def _table(told: Diagnosis) -> pd.DataFrame:
 
 
 def _best_left(row: RemedyRow) -> str:
-    """What the best option of a remedy that both halves left gives on all queries; "" for one without options."""
+    """What the best option of a remedy that both halves left gives on all queries; "" for one without any."""
     best = max(row.options, key=lambda name: float((row.options[name] == 1).mean()), default=None)
     if best is None:
         return ""
-    return f": its best, {best}, gives {100 * float((row.options[best] == 1).mean()):.1f} %"
+    return f"; the best option ({best}) has Recall@1 {100 * float((row.options[best] == 1).mean()):.1f} %"
 
 
 def _ends(name: str, row: RemedyRow, change: Interval) -> dict[str, float]:

@@ -326,7 +326,8 @@ def _one_run(
         table=lambda: _errors(pairs, predicted, len(people), unit),
     )
     figures.note(
-        "**The largest errors**: pairs whose rank among all pairs differs most from their rank by people's scores"
+        "**The largest errors**: pairs whose rank among all pairs differs most from their rank by people's scores, "
+        "in % of all ranks"
     )
     figures.markup(_drawn(_errors(pairs, predicted, LARGEST, unit), unit), "sts_errors")
 
@@ -334,7 +335,8 @@ def _one_run(
 def _drawn(errors: pd.DataFrame, unit: str) -> str:
     """The pairs, each with people's score, the run's, and how far it is off."""
     rows = "".join(
-        f"<section><b>{as_read(row['people'])} <small>people</small>{theme.number(row[unit])} <small>{unit}</small></b>"
+        f"<section><b><span>{as_read(row['people'])} <small>people</small></span>"
+        f"<span>{theme.number(row[unit])} <small>{unit}</small></span></b>"
         f'<div><p dir="auto">{escape(row["first"])}</p><p dir="auto">{escape(row["second"])}</p></div>'
         f"<i>{row['error of the run']}</i></section>"
         for row in errors.to_dict("records")

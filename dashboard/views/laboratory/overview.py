@@ -113,4 +113,5 @@ def _cards(views: list[View]) -> None:
             if st.button(messages.escape(view.label), key=f"open_{view.key}", icon=page.icon, type="tertiary"):
                 navigation.go_to(view.key)
             st.markdown(view.question)
-            st.caption(f"{page.title} · {table.name_of(view.key)}")
+            if page.key != "laboratory":  # where a found one stands
+                st.caption(f"{page.title} · {table.name_of(view.key)}")

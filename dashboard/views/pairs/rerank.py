@@ -108,7 +108,8 @@ def rerank(backend: Backend) -> None:
     panel = _controls()
     query = str(state.get("query"))
     if not query.strip():
-        st.info("**No query yet.** Type a few words, or choose a query below.", icon=":material/edit:")
+        below = ", or choose a query below" if _ready_queries() else ""
+        st.info(f"**No query yet.** Type a few words{below}.", icon=":material/edit:")
         _ready_made()
         return
     stage = model_gate.second_stage(state.get("second_stage"), backend)
@@ -156,8 +157,12 @@ def rerank(backend: Backend) -> None:
 
 
 def _controls() -> DeltaGenerator:
-    if "query" not in st.session_state and not state.get("corpus"):
-        state.put("query", READY_QUERIES[0])  # a query whose correct answer is known
+    ready = _ready_queries()
+    is_of_demo = (
+        state.peek("query") in READY_QUERIES and ready is not READY_QUERIES
+    )  # it says nothing of another corpus
+    if "query" not in st.session_state or is_of_demo:
+        state.put("query", ready[0] if ready else "")  # a query whose correct answer is known
     with controls.row():
         controls.bind("query", st.text_input, "Query", max_chars=1_000, placeholder="Type a query and press Enter")
         stages = {kind: STAGE_NAMES[kind] for kind in ("maxsim", "rerank")}
@@ -169,15 +174,19 @@ def _controls() -> DeltaGenerator:
     return panel
 
 
+def _ready_queries() -> tuple[str, ...]:
+    """Queries whose correct answers are known: headlines of the demo corpus, or the first ones of a person's own."""
+    return current.own_queries(current.corpus(), len(READY_QUERIES)) if state.get("corpus") else READY_QUERIES
+
+
 def _ready_made() -> None:
     """Ready-made queries, each with what the second stage does to it where that is known."""
-    if state.get("corpus"):
-        return  # they are headlines of the demo corpus
     kind = state.get("second_stage")
     effects = EFFECTS[kind] if _is_included(kind) and state.get("k") in EFFECTS_HOLD else {}
+    as_shown = (lambda query: messages.escape(shortened(query, 40))) if state.get("corpus") else str
     texts = {
-        query: f"{effects[query]}: {shortened(query, READY_CHARACTERS)}" if query in effects else query
-        for query in READY_QUERIES
+        query: f"{effects[query]}: {shortened(query, READY_CHARACTERS)}" if query in effects else as_shown(query)
+        for query in _ready_queries()
     }
     controls.ready_row(
         "Ready-made queries",
@@ -251,7 +260,7 @@ def _changes(orders: _TwoStages, sets: Sequence[CollectionLook]) -> None:
         cross_looks.finding() if stage.kind == "rerank" and _is_included(stage.kind) else rerank_quality.finding(sets)
     )
     figures.above(
-        f"{over_all} {_message(orders)}".strip(),
+        f"{_message(orders)} {over_all}".strip(),  # first what the lists show
         key="rank_changes",
         table=lambda: table,
         code=stage.code(orders.query, texts),

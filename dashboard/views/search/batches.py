@@ -17,6 +17,7 @@ from components.charts import theme
 from components.errors import InputError
 from components.numbers import counted
 from components.retrieval.corpora import corpus as reading
+from components.retrieval.corpora.rows import roles
 from components.retrieval.search.exact import ExactSearch
 from components.retrieval.search.query import query_vectors
 from components.shown_code.code import Command
@@ -49,6 +50,7 @@ MOST_COMMANDS = 10  # of the code of the figure
 AT_ONCE = 10  # queries, which take about a second
 UNKNOWN = "says nothing: unknown language"  # of a score
 FAR = "nothing close"  # no closer than chance
+WRONG = "not its right text"  # by the file
 
 
 def many_queries(backend: Backend) -> None:
@@ -95,6 +97,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
     unknown = {line for line in lines if languages.is_unknown(request.backend, line)}
     if job is not None and is_measured_now:
         progress.until(job.finished.is_set, lambda: None, 1.0)
+    right = _right_texts(corpus)
     bars = bars_of(similarity, float(first[similarity].max()), None if level is None else level.level)
     figures.above(
         finding_of_queries(
@@ -107,7 +110,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
             len(unknown),
             is_measured_now,
         )
-        + right_hits(list(zip(first["query"], first["text"], strict=True)), _right_texts(corpus)),
+        + right_hits(list(zip(first["query"], first["text"], strict=True)), right),
         key="queries",
         table=lambda: table,
         code=_code(request.code(index, layer, pooling), lines, request.k, similarity),
@@ -125,6 +128,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
             float(score),
             0.0 if bars is None else bars.length(float(score)),
             UNKNOWN if line in unknown else "" if level is None or chance.is_above(score, level.level) else FAR,
+            text not in right.get(line, (text,)),
         )
         for line, text, score in zip(first["query"], first["text"], first[similarity], strict=True)
     ]
@@ -182,6 +186,16 @@ class QueryHit:
     score: float
     length: float  # of its bar, 0 to 1
     warning: str  # why the hit says nothing; empty where it is closer than chance, or where that is not known
+    is_wrong: bool = False  # by the file that has the query with its right texts
+
+    @property
+    def kind(self) -> str:
+        """What its row looks like."""
+        return "far" if self.warning else "wrong" if self.is_wrong else ""
+
+    @property
+    def notes(self) -> str:
+        return ", ".join(filter(None, (self.warning, WRONG if self.is_wrong else "")))
 
 
 def bars_of(similarity: Similarity, best: float, level: float | None) -> Scale | None:
@@ -225,16 +239,17 @@ def _drawn(found: Sequence[QueryHit], bars: Scale | None, unit: str, level: floa
         line = f'<u style="left: {left}"></u>'
         chance_named = f'<small style="{side}">best by chance {theme.number(level, 2)}</small>'
     low, high = ("", "") if bars is None else bars.names
+    heading = "query, and its best hit; marked: words of both"
     rows = "".join(
-        f'<section class="{"far" if item.warning else ""}"><div>'
+        f'<section class="{item.kind}"><div>'
         f'<b dir="auto">{html.escape(wording.beginning(item.query, wording.SHOWN_CHARACTERS))}</b>'
         f'<p dir="auto">{wording.with_shared_words(item.query, item.text)}</p></div>'
         + ("" if bars is None else f'<div class="track"><i style="width: {100 * item.length:.1f}%"></i>{line}</div>')
-        + f"<b>{theme.number(item.score)}</b>{f'<em>{item.warning}</em>' if item.warning else ''}</section>"
+        + f"<b>{theme.number(item.score)}</b>{f'<em>{item.notes}</em>' if item.notes else ''}</section>"
         for item in found
     )
     return (
-        f'<div class="bi-found{" numbers" if bars is None else ""}"><header><span>query, and its best hit</span>'
+        f'<div class="bi-found{" numbers" if bars is None else ""}"><header><span>{heading}</span>'
         f"<div>{chance_named}<span>{low}</span><span>{unit}</span><span>{high}</span></div></header>{rows}</div>"
     )
 
@@ -270,12 +285,15 @@ def finding_of_queries(
 
 def _queries() -> tuple[str, ...]:
     """The queries of the uploaded file, or else those typed; none if there is a file that cannot be read."""
+    own = current.own_queries(current.corpus(), settings.MOST_QUERIES + 1)
+    # They stand there at once, unless their column is a guess by what else the file has, or they are too many.
+    is_named = bool(own) and roles.is_named_query(str(current.query_column(current.corpus())))
     with controls.row():
         typed = controls.bind(
             "typed_queries",
             st.text_area,
             "Queries, one per line",
-            default="\n".join(ready_queries()),
+            default="\n".join(own if is_named and len(own) <= settings.MOST_QUERIES else ready_queries()),
             to_widget="\n".join,
             from_widget=settings.clean_queries,
             height=76,
@@ -284,7 +302,7 @@ def _queries() -> tuple[str, ...]:
         )
         panel = st.popover("Upload queries", icon=":material/upload_file:", width="content")
     if state.get("corpus"):
-        _offer_own(current.corpus())
+        _offer_own(current.corpus(), own, settings.clean_queries(typed))
     with panel:
         file = uploads.uploader("queries", "A file with one query per line", key="queries_file", type=["txt"])
     of_file = uploads.kept("queries", caching.query_files(), file, _read_queries)
@@ -293,25 +311,19 @@ def _queries() -> tuple[str, ...]:
     return _few_enough(settings.clean_queries(typed))
 
 
-def _offer_own(corpus: Corpus) -> None:
-    """A button that takes the queries of a corpus which has a column with some: each once, the first ones of too many.
+def _offer_own(corpus: Corpus, found: tuple[str, ...], typed: tuple[str, ...]) -> None:
+    """A button that takes the queries of a corpus which has a column with some, where others are `typed`: the first ones of
+    too many.
 
     Where it is not clear which column that is, a choice of the column stands in its place.
     """
-    column = current.query_column(corpus)
-    if column is None and corpus.columns:
+    if current.query_column(corpus) is None and corpus.columns:
         advice = "Choose a column to use its queries"
         chooser.choose_query_column(corpus, None, placeholder=advice, label_visibility="collapsed")
-    found: dict[str, None] = {}
-    for value in () if column is None else corpus.columns[column]:
-        if query := " ".join(value.split()):
-            found.setdefault(query)
-        if len(found) > settings.MOST_QUERIES:
-            break
-    if not found:
+    taken = found[: settings.MOST_QUERIES]
+    if taken in ((), typed):
         return
     first = "first " if len(found) > settings.MOST_QUERIES else ""
-    taken = tuple(found)[: settings.MOST_QUERIES]
     which = f"the {first}{len(taken):,} queries" if len(taken) > 1 else "the query"
     label = f"Use {which} of {messages.escape(corpus.name[:60])}"
     st.button(label, key="own_queries_used", icon=":material/table:", on_click=state.put, args=("typed_queries", taken))

@@ -115,11 +115,11 @@ def after(_: Backend) -> None:
     listed = runs.list_runs()
     if not any(run.has_model or choice.status_of(run) in UNDER_WAY for run in listed):
         st.info(
-            "**There is no trained model yet.** Start a run in “Data”; once it has ended, or was stopped, this view shows "
-            "what it changed.",
+            "**There is no trained model yet.** Press “Start training” under “Set up”; once it has ended, or was stopped, this "
+            "view shows what it changed.",
             icon=":material/compare_arrows:",
         )
-        st.button("Go to Data", key="go_to_data", type="primary", on_click=state.open_view, args=("training-data",))
+        st.button("Go to Set up", key="go_to_data", type="primary", on_click=state.open_view, args=("training-data",))
         return
     with controls.row():
         # The newest one with a result, unless a person chose another.

@@ -142,7 +142,7 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
                 else "No pair is longer: nothing will be truncated."
             )
         ),
-        read=f"Each bar counts the pairs of a length, in tokens. What is right of the line, {cut_off}, is cut.",
+        read=f"Each bar counts the pairs of a length, in tokens. What is longer than {cut_off} is cut.",
         not_shown=_CUT_TEXTS,
         table=lambda: pd.DataFrame({**together, **_texts(plan.data)}),
     )
@@ -166,7 +166,7 @@ def _histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
             if truncated
             else f"No text is longer than {cut_off} tokens: nothing will be truncated."
         ),
-        read=f"Each bar counts the texts of a length, in tokens. What is right of the line, {cut_off}, is cut.",
+        read=f"Each bar counts the texts of a length, in tokens. What is longer than {cut_off} is cut.",
         not_shown=_CUT_TEXTS,
         table=lambda: pd.DataFrame({**{side(name): values for name, values in lengths.items()}, **_texts(plan.data)}),
     )

@@ -123,6 +123,12 @@ def test_the_histogram_counts_every_text_once_and_marks_the_cut_off() -> None:
             assert count == np.count_nonzero((values >= low) & (values <= high))
     assert figure.layout.shapes[0].x0 == 128.5
     assert figure.layout.annotations[0].text == "cut-off: 128 tokens"
+    short = training.length_histogram(
+        {"query": np.array([5, 20])}, 128, "Lengths"
+    )  # not with an axis that is mostly empty
+    assert not short.layout.shapes
+    assert short.layout.annotations[0].text == "cut-off: 128 tokens →"
+    assert list(short.layout.xaxis.range) == [0, 27]
 
 
 def test_before_and_after_have_their_intervals() -> None:

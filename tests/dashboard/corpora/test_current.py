@@ -46,14 +46,19 @@ def test_ready_made_queries_are_those_of_the_demo(open_page: Open) -> None:
     assert all(any(text.startswith(query) for text in current.demo().texts) for query in offered)  # a part of the demo
     assert "No query yet." in texts(own)
     assert "ready-made" not in texts(own)
-    many = settled(open_page("many-queries", corpus=small_corpus()))
-    assert many.text_area(key="w_typed_queries").value == ""
-    assert "No query yet." in texts(many)
     found = caching.corpora().find(small_corpus())
     assert found is not None
     queries = list(dict.fromkeys(found.columns["compressed"]))
+    many = settled(open_page("many-queries", corpus=small_corpus()))
+    assert many.text_area(key="w_typed_queries").value.splitlines() == queries  # those of the file
+    assert not [button for button in many.button if button.key == "own_queries_used"]
+    many.text_area(key="w_typed_queries").set_value("rain")
+    settled(many.run())
     use = many.button(key="own_queries_used")
     assert use.label.replace("\\", "") == f"Use the {len(queries)} queries of {found.name}"
     settled(use.click().run())
     assert many.text_area(key="w_typed_queries").value.splitlines() == queries
-    assert re.search(rf"By the file the best hit is right for \d+ of {len(queries)} queries", texts(many))
+    said = re.search(rf"By the file the best hit is right for (\d+) of {len(queries)} queries", texts(many))
+    assert said is not None
+    (drawn,) = [item.proto.body for item in many.get("html") if "bi-found" in item.proto.body]
+    assert drawn.count("not its right text") == len(queries) - int(said[1])

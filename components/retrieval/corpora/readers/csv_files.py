@@ -123,7 +123,8 @@ def _table_of(
         elif not any(map(str.strip, record.fields)):
             bad.add(record.line + start, "empty")
         else:
-            bad.add(record.line + start, f"{len(record.fields):,} fields instead of {width:,}")
+            fields = "1 field" if len(record.fields) == 1 else f"{len(record.fields):,} fields"
+            bad.add(record.line + start, f"{fields} instead of {width:,}")
         if max_rows is not None and len(columns) >= max_rows:
             break
     columns.flush()

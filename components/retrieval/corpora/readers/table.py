@@ -45,9 +45,11 @@ def rows_left_out(lost: int, rows: int, reasons: Mapping[str, int], first: Seque
     if not lost or not reasons:
         return ""
     are = "is" if lost == 1 else "are"
-    said = f"{lost:,} of {counted(rows, 'row')} cannot be used and {are} left out: {each_reason(reasons)}"
+    said = f"{lost:,} of {counted(rows, 'row')} cannot be used and {are} left out: "
     shown = ", ".join(f"row {row.row} ({row.reason})" for row in first[:REFUSED_SHOWN])
-    return f"{said}{f'. The first: {shown}' if shown else ''}."
+    if lost <= min(len(first), REFUSED_SHOWN):  # each of them is named
+        return f"{said}{shown}."
+    return f"{said}{each_reason(reasons)}{f'. The first: {shown}' if shown else ''}."
 
 
 class BadRows:

@@ -122,15 +122,16 @@ def _cost(found: BestOf, queries: int) -> str:
     """What choosing the best costs: the two halves of the queries."""
     if queries < 2:
         return ""
-    points = number(abs(100 * found.flatters), 1)
+    ends = [round(100 * value, 1) for value in (found.chosen_half, found.other_half)]
+    gain = ends[0] - ends[1]  # of the two numbers that are shown, so that it is what a reader finds too
+    points = number(abs(gain), 1)
     title = (
         "Choosing the best does not flatter it"
         if points == "0.0"
         else f"Choosing the best flatters it by {points} points"
     )
-    if 100 * found.flatters < 0 and points != "0.0":
+    if gain < 0 and points != "0.0":
         title = f"Choosing the best does not flatter it: it does {points} points better on other queries"
-    ends = [100 * found.chosen_half, 100 * found.other_half]
     low, high = max(0.0, 5 * np.floor(min(ends) / 5)), min(100.0, 5 * np.ceil(max(ends) / 5 + 0.01))
     lines = "".join(
         f'<tr><th scope="row">{name}</th><td class="axis"><div><b class="{kind}" style="left:{_at(value, low, high)}%">'

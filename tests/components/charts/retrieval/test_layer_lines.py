@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from components.charts import theme
 from components.charts.retrieval.layer_lines import LINE, RANGE, PoolingLine, layer_lines
 
 NOTE = "one vector for all"
@@ -28,6 +29,10 @@ def test_labels_stand_apart_in_the_order_of_the_ends_with_the_levels_among_them(
     )
     assert all(after - before >= LINE - 1e-6 for before, after in pairwise(places))
     assert [shape.y0 for shape in figure.layout.shapes] == [95.2, 60]
+    on_projector = theme.enlarge(figure, 1.35).layout
+    pixels = on_projector.height - on_projector.margin.t - 56
+    places = sorted((note.y - RANGE[0]) / (RANGE[1] - RANGE[0]) * pixels - note.ay for note in on_projector.annotations)
+    assert all(after - before >= 1.35 * theme.FONT_SIZE for before, after in pairwise(places))
     assert tuple(figure.layout.yaxis.range) == RANGE  # always all of 0 to 100
     assert figure.data[0].error_y.array.tolist() == [2, 2]
     assert [list(point)[:2] for point in figure.data[1].customdata] == [[0, 1], [1, 1]]

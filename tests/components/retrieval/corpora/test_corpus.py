@@ -22,6 +22,7 @@ from components.retrieval.corpora.corpus import (
     columns_of,
     read_corpus,
 )
+from components.retrieval.corpora.readers.table import BadRows, rows_left_out
 from tests.support.places import DATA, REAL_SENTENCES
 
 ROWS = [
@@ -159,7 +160,7 @@ def test_bad_rows_of_csv_are_counted_with_their_line():
     assert corpus.texts == ("one", "four in two lines", "six")
     assert corpus.columns["label"] == ("a", "d", "g")
     assert corpus.report.bad_rows == (
-        BadRow(3, "1 fields instead of 2"),
+        BadRow(3, "1 field instead of 2"),
         BadRow(4, "3 fields instead of 2"),
         BadRow(5, "empty"),
         BadRow(8, "empty"),
@@ -507,3 +508,12 @@ def test_a_column_named_sentence_is_the_text_though_some_rows_hold_none():
     found = read_corpus(lines, "odd.jsonl")
     assert found.texts == ("ok one", "ok two")
     assert found.report.bad_count == 4
+
+
+def test_few_bad_rows_are_named_each_and_of_many_the_reasons_are_counted():
+    bad = BadRows([BadRow(7, "1 field instead of 3"), BadRow(12, "empty")])
+    few = rows_left_out(2, 44, bad.reasons, bad.first)
+    assert few == "2 of 44 rows cannot be used and are left out: row 7 (1 field instead of 3), row 12 (empty)."
+    bad = BadRows(BadRow(row, "empty") for row in range(2, 8))
+    many = rows_left_out(6, 44, bad.reasons, bad.first)
+    assert many.startswith("6 of 44 rows cannot be used and are left out: empty: 6 rows. The first: row 2 (empty), ")

@@ -82,11 +82,13 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     assert points == [[83.6], [72.9], [72.9]]
     said = [note.text for note in drawn.layout.annotations]
     below = [text for text in said if "sham" in text or "left as it is" in text]
-    assert below == [
+    sentences = (
         "a sham of this kind repaired 1 and harmed 8",
         "left as it is: nothing was better",
         "left as it is: nothing was better; a sham of this kind repaired 0 and harmed 4",
-    ]
+    )
+    assert below == [f'<span style="font-size: 0.8em">{text}</span>' for text in sentences]
+    assert list(drawn.layout.xaxis2.tickvals) == [70, 80, 90, 100]  # and no share above 100 %
     assert "83.6 %" in said
     # The advised row, and no other, is tinted and says so.
     assert [text.startswith("<b>Query repair") for text in said if "advice" in text] == [True]
@@ -182,7 +184,7 @@ def test_what_is_not_chosen_is_not_measured_and_says_so(read_page: Open, tiny_fo
     assert said in texts(app)
     table = plain_table(app, 0).set_index("remedy")
     for _, row in table.iloc[1:].iterrows():  # what both halves left has no change
-        interval = "" if row["chosen by each half"].startswith("leave it:") else r"[+−]?\d+\.\d to [+−]?\d+\.\d"
+        interval = "" if row["chosen by each half"].startswith("leave it;") else r"[+−]?\d+\.\d to [+−]?\d+\.\d"
         assert re.fullmatch(interval, row["change of Recall@1, 95 %"])
 
 

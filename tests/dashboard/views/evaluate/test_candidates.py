@@ -81,6 +81,10 @@ def test_choosing_that_does_not_flatter_is_said() -> None:
     level, worse = of([0.6], [True], [1], (0.6, 0.6)), of([0.6], [True], [1], (0.58, 0.6))
     assert "Choosing the best does not flatter it<" in candidates.rows(level, "MRR", 40, ["#000000"])
     assert "it does 2.0 points better on other queries" in candidates.rows(worse, "MRR", 40, ["#000000"])
+    rounded = of([0.9674], [True], [1], (0.9674, 0.96460))
+    drawn = candidates.rows(rounded, "MRR", 40, ["#000000"])
+    assert drawn.count("96.7 %") == drawn.count("96.5 %") == 1
+    assert "Choosing the best flatters it by 0.2 points" in drawn  # not 0.3, by the numbers that nobody sees
     one = best_of(np.array([[1.0], [0.0]]))
     single = ComparedCells(CELLS[:2], np.zeros(2), np.full(2, 100.0), one)
     assert "half" not in candidates.rows(single, "MRR", 1, ["#000000"])  # one query has none

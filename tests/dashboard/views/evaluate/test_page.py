@@ -930,7 +930,7 @@ def test_pairs_of_ones_own(open_page: Open) -> None:
     assert "2 pairs." in captions(app)
     assert app.expander[0].label.startswith("**3 rows read, 2 used, 1 left out")
     said = "".join(item.value for item in app.markdown).replace("\\", "")
-    assert "1 of 3 rows cannot be used and is left out: the score is not a number: 1 row. The first: row 4" in said
+    assert "1 of 3 rows cannot be used and is left out: row 4 (the score is not a number)." in said
     np.testing.assert_allclose(traces(app)["Mean"], 1)
     app = open_page("evaluate", v="sentence-similarity", src="file")
     app.file_uploader(key="sts_file").set_value(("mine.csv", b"sentence1,score\na,1\nb,2\n", "text/csv"))

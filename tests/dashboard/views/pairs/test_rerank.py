@@ -27,6 +27,7 @@ from dashboard.ui.wording import shortened
 from dashboard.views.pairs import rerank as view
 from dashboard.views.pairs import rerank_quality
 from dashboard.views.pairs.rerank_quality import CollectionLook
+from tests.dashboard.page_states import small_corpus
 from tests.support.pages import Open, at_rest, backend, choose_view, figures, texts
 
 FirstStage = Callable[[str, int], tuple[np.ndarray, np.ndarray]]
@@ -381,3 +382,15 @@ def test_the_pieces_sum_to_the_score_on_screen(
     (right,) = [row for row in lists(app)["after"] if row["row"] in lists(app)["correct"]]
     assert f"the sum is {right['score']}" in drawn
     assert sum(cosines) == pytest.approx(float(right["score"]), abs=0.005 * (1 + len(cosines)))
+
+
+def test_a_persons_own_corpus_opens_with_its_first_query_instead_of_one_of_the_demo(open_page: Open) -> None:
+    found = caching.corpora().find(small_corpus())
+    assert found is not None
+    queries = list(dict.fromkeys(found.columns["compressed"]))
+    for address in ({}, {"q": view.READY_QUERIES[0]}):  # as after an upload on this view
+        app = at_rest(open_page("retrieve-rerank", corpus=small_corpus(), by="maxsim", **address))
+        assert app.text_input(key="w_query").value == queries[0]
+        assert re.search(r"Correct answer: (from|stays)", texts(app))
+        offered = [option.replace("\\", "") for option in app.button_group(key="w_ready_pair_query").options]
+        assert offered == [shortened(query, 40) for query in queries[: len(view.READY_QUERIES)]]

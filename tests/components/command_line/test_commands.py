@@ -67,7 +67,7 @@ def folder(tmp_path_factory) -> Path:
         "--precision", "float32", "--json", str(where / "made.json"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "1 of 5 rows cannot be used and is left out: 1 fields instead of 2: 1 row. The first: row 6 (" in done.stderr
+    assert "1 of 5 rows cannot be used and is left out: 1 field instead of 2: 1 row. The first: row 6 (" in done.stderr
     assert "4/4" in done.stderr  # the bar
     return where
 
@@ -84,7 +84,7 @@ def test_index_says_what_it_made(folder):
 def test_index_says_how_its_file_was_read(folder):
     made = json.loads((folder / "made.json").read_text())
     assert made["rows"] == {"read": 4, "refused": 1, "joined": 0, "changed": 0}
-    assert made["refused_rows"] == [{"row": 6, "reason": "1 fields instead of 2"}]
+    assert made["refused_rows"] == [{"row": 6, "reason": "1 field instead of 2"}]
     assert (made["text_column"], made["text_column_reason"]) == ("text", "by its name")
     assert (made["other_columns"], made["left_out_columns"]) == (["topic"], [])
 

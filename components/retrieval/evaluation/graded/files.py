@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 
 from components.errors import InputError
 from components.jobs import IsStopped
+from components.numbers import counted
 from components.retrieval.corpora.columns import as_text
 from components.retrieval.corpora.readers.encoding import Decoded, clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import read_table, read_text
@@ -154,7 +155,7 @@ def read_judgements(
             continue
         lines += 1
         if len(fields) not in {3, 4}:
-            bad.add(number, f"{len(fields)} fields instead of 3 or 4")
+            bad.add(number, f"{counted(len(fields), 'field')} instead of 3 or 4")
             continue
         query, *_, document, grade_text = fields  # the second of TREC's four fields, 0, has no meaning
         grade = _GRADE.fullmatch(grade_text)

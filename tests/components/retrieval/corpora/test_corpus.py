@@ -159,7 +159,7 @@ def test_bad_rows_of_csv_are_counted_with_their_line():
     assert corpus.texts == ("one", "four in two lines", "six")
     assert corpus.columns["label"] == ("a", "d", "g")
     assert corpus.report.bad_rows == (
-        BadRow(3, "1 fields instead of 2"),
+        BadRow(3, "1 field instead of 2"),
         BadRow(4, "3 fields instead of 2"),
         BadRow(5, "empty"),
         BadRow(8, "empty"),

@@ -154,7 +154,7 @@ def test_texts_of_lines_are_taken_as_they_stand():
         (BEIR | {"queries.jsonl": b""}, "queries.jsonl has no text with an id."),
         (TREC | {"topics.tsv": b""}, "topics.tsv has no text with an id"),
         (BEIR | {"qrels/test.tsv": b"query-id\tcorpus-id\tscore\n"}, "qrels/test.tsv has no judgement."),
-        (BEIR | {"qrels/test.tsv": b"a,b,c\nq1,d1,2\n"}, "no judgement (line 1: 1 fields instead of 3 or 4)"),
+        (BEIR | {"qrels/test.tsv": b"a,b,c\nq1,d1,2\n"}, "no judgement (line 1: 1 field instead of 3 or 4)"),
         (BEIR | {"qrels/test.tsv": b"q8\td1\t1\nq1\td8\t1\nq1\td1\t0\n"}, "1 name no query of queries.jsonl, 1 no document"),
         (BEIR | {"corpus.jsonl": b"PK\x03\x04"}, "a zip archive"),
         (BEIR | {"corpus.jsonl": gzip.compress(CORPUS, mtime=0)[:-9]}, "could not be read"),

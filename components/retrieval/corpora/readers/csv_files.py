@@ -12,7 +12,14 @@ from itertools import chain, islice
 from components.errors import InputError
 from components.numbers import counted
 from components.retrieval.corpora.column_names import plain
-from components.retrieval.corpora.readers.dialects import HEADER_WORDS, KNOWN_NAMES, dialect_of, has_names, words_in
+from components.retrieval.corpora.readers.dialects import (
+    HEADER_WORDS,
+    KNOWN_NAMES,
+    SNIFFED_LINES,
+    dialect_of,
+    has_names,
+    words_in,
+)
 from components.retrieval.corpora.readers.encoding import Decoded, clean
 from components.retrieval.corpora.readers.limits import MOST_FIELDS, Count
 from components.retrieval.corpora.readers.separated_rows import (
@@ -41,10 +48,13 @@ def read_separated(
 ) -> Table:
     """The table of a CSV file, or its first `max_rows` rows. Without a delimiter, it is detected.
 
+    A given one counts only where it stands in the first lines.
     What a person chose of the dialect stands above whatever the file seems to be.
 
     Raises InputError where the quotes of the header, or of nearly all rows, do not match, and above the limits.
     """
+    if delimiter is not None and not any(delimiter in line for line in islice(text.lines(), SNIFFED_LINES)):
+        delimiter = None
     lines, start = text.lines(), 0
     first = next(lines, None)
     while first is not None and not first.strip():

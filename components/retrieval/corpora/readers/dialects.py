@@ -116,7 +116,7 @@ def sniff_delimiter(lines: Sequence[str], with_escapes: bool = True) -> str:
     fits: dict[str, tuple[bool, float, int, int]] = {}
     for delimiter in DELIMITERS:
         escaped = f"\\{delimiter}"
-        count = with_escapes and sum(line.count(escaped) for line in lines)
+        count = sum(line.count(escaped) for line in lines) if with_escapes else 0
         try:
             # The csv module takes a carriage return for the end of a row.
             read = csv.reader(
@@ -298,7 +298,8 @@ def _unusual(rows: Sequence[Record], dialect: Dialect, marks: str) -> int:
         plain = re.compile(rf'\\(?:["\\\r{mark}]|$)')
         others = sum("\\" in plain.sub("", line) for line in lines)
         if dialect.is_quoted:  # such a writer encloses a field with a delimiter or a line end, and escapes neither
-            enclosed = any('"' in line for line in lines) and sum(len(joins.findall(line)) for line in lines)
+            has_quotes = any('"' in line for line in lines)
+            enclosed = sum(len(joins.findall(line)) for line in lines) if has_quotes else 0
         else:
             enclosed = sum(_QUOTED.match(line) is not None for line in lines) + _opened(rows)
         return 1_000 * others + sum(len(inside.findall(line)) for line in lines) + enclosed

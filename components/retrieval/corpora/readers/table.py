@@ -115,6 +115,7 @@ class Table:
     otherwise: tuple[DialectChoice, ...] = ()  # choices that give what it could be too, where something is a guess
     titles: tuple[tuple[int, str], ...] = ()  # rows above the names of the columns, which are left out: number and text
     header_row: int = 1  # the number of the row with the names, where there are titles
+    notes: tuple[str, ...] = ()  # what else is to be said of how it was read, a sentence each
 
     @property
     def title_sentence(self) -> str:

@@ -29,6 +29,7 @@ from components.retrieval.corpora.rows.reading import (
     PreviewedRow,
     RowUse,
     given_rows,
+    may_be_none,
 )
 from components.retrieval.corpora.rows.roles import LABEL, MOST_NEGATIVES, Recognised, Wanted
 from components.retrieval.corpora.rows.same import normalised
@@ -163,8 +164,7 @@ def rows_of(
             "Check the file and its format.",
         )
     columns, notes = passages.opened(table.columns)
-    if table.title_sentence:
-        notes.append(table.title_sentence)
+    notes += [*filter(None, [table.title_sentence]), *table.notes]
     if table.chosen.header is not None:
         notes.append(f"As chosen, {DialectChoice(header=table.is_named).in_words}.")
     elif not table.is_named:
@@ -182,7 +182,7 @@ def rows_of(
     told, recognised, said = roles.with_sets(told)
     notes += said
     if recognised is None or chosen or wanted == "scored":
-        with _guesses_told(table.otherwise):
+        with _guesses_told(table):
             recognised = _recognised(told, name, chosen, wanted)
     scores = None
     if recognised.label is not None and recognised.kind == "scored":
@@ -250,17 +250,17 @@ def _recognised(
 
 
 @contextmanager
-def _guesses_told(otherwise: Sequence[DialectChoice]) -> Iterator[None]:
+def _guesses_told(table: Table) -> Iterator[None]:
     """A refusal of columns says where a guess about how the file is written may be the reason."""
     try:
         yield
     except roles.UnclearColumns:  # a page asks which column is which, beside the menus of how the file is written
         raise
     except InputError as problem:
-        if not otherwise:
+        if not table.otherwise and not table.notes:
             raise
-        ways = ", or ".join(f"if {choice.in_words}: {choice.as_options}" for choice in otherwise)
-        fix = f"{problem.fix} How the file is written is a guess: {ways}."
+        ways = ", or ".join(f"if {choice.in_words}: {choice.as_options}" for choice in table.otherwise)
+        fix = " ".join([problem.fix, *table.notes, *([f"How the file is written is a guess: {ways}."] if ways else [])])
         raise InputError(problem.problem, problem.expected, fix) from problem
 
 
@@ -289,6 +289,8 @@ class _Made:
         self._right_elsewhere = 0  # wrong answers that are right ones in another row of their query
         self._right_of: dict[str, set[str]] = {}  # query to its right answers in all rows, both normalised
         self._no_texts = 0  # places in lists that hold no text
+        self._spelt: dict[str, str] = {}  # classes without case, as each is written first
+        self._respelt: Counter[str] = Counter()  # rows whose class is written in another case
 
     def refuse(self, row: int, reason: str) -> None:
         self.bad.add(self._table.numbers[row], reason)
@@ -379,6 +381,11 @@ class _Made:
                 f"{counted(self._no_texts, 'place')} in lists {'holds' if self._no_texts == 1 else 'hold'} no text and "
                 f"{'is' if self._no_texts == 1 else 'are'} skipped."
             )
+        if several := +self._respelt:
+            self.notes.append(
+                f"{counted(several.total(), 'label')} in another case than {' and '.join(several)} count as these."
+            )
+        self.notes += may_be_none([text for _, own, wrongs, _ in self._rows for text in (*own, *wrongs)])
         if not self._wrongs:
             return [TextRow(own, told, row) for row, own, _, told in self._rows], tuple(self._recognised.texts)
         widths = {len(wrongs) for _, _, wrongs, _ in self._rows}
@@ -436,7 +443,11 @@ class _Made:
                     self.values.append(shown)
             return self._scores.values[row] if reason is None else _Refused(reason)
         text = score_text(self._label[row])
-        return _Refused(NO_GOLD_LABEL) if text.casefold() in self._unknown else text
+        if text.casefold() in self._unknown:
+            return _Refused(NO_GOLD_LABEL)
+        spelt = self._spelt.setdefault(text.casefold(), text)
+        self._respelt[spelt] += spelt != text
+        return spelt
 
     def _has_comma(self, row: int) -> bool:
         return self._scores is not None and self._label is not None and "," in str(self._label[row])

@@ -43,6 +43,7 @@ from components.retrieval.corpora.rows.scores import (
 )
 
 NO_GOLD_LABEL = "no gold label"
+POSITIVE = roles.COLUMNS["pairs"][1]
 RIGHT_IS_WRONG = "its wrong answers are its right ones"
 RIGHT_ELSEWHERE = "its wrong answers are right ones in other rows of its query"
 
@@ -191,6 +192,8 @@ def rows_of(
     if recognised.label is not None:
         numbers = _classes(told[recognised.label]) if scores is None else scores.values
         notes += _note_on_minus_one([number for number in numbers if number is not None], recognised)
+    if POSITIVE in recognised.texts:
+        notes += _note_on_bars(told[recognised.texts[POSITIVE]], recognised.texts[POSITIVE])
     made = _Made(table, told, recognised, scores)
     refused: dict[int, str] = {}
     if parts is not None and chosen_part is not None:
@@ -501,6 +504,16 @@ def _note_on_minus_one(numbers: Iterable[float], recognised: Recognised) -> list
     if minus_one_is_no_class(different):
         return [f"The class −1 of the {called(str(recognised.label))} stands for “no gold label”, as in SNLI and GLUE."]
     return [f"The class −1 of the {called(str(recognised.label))} is a class like the other."]
+
+
+def _note_on_bars(values: Sequence[Any], column: str) -> list[str]:
+    """That right answers between bars are one text, where most cells have a bar."""
+    cells = [value for value in values[: passages.SAMPLE_ROWS] if isinstance(value, str) and value]
+    if 2 * sum("|" in cell for cell in cells) <= len(cells):
+        return []
+    return [
+        f"Most cells of the {called(column)} have a bar (|), and each is one text: write several as a list, or a row for each."
+    ]
 
 
 def _classes(values: Sequence[Any]) -> list[float]:

@@ -30,6 +30,7 @@ from components.retrieval.corpora.columns import (
     preview_columns,
 )
 from components.retrieval.corpora.corpus import PAIR_COLUMN
+from components.retrieval.corpora.readers.dialects import is_number
 from components.retrieval.corpora.readers.table import SET_COLUMN
 from components.retrieval.corpora.rows import passages
 from components.retrieval.corpora.rows.scores import NO_NUMBER, UNKNOWN, read_scores, score_text
@@ -325,9 +326,14 @@ def _by_look(columns: Mapping[str, Sequence[Any]], name: str, label: str | None,
         return _checked(columns, name, texts, label if len(texts) == 2 else None, [], why, is_guess, wanted)
     if wanted == "scored" and len(texts) < 2:
         raise _not_scored(columns, name)
-    if not texts and len(columns) == 1:
+    if not texts and columns and (len(columns) == 1 or _are_numbers(columns)):
         raise _no_texts(columns, name, next(iter(columns)))
     raise UnclearColumns(name, previews)
+
+
+def _are_numbers(columns: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether the columns hold nothing but numbers."""
+    return all(is_number(as_text(value)) for values in columns.values() for value in values[: passages.SAMPLE_ROWS])
 
 
 def _score_by_look(columns: Mapping[str, Sequence[Any]]) -> str | None:
@@ -483,10 +489,11 @@ def _no_texts(columns: Mapping[str, Sequence[Any]], name: str, column: str) -> I
     values = [value for value in columns[column][: passages.SAMPLE_ROWS] if value is not None and value != ""]
     shown = ", ".join(repr(as_text(value)[:40]) for value in values[:3])
     ids = any(isinstance(text, int) for value in values[:3] if isinstance(value, list) for text in value)
+    ids |= len(columns) > 1 and _are_numbers(columns)
     return InputError(
         f"The column {column[:80]!r} of {name} holds no texts{f', but values such as {shown}' if shown else ''}.",
         "It must hold sentences."
-        + (" Lists of numbers, as in ColBERT's triples, name queries and passages of other files." if ids else ""),
+        + (" Numbers, as in ColBERT's triples, name queries and passages of other files." if ids else ""),
         "Write the texts themselves into the file."
         if ids
         else "Check whether two columns are swapped or wrongly named.",

@@ -147,6 +147,15 @@ def test_texts_that_may_stand_for_none_are_said() -> None:
     assert "1 text that may stand for no text (“nan”) is used as it stands." in rows.notes
 
 
+def test_answers_between_bars_are_said_to_be_one_text() -> None:
+    rows = rows_in(
+        "question,answers\nWhere is it?,At home.|In the house.\nWhat is it?,A dog. | A pet.\n", wanted="pairs"
+    )
+    assert [row.texts[1] for row in rows.rows] == ["At home.|In the house.", "A dog. | A pet."]
+    assert any("have a bar (|), and each is one text" in note for note in rows.notes)
+    assert not any("bar" in note for note in rows_in("question,answers\nWhere is it?,At home.\nWhat?,A | B\n").notes)
+
+
 def test_classes_in_another_case_are_one_class() -> None:
     rows = rows_in("sentence1,sentence2,label\nA b,C d,yes\nE f,G h,no\nI j,K l,YES\nM n,O p,No\n")
     assert [row.label for row in rows.rows] == ["yes", "no", "yes", "no"]

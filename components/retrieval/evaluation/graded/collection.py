@@ -52,6 +52,7 @@ from components.retrieval.corpora.texts import Texts, hash_of, memory_of_texts
 from components.retrieval.evaluation.graded import archive
 from components.retrieval.evaluation.graded.files import (
     DOCUMENT_FIELDS,
+    PARTS,
     QUERY_FIELDS,
     Entries,
     GradedJudgements,
@@ -510,9 +511,9 @@ def _matched(
         own_judgements,
         MappingProxyType(dict(parts)),
         tuple(
-            f"Left out of {parts[part]}: {each_reason(bad.reasons)}. The first: "
+            f"Left out of {read}: {each_reason(bad.reasons)}. The first: "
             f"{', '.join(f'row {row.row} ({row.reason})' for row in bad.first[:REFUSED_SHOWN])}."
-            for part, bad in (("corpus", corpus.bad), ("queries", queries.bad), ("judgements", judgements.bad))
+            for read, bad in zip(map(parts.__getitem__, PARTS), (corpus.bad, queries.bad, judgements.bad), strict=True)
             if bad
         ),
     )

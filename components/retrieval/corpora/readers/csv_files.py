@@ -18,6 +18,7 @@ from components.retrieval.corpora.readers.dialects import (
     SNIFFED_LINES,
     dialect_of,
     has_names,
+    sniff_delimiter,
     words_in,
 )
 from components.retrieval.corpora.readers.encoding import Decoded, clean
@@ -48,12 +49,13 @@ def read_separated(
 ) -> Table:
     """The table of a CSV file, or its first `max_rows` rows. Without a delimiter, it is detected.
 
-    A given one counts only where it stands in the first lines.
+    A given one counts where it stands in the first lines, or no other one divides them.
     What a person chose of the dialect stands above whatever the file seems to be.
 
     Raises InputError where the quotes of the header, or of nearly all rows, do not match, and above the limits.
     """
-    if delimiter is not None and not any(delimiter in line for line in islice(text.lines(), SNIFFED_LINES)):
+    judged = list(islice(text.lines(), SNIFFED_LINES)) if delimiter is not None else []
+    if judged and delimiter not in "".join(judged) and sniff_delimiter(judged) in judged[0]:
         delimiter = None
     lines, start = text.lines(), 0
     first = next(lines, None)

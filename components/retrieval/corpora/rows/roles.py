@@ -51,6 +51,7 @@ MOST_NEGATIVES = 7  # wrong answers of a row: with the right one 8, the usual gr
 MOST_CLASSES = 100
 AS_CHOSEN = "as chosen"
 SENTENCE_WORDS = 2.5  # a column of so many words on average holds sentences
+TRIPLE = 3  # a query, a right and a wrong passage
 LEAST_IDS = 5  # running numbers; fewer may be scores in order
 EXAMPLES, EXAMPLE_CHARACTERS = 2, 60  # of a column that is left out
 
@@ -326,14 +327,16 @@ def _by_look(columns: Mapping[str, Sequence[Any]], name: str, label: str | None,
         return _checked(columns, name, texts, label if len(texts) == 2 else None, [], why, is_guess, wanted)
     if wanted == "scored" and len(texts) < 2:
         raise _not_scored(columns, name)
-    if not texts and columns and (len(columns) == 1 or _are_numbers(columns)):
+    if not texts and (len(columns) == 1 or _are_ids_alone(columns)):
         raise _no_texts(columns, name, next(iter(columns)))
     raise UnclearColumns(name, previews)
 
 
-def _are_numbers(columns: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether the columns hold nothing but numbers."""
-    return all(is_number(as_text(value)) for values in columns.values() for value in values[: passages.SAMPLE_ROWS])
+def _are_ids_alone(columns: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether the columns hold nothing but numbers, three in a row or more, as ColBERT's triples do."""
+    return len(columns) >= TRIPLE and all(
+        is_number(as_text(value)) for values in columns.values() for value in values[: passages.SAMPLE_ROWS]
+    )
 
 
 def _score_by_look(columns: Mapping[str, Sequence[Any]]) -> str | None:
@@ -489,7 +492,7 @@ def _no_texts(columns: Mapping[str, Sequence[Any]], name: str, column: str) -> I
     values = [value for value in columns[column][: passages.SAMPLE_ROWS] if value is not None and value != ""]
     shown = ", ".join(repr(as_text(value)[:40]) for value in values[:3])
     ids = any(isinstance(text, int) for value in values[:3] if isinstance(value, list) for text in value)
-    ids |= len(columns) > 1 and _are_numbers(columns)
+    ids |= _are_ids_alone(columns)
     return InputError(
         f"The column {column[:80]!r} of {name} holds no texts{f', but values such as {shown}' if shown else ''}.",
         "It must hold sentences."

@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice, zip_longest
 from typing import NamedTuple
@@ -94,18 +95,13 @@ def dialect_of(
 
 def _reads_alike(lines: Sequence[str], one: Dialect, other: Dialect) -> bool:
     """Whether two dialects give the same rows, so that it does not matter which is right."""
-    try:
+    both = (records(lines, dialect, MOST_RUNAWAYS) for dialect in (one, other))
+    with suppress(Runaway):
         return all(
-            first is not None
-            and second is not None
-            and first.fields == second.fields
-            and first.problem == second.problem
-            for first, second in zip_longest(
-                records(lines, one, MOST_RUNAWAYS), records(lines, other, MOST_RUNAWAYS), fillvalue=None
-            )
+            (first and (first.fields, first.problem)) == (second and (second.fields, second.problem))
+            for first, second in zip_longest(*both)
         )
-    except Runaway:
-        return False
+    return False
 
 
 def sniff_delimiter(lines: Sequence[str], with_escapes: bool = True) -> str:
@@ -270,10 +266,9 @@ def _holds_rows(record: Record, dialect: Dialect, width: int) -> bool:
 
 
 def _has_rows_in_quotes(lines: Sequence[str], dialect: Dialect, width: int) -> bool:
-    try:
+    with suppress(Runaway):
         return any(_holds_rows(record, dialect, width) for record in records(lines, dialect, MOST_RUNAWAYS))
-    except Runaway:
-        return False
+    return False
 
 
 def _number_columns(rows: Sequence[Record], width: int) -> list[int]:

@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -189,16 +191,13 @@ def _read_lines(text: Decoded, max_rows: int | None, count: Count) -> Table:
     first = 1
     for block in text.line_blocks(every_return=True):  # no quotes could keep one in a line
         count.add_rows(len(block))
-        block_numbers = list(range(first, first + len(block)))
+        block_numbers: Sequence[int] = range(first, first + len(block))
         first += len(block)
         if max(map(len, block), default=0) > MOST_ROW_CHARACTERS:
-            for number, line in zip(block_numbers, block, strict=True):
-                if len(line) > MOST_ROW_CHARACTERS:
-                    bad.add(number, LONG_ROW)
-            block_numbers = [
-                number for number, line in zip(block_numbers, block, strict=True) if len(line) <= MOST_ROW_CHARACTERS
-            ]
-            block = [line for line in block if len(line) <= MOST_ROW_CHARACTERS]
+            fits = [len(line) <= MOST_ROW_CHARACTERS for line in block]
+            for number in compress(block_numbers, map(not_, fits)):
+                bad.add(number, LONG_ROW)
+            block_numbers, block = list(compress(block_numbers, fits)), list(compress(block, fits))
         count.add_values(block)
         lines += block
         numbers += block_numbers

@@ -38,6 +38,7 @@ from components.arrays import Int64
 from components.errors import InputError
 from components.folders import lies_in
 from components.jobs import IsStopped, ReportProgress
+from components.numbers import counted
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.readers.limits import (
     BROWSER_LIMITS,
@@ -208,30 +209,26 @@ class GradedSet:
         found = list(self.report.refusals)
         if own:
             found.append(
-                f"{_counted(own, 'query has', 'queries have')} the id of a document: a query's own document is left out of its "
+                f"{counted(own, 'query has', 'queries have')} the id of a document: a query's own document is left out of its "
                 "ranking, as in BEIR."
             )
         if missing:
             found.append(
-                f"{_counted(missing, 'relevant document', 'relevant documents')} of {_counted(asking, 'query', 'queries')} "
+                f"{counted(missing, 'relevant document', 'relevant documents')} of {counted(asking, 'query', 'queries')} "
                 f"{'is' if missing == 1 else 'are'} not in the corpus, and count{'s' if missing == 1 else ''} as missed, as in "
                 "trec_eval."
             )
         if lost:
             found.append(
-                f"{_counted(lost, 'query has', 'queries have')} no relevant document in the corpus: every measure of such a "
+                f"{counted(lost, 'query has', 'queries have')} no relevant document in the corpus: every measure of such a "
                 "query is 0."
             )
         if repeated and self.report.files:
             found.append(
-                f"{_counted(repeated, 'document has', 'documents have')} the text of an earlier one under another id: each id "
+                f"{counted(repeated, 'document has', 'documents have')} the text of an earlier one under another id: each id "
                 "is a document of its own, and equal texts tie."
             )
         return tuple(found)
-
-
-def _counted(count: int, one: str, several: str) -> str:
-    return f"{count:,} {one if count == 1 else several}"
 
 
 @dataclass(frozen=True, eq=False)

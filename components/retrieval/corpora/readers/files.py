@@ -46,6 +46,7 @@ from components.sizes import in_words
 
 FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 SEPARATED = (".csv", ".tsv")
+PACKED = (".zip", ".tar", ".tgz", ".7z", ".rar", ".bz2", ".xz", ".zst")
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 BLOCK_ROWS, BLOCK_CHARACTERS = 1_000, 1 << 20  # of JSON, whose objects are put into columns together
 JUDGED_LINES = 200  # of a .txt file
@@ -158,6 +159,12 @@ def format_of(source: Path | bytes, name: str) -> str:
         ending = Path(candidate.lower().removesuffix(".gz")).suffix
         if ending in FORMATS:
             return ending
+    if Path(name.lower().removesuffix(".gz")).suffix in PACKED:
+        raise InputError(
+            f"{name} is packed in a way that is not read here.",
+            f"These formats can be read: {', '.join(FORMATS)}, each optionally followed by .gz.",
+            "Unpack it, and choose one of its files, or their folder.",
+        )
     if Path(name.lower()).suffix in SPREADSHEETS:
         raise InputError(
             f"{name} is a spreadsheet of Excel or LibreOffice.",

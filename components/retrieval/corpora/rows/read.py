@@ -192,6 +192,8 @@ def rows_of(
     if recognised.label is not None:
         numbers = _classes(told[recognised.label]) if scores is None else scores.values
         notes += _note_on_minus_one([number for number in numbers if number is not None], recognised)
+    if wanted == "pairs":
+        notes += filter(None, [roles.labels_of_pairs(told, recognised.columns.values())])
     if POSITIVE in recognised.texts:
         notes += _note_on_bars(told[recognised.texts[POSITIVE]], recognised.texts[POSITIVE])
     made = _Made(table, told, recognised, scores)

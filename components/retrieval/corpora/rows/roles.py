@@ -266,6 +266,17 @@ def left_out(columns: Mapping[str, Sequence[Any]], recognised: Recognised) -> di
     return rest
 
 
+def labels_of_pairs(columns: Mapping[str, Sequence[Any]], used: Iterable[str]) -> str:
+    """That a column of labels or scores does not say here which pairs are right; "" where there is none."""
+    known = set(used)
+    for column in [name for name in columns if name not in known and plain_name(name) in _LABEL_NAMES | _SCORE_NAMES]:
+        given = list(dict.fromkeys(filter(None, map(as_text, columns[column][: passages.SAMPLE_ROWS]))))
+        if len(given) > 1:
+            shown = " or ".join(text[:EXAMPLE_CHARACTERS] for text in given[:EXAMPLES])
+            return f"Each row counts as a right pair, whether its {column} is {shown}: leave out the rows that are not."
+    return ""
+
+
 def _wrong_answers(plain: Mapping[str, str]) -> list[str]:
     """The columns of wrong answers: one with such a name, or those that are numbered."""
     numbered = sorted(

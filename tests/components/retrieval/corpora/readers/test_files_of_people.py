@@ -99,6 +99,12 @@ def test_an_answer_of_the_hub_has_its_rows_beside_the_features() -> None:
     assert corpus.report.left_out == ("features", "num_rows_total", "partial")
 
 
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.csv.bz2", "a.jsonl.zst"])
+def test_packed_files_are_named(name: str) -> None:
+    with pytest.raises(InputError, match="is packed in a way that is not read here"):
+        read_corpus(b"x", name)
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.txt"])
 @pytest.mark.parametrize(
     ("content", "kind"),
@@ -154,6 +160,15 @@ def test_answers_between_bars_are_said_to_be_one_text() -> None:
     assert [row.texts[1] for row in rows.rows] == ["At home.|In the house.", "A dog. | A pet."]
     assert any("have a bar (|), and each is one text" in note for note in rows.notes)
     assert not any("bar" in note for note in rows_in("question,answers\nWhere is it?,At home.\nWhat?,A | B\n").notes)
+
+
+def test_labels_beside_pairs_are_said_not_to_be_looked_at() -> None:
+    rows = rows_in("question1,question2,is_duplicate\nHow is it?,How is this?,1\nWhere?,Who is it?,0\n", wanted="pairs")
+    assert (
+        "Each row counts as a right pair, whether its is_duplicate is 1 or 0: leave out the rows that are not."
+        in rows.notes
+    )
+    assert not any("right pair" in note for note in rows_in("query,answer,id\nWhere?,Here.,1\n", wanted="pairs").notes)
 
 
 def test_classes_in_another_case_are_one_class() -> None:

@@ -54,9 +54,10 @@ def read_separated(
 
     Raises InputError where the quotes of the header, or of nearly all rows, do not match, and above the limits.
     """
-    judged = list(islice(text.lines(), SNIFFED_LINES)) if delimiter is not None else []
-    if judged and delimiter not in "".join(judged) and sniff_delimiter(judged) in judged[0]:
-        delimiter = None
+    if delimiter is not None:
+        judged = list(islice(text.lines(), SNIFFED_LINES))
+        if judged and delimiter not in "".join(judged) and sniff_delimiter(judged) in judged[0]:
+            delimiter = None
     lines, start = text.lines(), 0
     first = next(lines, None)
     while first is not None and not first.strip():

@@ -401,6 +401,7 @@ def corpus_facts(corpus: Corpus) -> dict[str, Any]:
         "other_dialect": report.other_dialect,
         "has_header": report.is_named,
         "could_be_read_by": [choice.as_options for choice in report.otherwise],
+        "notes": list(report.notes),
     }
 
 

@@ -74,7 +74,7 @@ _SAME_LETTER = {
     for first, last in ((0xFB50, 0xFEFF), (0xFF01, 0xFFEF))
     for code in range(first, last + 1)
     if unicodedata.decomposition(chr(code)).startswith(_FORMS)
-} | {ord("’"): "'"}
+} | dict.fromkeys(map(ord, "‘’ʻʼ"), "'")
 
 
 @lru_cache(maxsize=100_000)
@@ -121,11 +121,14 @@ def joined(found: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def words_and_signs(text: str) -> list[str]:
-    """The words of a text, folded, and the signs between them that change what it says: "5 €" and "5 $", "50 %" and "50"."""
+    """The words of a text, folded, and the signs between them that change what it says: "5 €" and "5 $", "-5" and "5"."""
     found: list[str] = []
     done = 0
     for word, start, end in spans(text):
-        found += _SIGN.findall(text[done:start])
+        between = text[done:start]
+        found += _SIGN.findall(between)
+        if between.endswith("-") and text[start].isdigit() and (between != "-" or not done):  # no hyphen of two words
+            found.append("-")
         found.append(word)
         done = max(done, end)
     return found + _SIGN.findall(text[done:])

@@ -217,7 +217,7 @@ def read_pairs(options: argparse.Namespace, limits: Limits) -> tuple[Pairs, RowU
         wanted="pairs",
     )
     first = {(row.texts[0].strip(), row.texts[1]): row for row in reversed(rows.rows) if len(row.texts) == 2}
-    used = sorted(first.values(), key=attrgetter("source"))
+    used = sorted([*first.values()][::-1], key=attrgetter("source"))
     repeated = len({row.source for row in rows.rows} - {row.source for row in used})
     reading = rows.reading(used, BadRows(), repeated, every_text)
     if not rows.rows or len(rows.names) != 2:

@@ -36,7 +36,8 @@ from components.retrieval.corpora.readers.files import read_table
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
 from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 from components.retrieval.corpora.readers.table import BadRow, BadRows, Table, rows_left_out
-from components.retrieval.corpora.rows.reading import RowCounts
+from components.retrieval.corpora.rows.passages import with_written_lists
+from components.retrieval.corpora.rows.reading import RowCounts, may_be_none
 from components.retrieval.corpora.texts import Texts
 
 PAIR_COLUMN = "compressed"  # the name of the column with the second text of a pair
@@ -89,7 +90,7 @@ class ReadReport:
     samples: tuple[SampleRow, ...] = ()
     chosen: DialectChoice = AS_FOUND  # what a person chose of the dialect
     otherwise: tuple[DialectChoice, ...] = ()  # choices that give what the file could be too
-    title_sentence: str = ""  # that rows above the names of the columns are left out as titles
+    notes: tuple[str, ...] = ()  # what else is to be said of how it was read, a sentence each
 
     @property
     def refused(self) -> str:
@@ -111,8 +112,7 @@ class ReadReport:
         if self.dialect:
             guess = f" This is a guess: the file could also be {self.other_dialect}." if self.other_dialect else ""
             said.append(f"The fields are {self.dialect}.{guess}")
-        if self.title_sentence:
-            said.append(self.title_sentence)
+        said += self.notes
         if self.chosen.header is not None:
             said.append(f"As chosen, {DialectChoice(header=self.is_named).in_words}.")
         elif not self.is_named:
@@ -242,6 +242,7 @@ def _joined(tables: Sequence[Table]) -> Table:
         otherwise=tuple(dict.fromkeys(choice for table in tables for choice in table.otherwise)),
         titles=tuple(title for table in tables for title in table.titles),
         header_row=tables[0].header_row,
+        notes=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
     )
 
 
@@ -251,7 +252,7 @@ def _corpus(name: str, table: Table, chosen: TextColumn, limits: Limits | None, 
     Raises InputError where there is none, or where there are more than the limit.
     """
     column = chosen.name
-    values = table.columns[column]
+    values, said = with_written_lists(column, table.columns[column])
     others = {key: others for key, others in table.columns.items() if key != column}
     sizes = [len(value) for value in values if isinstance(value, list) and value]
     has_lists = bool(sizes) and 2 * len(sizes) >= sum(value is not None for value in values)
@@ -305,7 +306,7 @@ def _corpus(name: str, table: Table, chosen: TextColumn, limits: Limits | None, 
         is_named=table.is_named,
         chosen=table.chosen,
         otherwise=table.otherwise,
-        title_sentence=table.title_sentence,
+        notes=(*filter(None, [table.title_sentence]), *table.notes, *said, *may_be_none(texts)),
         samples=_samples(table, kept, texts, columns, bad),
         text_column=column,
         left_out=(

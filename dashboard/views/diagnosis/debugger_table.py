@@ -15,6 +15,7 @@ import pandas as pd
 import streamlit as st
 
 from components.numbers import signed
+from components.retrieval.corpora.rows.roles import labels_of_pairs
 from components.retrieval.evaluation.metrics import ALPHA
 from components.retrieval.failures import own_columns
 from components.retrieval.failures.causes import CAUSES, causes_of, telling
@@ -211,13 +212,14 @@ def of_pairs(pairs: Pairs, *, is_above: bool) -> None:
     Above the figure where that is not each row with its text; else below it, where another call says so.
     """
     unread = current.in_use().report.bad_count
+    labels = messages.escape(labels_of_pairs(current.in_use().columns, [pairs.column]))
     differs = bool(
         unread or pairs.others or pairs.unsearched or pairs.rows.repeated or pairs.rows.alone or pairs.rows.lost
     )
     if state.get("corpus") and differs is is_above:
         name = messages.escape(pairs.name)
         rows = rows_of_file(pairs, unread) if unread or pairs.rows.repeated or pairs.rows.lost else ""
-        st.caption(" ".join(filter(None, (f"{name}: {searched_texts(pairs)}.", rows))))
+        st.caption(" ".join(filter(None, (f"{name}: {searched_texts(pairs)}.", rows, labels))))
 
 
 def listed(chosen: QueryChoice, shares: Sequence[TraitShare], placings: Sequence[Placing], opened: int | None) -> None:

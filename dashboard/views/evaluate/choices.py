@@ -13,6 +13,7 @@ import streamlit as st
 
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.numbers import enumerated
+from components.retrieval.corpora.rows.roles import labels_of_pairs
 from components.retrieval.evaluation.metrics import CUTOFFS, MEASURES, finds_nothing
 from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.fusion.ranks import ranker_scores, reranked_scores, vector_scores
@@ -314,6 +315,7 @@ def about(pairs: Pairs, advice: str = " Another one: “Corpus” at the top of 
         text += "Each query has one correct answer."
     if state.get("corpus"):
         text += f" {rows_of_file(pairs, current.in_use().report.bad_count)}"
+        text += f" {messages.escape(labels_of_pairs(current.in_use().columns, [pairs.column]))}"
     if pairs.shared:
         have = "has" if pairs.shared == 1 else "have"
         rows = counted(pairs.shared, "other row" if pairs.rows.repeated else "row")

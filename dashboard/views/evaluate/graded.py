@@ -99,7 +99,10 @@ def _about(graded: GradedSet) -> None:
         left_out = ", ".join(f"{count:,} {reason}" for reason, count in graded.report.left_out.items())
         st.warning(f"Left out: {messages.escape(left_out)}.")
     if graded.notes:
-        st.info(" ".join(graded.notes), icon=":material/rule:")
+        st.info(
+            " ".join(messages.escape(note) if note in graded.report.refusals else note for note in graded.notes),
+            icon=":material/rule:",
+        )
     if graded.report.files:  # the demo's queries are those of Failed queries already
         messages.guarded(lambda: own_queries.offer_graded(graded, navigation.go_to), "looking for failed queries")
 

@@ -105,6 +105,8 @@ def test_words_that_the_standard_leaves_open(text, expected):
         ("co\u00adoperate", "cooperate"),
         ("ｶﾞｽ", "ガス"),
         ("don’t", "don't"),
+        ("п’ять пʼять", "п'ять п'ять"),
+        ("O‘zbek", "O'zbek"),
         ("ﻛﺘﺎﺏ", "كتاب"),
     ],
 )
@@ -138,6 +140,8 @@ def test_training_tells_texts_apart_that_differ_in_signs():
     assert normalised("बच्चा खेलता है") != normalised("बच्चे खेलते हैं")
     assert normalised("The cat sat.") == normalised("the cat   sat")
     assert words_and_signs("from 5 € to €6") == ["from", "5", "€", "to", "€", "6"]
+    assert words_and_signs("-5 to (-3), 7-8, a-9") == ["-", "5", "to", "-", "3", "7", "8", "a-9"]
+    assert normalised("It is -5 °C.") != normalised("It is 5 °C.")
 
 
 def test_parts_are_deleted_from_a_text_without_spaces():

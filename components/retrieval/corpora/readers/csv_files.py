@@ -10,7 +10,17 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from components.errors import InputError
-from components.retrieval.corpora.readers.dialects import HEADER_WORDS, dialect_of, has_names, words_in
+from components.numbers import counted
+from components.retrieval.corpora.column_names import plain
+from components.retrieval.corpora.readers.dialects import (
+    HEADER_WORDS,
+    KNOWN_NAMES,
+    SNIFFED_LINES,
+    dialect_of,
+    has_names,
+    sniff_delimiter,
+    words_in,
+)
 from components.retrieval.corpora.readers.encoding import Decoded, clean
 from components.retrieval.corpora.readers.limits import MOST_FIELDS, Count
 from components.retrieval.corpora.readers.separated_rows import (
@@ -22,7 +32,7 @@ from components.retrieval.corpora.readers.separated_rows import (
     Runaway,
     records,
 )
-from components.retrieval.corpora.readers.table import MOST_COLUMNS, TITLE_ROW, BadRows, Samples, Table
+from components.retrieval.corpora.readers.table import MOST_COLUMNS, NAMES_AGAIN, TITLE_ROW, BadRows, Samples, Table
 from components.retrieval.corpora.readers.titles import READ_LINES, Titles, titles_of
 
 HEADER_ROWS = 20  # by which it is judged whether the first row names the columns
@@ -39,10 +49,15 @@ def read_separated(
 ) -> Table:
     """The table of a CSV file, or its first `max_rows` rows. Without a delimiter, it is detected.
 
+    A given one counts where it stands in the first lines, or no other one divides them.
     What a person chose of the dialect stands above whatever the file seems to be.
 
     Raises InputError where the quotes of the header, or of nearly all rows, do not match, and above the limits.
     """
+    if delimiter is not None:
+        judged = list(islice(text.lines(), SNIFFED_LINES))
+        if judged and delimiter not in "".join(judged) and sniff_delimiter(judged) in judged[0]:
+            delimiter = None
     lines, start = text.lines(), 0
     first = next(lines, None)
     while first is not None and not first.strip():
@@ -70,8 +85,16 @@ def read_separated(
     table.other_dialect = ", or ".join(
         f"{other.in_words}{', quotes enclose fields' if is_plain and other.is_quoted else ''}" for other in others
     )
+    names = {mark: known for known, mark in SEPARATORS.items()}
     table.otherwise = (
-        *(choice._replace(quotes=other.is_quoted, escapes=other.is_escaped) for other in others),
+        *(
+            choice._replace(
+                separator=choice.separator if other.delimiter == dialect.delimiter else names[other.delimiter],
+                quotes=other.is_quoted,
+                escapes=other.is_escaped,
+            )
+            for other in others
+        ),
         *table.otherwise,
     )
     return table
@@ -111,11 +134,21 @@ def _table_of(
     if titles:
         otherwise = (DialectChoice(header=True),)
     rows = chain(following, rows) if is_named else chain([header], following, rows)
+    named = max(
+        (place for place, name in enumerate(header.fields, start=1) if name.strip() or not is_named), default=width
+    )
     for record in rows:
         count.add_rows(1)
+        over = record.fields[width:]
+        if named <= len(record.fields) < width or (
+            over and not any(map(str.strip, over))
+        ):  # separators at the end of a row
+            record.fields[width:] = [""] * (width - len(record.fields))
         # In tab separated text a quote is often an ordinary character.
         if record.problem is not None and (dialect.delimiter != "\t" or len(record.fields) != width):
             bad.add(record.line + start, record.problem)
+        elif is_named and record.fields == header.fields and (width > 1 or plain(header.fields[0]) in KNOWN_NAMES):
+            bad.add(record.line + start, NAMES_AGAIN)
         elif len(record.fields) == width:
             columns.add(record.line + start, record.fields)
             samples.add(record.line + start, record.lines)
@@ -123,8 +156,7 @@ def _table_of(
         elif not any(map(str.strip, record.fields)):
             bad.add(record.line + start, "empty")
         else:
-            fields = "1 field" if len(record.fields) == 1 else f"{len(record.fields):,} fields"
-            bad.add(record.line + start, f"{fields} instead of {width:,}")
+            bad.add(record.line + start, f"{counted(len(record.fields), 'field')} instead of {width:,}")
         if max_rows is not None and len(columns) >= max_rows:
             break
     columns.flush()

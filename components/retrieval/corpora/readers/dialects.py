@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice, zip_longest
 from typing import NamedTuple
@@ -70,15 +71,18 @@ def dialect_of(
         return chosen, ()
     has_quoted_names = all(_QUOTED.fullmatch(name) for name in first[0].split(chosen.delimiter))
     alternatives = [other for other in _alternatives(usual, judged, width) if other.is_quoted or not has_quoted_names]
+    if width == 1 and delimiter is choice.separator is None:  # then one that no backslash escapes
+        alternatives.insert(0, Dialect(sniff_delimiter(first, with_escapes=False)))
     dialects = list(dict.fromkeys([chosen, *filter(choice.allows, alternatives)]))
     if len(dialects) == 1:
         return chosen, ()
-    misfits = {dialect: _misfits(judged, dialect, width, has_quoted_names) for dialect in dialects}
+    marks = re.escape("".join(dict.fromkeys(dialect.delimiter for dialect in dialects)))
+    misfits = {dialect: _misfits(judged, dialect, width, has_quoted_names, marks) for dialect in dialects}
     best = min(dialects, key=lambda dialect: (misfits[dialect].lost, misfits[dialect].unusual))  # the first of equals
     others = [
         dialect
         for dialect in dialects
-        if dialect != best
+        if replace(dialect, is_spaced=best.is_spaced) != best
         and (misfits[dialect].broken == misfits[best].broken or misfits[best].broken > 0)
         and misfits[dialect].sum < misfits[best].sum + CLEAR_LINES
     ]
@@ -91,30 +95,29 @@ def dialect_of(
 
 def _reads_alike(lines: Sequence[str], one: Dialect, other: Dialect) -> bool:
     """Whether two dialects give the same rows, so that it does not matter which is right."""
-    try:
+    both = (records(lines, dialect, MOST_RUNAWAYS) for dialect in (one, other))
+    with suppress(Runaway):
         return all(
-            first is not None
-            and second is not None
-            and first.fields == second.fields
-            and first.problem == second.problem
-            for first, second in zip_longest(
-                records(lines, one, MOST_RUNAWAYS), records(lines, other, MOST_RUNAWAYS), fillvalue=None
-            )
+            (first and (first.fields, first.problem)) == (second and (second.fields, second.problem))
+            for first, second in zip_longest(*both)
         )
-    except Runaway:
-        return False
+    return False
 
 
-def sniff_delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that divides most rows into as many fields as the first, which it divides at all if any does."""
+def sniff_delimiter(lines: Sequence[str], with_escapes: bool = True) -> str:
+    """The delimiter that divides most rows into as many fields as the first, which it divides at all if any does.
+
+    One that is escaped by a backslash divides nothing, and speaks for its delimiter among equals; without escapes it divides.
+    """
     fits: dict[str, tuple[bool, float, int, int]] = {}
     for delimiter in DELIMITERS:
         escaped = f"\\{delimiter}"
-        count = sum(line.count(escaped) for line in lines)
+        count = sum(line.count(escaped) for line in lines) if with_escapes else 0
         try:
             # The csv module takes a carriage return for the end of a row.
             read = csv.reader(
-                (f"{line}\n".replace("\r", "\v").replace(escaped, "") for line in lines), delimiter=delimiter
+                (f"{line}\n".replace("\r", "\v").replace(escaped, "" if with_escapes else escaped) for line in lines),
+                delimiter=delimiter,
             )
             widths = [len(row) for row in read if row]
         except csv.Error:
@@ -205,6 +208,8 @@ def _alternatives(dialect: Dialect, lines: Sequence[str], width: int) -> list[Di
         dialect.delimiter in WITHOUT_QUOTES or _has_rows_in_quotes(lines, dialect, width)
     ):
         found.append(plain)
+    if dialect.delimiter not in WITHOUT_QUOTES and any(f'{dialect.delimiter} "' in line for line in lines):
+        found.append(replace(dialect, is_spaced=True))
     escape = re.compile(rf'\\(?:["\\\r{re.escape(dialect.delimiter)}]|$)')
     if any(escape.search(line) for line in lines):
         found += [replace(dialect, is_escaped=True), replace(plain, is_escaped=True)]
@@ -227,7 +232,8 @@ class _Misfits(NamedTuple):
         return self.lost + self.unusual
 
 
-def _misfits(lines: Sequence[str], dialect: Dialect, width: int, has_quoted_names: bool) -> _Misfits:
+def _misfits(lines: Sequence[str], dialect: Dialect, width: int, has_quoted_names: bool, marks: str) -> _Misfits:
+    """What speaks against a dialect. A backslash may escape `marks`, the delimiters of all dialects that are compared."""
     broken = swallowed = 0
     kept: list[Record] = []
     holding: list[Record] = []
@@ -249,7 +255,7 @@ def _misfits(lines: Sequence[str], dialect: Dialect, width: int, has_quoted_name
             swallowed += len(record.lines)
         else:
             kept.append(record)
-    return _Misfits(broken, swallowed, _unusual(kept, dialect))
+    return _Misfits(broken, swallowed, _unusual(kept, dialect, marks))
 
 
 def _holds_rows(record: Record, dialect: Dialect, width: int) -> bool:
@@ -260,10 +266,9 @@ def _holds_rows(record: Record, dialect: Dialect, width: int) -> bool:
 
 
 def _has_rows_in_quotes(lines: Sequence[str], dialect: Dialect, width: int) -> bool:
-    try:
+    with suppress(Runaway):
         return any(_holds_rows(record, dialect, width) for record in records(lines, dialect, MOST_RUNAWAYS))
-    except Runaway:
-        return False
+    return False
 
 
 def _number_columns(rows: Sequence[Record], width: int) -> list[int]:
@@ -276,23 +281,28 @@ def _are_rows(lines: Sequence[str], dialect: Dialect, numbers: Sequence[int]) ->
     return any(all(_NUMBER.fullmatch(line.split(dialect.delimiter)[place]) for line in lines) for place in numbers)
 
 
-def _unusual(rows: Sequence[Record], dialect: Dialect) -> int:
+def _unusual(rows: Sequence[Record], dialect: Dialect, marks: str) -> int:
     """How many fields the usual writers of a dialect would not have written so."""
     mark = re.escape(dialect.delimiter)
     lines = [line for row in rows for line in row.lines]
     inside = re.compile(rf'(?<=[^\\"{mark}])"(?=[^"{mark}])')  # neither doubled nor escaped, in the middle of a field
+    # A backslash that escapes what follows, and is not escaped itself.
+    joins = re.compile(rf"(?<!\\)(?:\\\\)*\\(?:[\r{marks}]|$)")
     if dialect.is_escaped:
         # A backslash before any other character decides: such a writer would have escaped it.
         plain = re.compile(rf'\\(?:["\\\r{mark}]|$)')
         others = sum("\\" in plain.sub("", line) for line in lines)
-        enclosed = 0 if dialect.is_quoted else sum(_QUOTED.match(line) is not None for line in lines) + _opened(rows)
+        if dialect.is_quoted:  # such a writer encloses a field with a delimiter or a line end, and escapes neither
+            has_quotes = any('"' in line for line in lines)
+            enclosed = sum(len(joins.findall(line)) for line in lines) if has_quotes else 0
+        else:
+            enclosed = sum(_QUOTED.match(line) is not None for line in lines) + _opened(rows)
         return 1_000 * others + sum(len(inside.findall(line)) for line in lines) + enclosed
-    # A backslash that escapes what follows, and is not escaped itself.
-    joins = re.compile(rf"(?<!\\)(?:\\\\)*\\(?:[\r{mark}]|$)")
-    escapes = sum(len(joins.findall(row.lines[0])) for row in rows if len(row.lines) == 1)
-    field = re.compile(rf'(?:^|{mark})((?:"(?:[^"]|"")*"(?={mark}|$))|[^{mark}]*)')
+    space = " *" if dialect.is_spaced else ""
+    field = re.compile(rf'(?:^|{mark}){space}((?:"(?:[^"]|"")*"(?={mark}|$))|[^{mark}]*)')
     raw = [field.findall(row.lines[0]) for row in rows if len(row.lines) == 1]
     in_quotes = sum(_QUOTED.fullmatch(field) is not None for fields in raw for field in fields)
+    escapes = sum(len(joins.findall(field)) for fields in raw for field in fields if not _QUOTED.fullmatch(field))
     if not dialect.is_quoted:
         every_is_escaped = not any(map(inside.search, lines))
         return (

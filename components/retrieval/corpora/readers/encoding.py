@@ -52,6 +52,11 @@ _WHOLE_CHARACTERS = re.compile("[^\x00-\x7f\udc80-\udcff]+")
 _BREAK = re.compile("\r\n?|\n")
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1f\x85\u2028\u2029]+")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+# Bytes of İ, ı, Ğ, ğ, Ş and ş in Turkish, and of þ, ð and ý in Icelandic, which has letters with accents beside them.
+_TURKISH, _ICELANDIC = (
+    re.compile(rb"[\xd0\xdd\xde\xf0\xfd\xfe]"),
+    re.compile(rb"[\xc1\xc6\xc9\xcd\xd3\xda\xe1\xe6\xe9\xed\xf3\xfa]"),
+)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -226,7 +231,9 @@ def _guessed(content: bytes, name: str) -> Decoded:
         if match.chaos <= matches[0].chaos + CHAOS_MARGIN
         for name in match.could_be_from_charset  # those that decode the sample to the same text
     }
-    if "cp1252" in plausible:
+    if "cp1254" in plausible and _TURKISH.search(sample) is not None and _ICELANDIC.search(sample) is None:
+        names.insert(0, "cp1254")
+    elif "cp1252" in plausible:
         names.insert(0, "cp1252")
     elif "iso8859_2" in plausible and re.search(rb"[\x80-\x9f]", sample) is None:
         names.insert(0, "iso8859_2")  # text in the related cp1250 soon has letters among these bytes

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +46,10 @@ from components.sizes import in_words
 
 FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 SEPARATED = (".csv", ".tsv")
+PACKED = (".zip", ".tar", ".tgz", ".7z", ".rar", ".bz2", ".xz", ".zst")
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 BLOCK_ROWS, BLOCK_CHARACTERS = 1_000, 1 << 20  # of JSON, whose objects are put into columns together
+JUDGED_LINES = 200  # of a .txt file
 MOST_NAMED = 100  # keys beyond MOST_COLUMNS that are named as left out
 WHOLE_CHARACTERS = 16 << 20  # of one JSON object that holds a whole table, such as pandas writes
 
@@ -61,6 +66,14 @@ _FOREIGN = (
     (b"\xfd7zXZ", "an xz archive"),
     (b"\x28\xb5\x2f\xfd", "a zstd archive"),
     (b"\x80\x04\x95", "a pickle (which can run code when it is read)"),
+    (b"version https://git-lfs", "a pointer to a file that Git LFS keeps (git lfs pull fetches it)"),
+)
+_WEB_PAGE = re.compile(rb"\s*<(?:!doctype html|html|table)\b", re.IGNORECASE)
+_ARRAY_OF_OBJECTS = re.compile(r"\s*\[\s*\{")
+# Other formats, by what each line of a .txt file has.
+_OTHER_FORMATS: tuple[tuple[str, str, Callable[[str], bool]], ...] = (
+    (".tsv", "has a tab", lambda line: "\t" in line.strip()),
+    (".jsonl", "is in braces", lambda line: line.strip()[:1] + line.strip()[-1:] == "{}"),
 )
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LONG_VALUE = f"A value of more than {MOST_ROW_CHARACTERS:,} characters"
@@ -104,7 +117,8 @@ def read_table(
     elif ending in SEPARATED:
         table = read_separated(decoded, name, "\t" if ending == ".tsv" else None, max_rows, count, dialect)
     else:
-        table = _named(_read_json(decoded, name, ending == ".json", max_rows, count))
+        is_array = ending == ".json" or _ARRAY_OF_OBJECTS.match(next(decoded.blocks(), "")) is not None
+        table = _named(_read_json(decoded, name, is_array, max_rows, count))
     table.encoding, table.encoding_guessed = decoded.encoding, decoded.guessed
     table.has_broken_bytes = decoded.has_broken_bytes
     return table
@@ -122,6 +136,7 @@ def read_text(
         _check_file(source, name, limits)
     content = read_bytes(source, name, limits, is_stopped)
     foreign = next((kind for start, kind in _FOREIGN if content.startswith(start)), None)
+    foreign = "a web page (HTML)" if _WEB_PAGE.match(content.removeprefix(BOM_UTF8)) else foreign
     if foreign is not None:
         raise InputError(
             f"{name} is {foreign} in spite of its name.",
@@ -144,6 +159,12 @@ def format_of(source: Path | bytes, name: str) -> str:
         ending = Path(candidate.lower().removesuffix(".gz")).suffix
         if ending in FORMATS:
             return ending
+    if Path(name.lower().removesuffix(".gz")).suffix in PACKED:
+        raise InputError(
+            f"{name} is packed in a way that is not read here.",
+            f"These formats can be read: {', '.join(FORMATS)}, each optionally followed by .gz.",
+            "Unpack it, and choose one of its files, or their folder.",
+        )
     if Path(name.lower()).suffix in SPREADSHEETS:
         raise InputError(
             f"{name} is a spreadsheet of Excel or LibreOffice.",
@@ -177,16 +198,13 @@ def _read_lines(text: Decoded, max_rows: int | None, count: Count) -> Table:
     first = 1
     for block in text.line_blocks(every_return=True):  # no quotes could keep one in a line
         count.add_rows(len(block))
-        block_numbers = list(range(first, first + len(block)))
+        block_numbers: Sequence[int] = range(first, first + len(block))
         first += len(block)
         if max(map(len, block), default=0) > MOST_ROW_CHARACTERS:
-            for number, line in zip(block_numbers, block, strict=True):
-                if len(line) > MOST_ROW_CHARACTERS:
-                    bad.add(number, LONG_ROW)
-            block_numbers = [
-                number for number, line in zip(block_numbers, block, strict=True) if len(line) <= MOST_ROW_CHARACTERS
-            ]
-            block = [line for line in block if len(line) <= MOST_ROW_CHARACTERS]
+            fits = [len(line) <= MOST_ROW_CHARACTERS for line in block]
+            for number in compress(block_numbers, map(not_, fits)):
+                bad.add(number, LONG_ROW)
+            block_numbers, block = list(compress(block_numbers, fits)), list(compress(block, fits))
         count.add_values(block)
         lines += block
         numbers += block_numbers
@@ -194,7 +212,13 @@ def _read_lines(text: Decoded, max_rows: int | None, count: Count) -> Table:
             samples.add(number, [line])
         if max_rows is not None and len(lines) >= max_rows:
             break
-    return Table({LINE_COLUMN: lines[:max_rows]}, numbers[:max_rows], bad, samples=samples.first)
+    first_lines = [line for line in lines[:JUDGED_LINES] if line.strip()]
+    notes = tuple(
+        f"Each line {kind}. If they are rows of a table, give the file the ending {ending}."
+        for ending, kind, fits in _OTHER_FORMATS
+        if first_lines and all(map(fits, first_lines))
+    )
+    return Table({LINE_COLUMN: lines[:max_rows]}, numbers[:max_rows], bad, samples=samples.first, notes=notes)
 
 
 class _JsonColumns:
@@ -293,7 +317,7 @@ def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, c
             columns.bad.add(number, LONG_ROW)
         else:
             try:
-                value = json.loads(line)
+                value = json.loads(line.rstrip().removesuffix(","))  # as in an array
             except (ValueError, RecursionError):
                 columns.bad.add(number, "broken JSON")
                 continue

@@ -29,6 +29,7 @@ class Dialect:
     delimiter: str = ","
     is_quoted: bool = True
     is_escaped: bool = False
+    is_spaced: bool = False  # a quote may stand behind a separator and a space
 
     @property
     def options(self) -> dict[str, Any]:
@@ -37,13 +38,17 @@ class Dialect:
             "delimiter": self.delimiter,
             "quoting": csv.QUOTE_MINIMAL if self.is_quoted else csv.QUOTE_NONE,
             "escapechar": "\\" if self.is_escaped else None,
+            "skipinitialspace": self.is_spaced,
         }
 
     @property
     def in_words(self) -> str:
         """The dialect for people."""
         quotes = "" if self.is_quoted else ", quotes are ordinary characters"
-        return f"separated by {_NAMES[self.delimiter]}{quotes}{', a backslash escapes' if self.is_escaped else ''}"
+        spaces = " and spaces" if self.is_spaced else ""
+        return (
+            f"separated by {_NAMES[self.delimiter]}{spaces}{quotes}{', a backslash escapes' if self.is_escaped else ''}"
+        )
 
 
 class DialectChoice(NamedTuple):

@@ -21,6 +21,7 @@ LINE_COLUMN, SET_COLUMN = "text", "set"  # the names of a column of plain lines,
 MOST_COLUMNS = 200
 SAMPLES_KEPT, SAMPLE_CHARACTERS = 3, 500
 TITLE_ROW = "a title above the names of the columns"
+NAMES_AGAIN = "the names of the columns once more"
 TITLE_CHARACTERS = 80  # of a title that are shown
 BAD_ROWS_KEPT, REASONS_COUNTED = 100, 1_000
 REFUSED_SHOWN = MOST_REASONS = 5  # rows, and reasons, in a sentence
@@ -116,6 +117,7 @@ class Table:
     otherwise: tuple[DialectChoice, ...] = ()  # choices that give what it could be too, where something is a guess
     titles: tuple[tuple[int, str], ...] = ()  # rows above the names of the columns, which are left out: number and text
     header_row: int = 1  # the number of the row with the names, where there are titles
+    notes: tuple[str, ...] = ()  # what else is to be said of how it was read, a sentence each
 
     @property
     def title_sentence(self) -> str:

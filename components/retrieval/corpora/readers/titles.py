@@ -61,6 +61,8 @@ def _above_names(rows: Sequence[Sequence[str]]) -> Titles:
             )
         if _filled(row) == 1:
             text = next(field.strip() for field in row if field.strip())
+            if titles and plain(text) in KNOWN_NAMES and all(title.startswith("#") for _, title in titles):
+                return Titles(place, tuple(titles))  # comments above a single column
             if len(titles) == MOST_TITLES or plain(text) in KNOWN_NAMES or is_number(text):
                 return Titles()
             titles.append((place, text))

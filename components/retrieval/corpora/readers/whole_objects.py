@@ -56,6 +56,8 @@ def _table_of(content: Mapping[str, Any]) -> WholeTable:
         return _of_parts(parts, content)
     lists = {key: value for key, value in content.items() if isinstance(value, list)}
     objects = [key for key, value in lists.items() if value and all(isinstance(row, dict) for row in value)]
+    if len(objects) > 1:  # as in an answer of the hub: features, which describe columns, and rows
+        objects = [key for key in objects if key.casefold() in _RECORDS] or objects
     is_by_column = len(lists) > 1 and len(objects) < len(lists) and len(set(map(len, lists.values()))) == 1
     if len(objects) == 1 and (not is_by_column or objects[0].casefold() in _RECORDS):
         return _beside(_rows(lists[objects[0]]), content, {objects[0]})

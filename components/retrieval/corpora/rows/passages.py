@@ -17,7 +17,7 @@ _LONGEST_LIST = 1_000_000  # characters of a list that is written as text
 _ITEM = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|None)"""
 _PYTHON_LIST = (
     re.compile(  # flat: it cannot nest deeply; each part is taken as a whole, so that the time grows with the length
-        rf"\[\s*+(?:{_ITEM}\s*+(?:,\s*+{_ITEM}\s*+)*+,?\s*+)?+\]", re.DOTALL
+        rf"\[\s*+(?:{_ITEM}(?:\s*+,\s*+{_ITEM}|\s++{_ITEM})*+\s*+,?\s*+)?+\]", re.DOTALL
     )
 )
 
@@ -55,7 +55,7 @@ def opened(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Sequence[Any
     """
     flat, said = divided(columns, _are_passages)
     for name, values in flat.items():
-        flat[name], sentence = _with_written_lists(name, values)
+        flat[name], sentence = with_written_lists(name, values)
         said += sentence
     return flat, said
 
@@ -80,7 +80,7 @@ def _share(values: Sequence[Any], kind: type) -> float:
     return sum(isinstance(value, kind) for value in given) / len(given) if given else 0.0
 
 
-def _with_written_lists(name: str, values: Sequence[Any]) -> tuple[Sequence[Any], list[str]]:
+def with_written_lists(name: str, values: Sequence[Any]) -> tuple[Sequence[Any], list[str]]:
     """A column in which most cells are lists of JSON or Python written as text, with these read; and what is to be said.
 
     Cells that are no such lists stay as they are, and are counted. Where they are the most, all stay so.
@@ -124,7 +124,7 @@ def _parsed(text: str) -> list[Any] | None:
         if _PYTHON_LIST.fullmatch(text) is None:
             return None
         try:
-            found = ast.literal_eval(text)
+            found = [ast.literal_eval(item) for item in re.findall(_ITEM, text, re.DOTALL)]  # numpy writes no commas
         except (ValueError, SyntaxError):  # a line break in quotes, or an escape that is none
             return None
     return found if isinstance(found, list) and all(isinstance(item, str | dict | None) for item in found) else None

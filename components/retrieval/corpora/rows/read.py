@@ -29,6 +29,7 @@ from components.retrieval.corpora.rows.reading import (
     PreviewedRow,
     RowUse,
     given_rows,
+    may_be_none,
 )
 from components.retrieval.corpora.rows.roles import LABEL, MOST_NEGATIVES, Recognised, Wanted
 from components.retrieval.corpora.rows.same import normalised
@@ -42,6 +43,7 @@ from components.retrieval.corpora.rows.scores import (
 )
 
 NO_GOLD_LABEL = "no gold label"
+POSITIVE = roles.COLUMNS["pairs"][1]
 RIGHT_IS_WRONG = "its wrong answers are its right ones"
 RIGHT_ELSEWHERE = "its wrong answers are right ones in other rows of its query"
 
@@ -163,8 +165,7 @@ def rows_of(
             "Check the file and its format.",
         )
     columns, notes = passages.opened(table.columns)
-    if table.title_sentence:
-        notes.append(table.title_sentence)
+    notes += [*filter(None, [table.title_sentence]), *table.notes]
     if table.chosen.header is not None:
         notes.append(f"As chosen, {DialectChoice(header=table.is_named).in_words}.")
     elif not table.is_named:
@@ -182,7 +183,7 @@ def rows_of(
     told, recognised, said = roles.with_sets(told)
     notes += said
     if recognised is None or chosen or wanted == "scored":
-        with _guesses_told(table.otherwise):
+        with _guesses_told(table):
             recognised = _recognised(told, name, chosen, wanted)
     scores = None
     if recognised.label is not None and recognised.kind == "scored":
@@ -191,6 +192,10 @@ def rows_of(
     if recognised.label is not None:
         numbers = _classes(told[recognised.label]) if scores is None else scores.values
         notes += _note_on_minus_one([number for number in numbers if number is not None], recognised)
+    if wanted == "pairs":
+        notes += filter(None, [roles.labels_of_pairs(told, recognised.columns.values())])
+    if POSITIVE in recognised.texts:
+        notes += _note_on_bars(told[recognised.texts[POSITIVE]], recognised.texts[POSITIVE])
     made = _Made(table, told, recognised, scores)
     refused: dict[int, str] = {}
     if parts is not None and chosen_part is not None:
@@ -250,17 +255,17 @@ def _recognised(
 
 
 @contextmanager
-def _guesses_told(otherwise: Sequence[DialectChoice]) -> Iterator[None]:
+def _guesses_told(table: Table) -> Iterator[None]:
     """A refusal of columns says where a guess about how the file is written may be the reason."""
     try:
         yield
     except roles.UnclearColumns:  # a page asks which column is which, beside the menus of how the file is written
         raise
     except InputError as problem:
-        if not otherwise:
+        if not table.otherwise and not table.notes:
             raise
-        ways = ", or ".join(f"if {choice.in_words}: {choice.as_options}" for choice in otherwise)
-        fix = f"{problem.fix} How the file is written is a guess: {ways}."
+        ways = ", or ".join(f"if {choice.in_words}: {choice.as_options}" for choice in table.otherwise)
+        fix = " ".join([problem.fix, *table.notes, *([f"How the file is written is a guess: {ways}."] if ways else [])])
         raise InputError(problem.problem, problem.expected, fix) from problem
 
 
@@ -289,6 +294,8 @@ class _Made:
         self._right_elsewhere = 0  # wrong answers that are right ones in another row of their query
         self._right_of: dict[str, set[str]] = {}  # query to its right answers in all rows, both normalised
         self._no_texts = 0  # places in lists that hold no text
+        self._spelt: dict[str, str] = {}  # classes without case, as each is written first
+        self._respelt: Counter[str] = Counter()  # rows whose class is written in another case
 
     def refuse(self, row: int, reason: str) -> None:
         self.bad.add(self._table.numbers[row], reason)
@@ -379,6 +386,11 @@ class _Made:
                 f"{counted(self._no_texts, 'place')} in lists {'holds' if self._no_texts == 1 else 'hold'} no text and "
                 f"{'is' if self._no_texts == 1 else 'are'} skipped."
             )
+        if several := +self._respelt:
+            self.notes.append(
+                f"{counted(several.total(), 'label')} in another case than {' and '.join(several)} count as these."
+            )
+        self.notes += may_be_none([text for _, own, wrongs, _ in self._rows for text in (*own, *wrongs)])
         if not self._wrongs:
             return [TextRow(own, told, row) for row, own, _, told in self._rows], tuple(self._recognised.texts)
         widths = {len(wrongs) for _, _, wrongs, _ in self._rows}
@@ -436,7 +448,11 @@ class _Made:
                     self.values.append(shown)
             return self._scores.values[row] if reason is None else _Refused(reason)
         text = score_text(self._label[row])
-        return _Refused(NO_GOLD_LABEL) if text.casefold() in self._unknown else text
+        if text.casefold() in self._unknown:
+            return _Refused(NO_GOLD_LABEL)
+        spelt = self._spelt.setdefault(text.casefold(), text)
+        self._respelt[spelt] += spelt != text
+        return spelt
 
     def _has_comma(self, row: int) -> bool:
         return self._scores is not None and self._label is not None and "," in str(self._label[row])
@@ -490,6 +506,16 @@ def _note_on_minus_one(numbers: Iterable[float], recognised: Recognised) -> list
     if minus_one_is_no_class(different):
         return [f"The class −1 of the {called(str(recognised.label))} stands for “no gold label”, as in SNLI and GLUE."]
     return [f"The class −1 of the {called(str(recognised.label))} is a class like the other."]
+
+
+def _note_on_bars(values: Sequence[Any], column: str) -> list[str]:
+    """That right answers between bars are one text, where most cells have a bar."""
+    cells = [value for value in values[: passages.SAMPLE_ROWS] if isinstance(value, str) and value]
+    if 2 * sum("|" in cell for cell in cells) <= len(cells):
+        return []
+    return [
+        f"Most cells of the {called(column)} have a bar (|), and each is one text: write several as a list, or a row for each."
+    ]
 
 
 def _classes(values: Sequence[Any]) -> list[float]:

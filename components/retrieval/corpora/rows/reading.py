@@ -21,6 +21,8 @@ from components.retrieval.corpora.rows.parts import ChosenPart
 PREVIEWED = 3  # rows
 RAW_CHARACTERS = 500  # of a row as it stands in the file
 VALUES_SHOWN = 3  # that are no scores
+MAY_BE_NONE = frozenset({"null", "nan", "none", "n/a", "na", "nil", "#n/a", "\\n"})  # what programs write for no value
+LONGEST_OF_NONE = 6  # characters
 NO_TEXT, EMPTY = "no text", "empty"  # why a cell cannot be used
 
 
@@ -162,6 +164,16 @@ class RowUse:
                 for row in self.preview
             ],
         }
+
+
+def may_be_none(texts: Sequence[str]) -> list[str]:
+    """That some texts, such as “nan”, may stand for none; nothing where there is no such text."""
+    found = [text for text in texts if len(text) < LONGEST_OF_NONE and text.casefold() in MAY_BE_NONE]
+    if not found:
+        return []
+    shown = ", ".join(f"“{text}”" for text in list(dict.fromkeys(found))[:VALUES_SHOWN])
+    are = "is used as it stands" if len(found) == 1 else "are used as they stand"
+    return [f"{counted(len(found), 'text')} that may stand for no text ({shown}) {are}."]
 
 
 def given_rows(table: Table, most: int) -> tuple[tuple[int, str], ...]:

@@ -30,6 +30,7 @@ from components.retrieval.corpora.columns import (
     preview_columns,
 )
 from components.retrieval.corpora.corpus import PAIR_COLUMN
+from components.retrieval.corpora.readers.dialects import is_number
 from components.retrieval.corpora.readers.table import SET_COLUMN
 from components.retrieval.corpora.rows import passages
 from components.retrieval.corpora.rows.scores import NO_NUMBER, UNKNOWN, read_scores, score_text
@@ -50,6 +51,7 @@ MOST_NEGATIVES = 7  # wrong answers of a row: with the right one 8, the usual gr
 MOST_CLASSES = 100
 AS_CHOSEN = "as chosen"
 SENTENCE_WORDS = 2.5  # a column of so many words on average holds sentences
+TRIPLE = 3  # a query, a right and a wrong passage
 LEAST_IDS = 5  # running numbers; fewer may be scores in order
 EXAMPLES, EXAMPLE_CHARACTERS = 2, 60  # of a column that is left out
 
@@ -264,6 +266,17 @@ def left_out(columns: Mapping[str, Sequence[Any]], recognised: Recognised) -> di
     return rest
 
 
+def labels_of_pairs(columns: Mapping[str, Sequence[Any]], used: Iterable[str]) -> str:
+    """That a column of labels or scores does not say here which pairs are right; "" where there is none."""
+    known = set(used)
+    for column in [name for name in columns if name not in known and plain_name(name) in _LABEL_NAMES | _SCORE_NAMES]:
+        given = list(dict.fromkeys(filter(None, map(as_text, columns[column][: passages.SAMPLE_ROWS]))))
+        if len(given) > 1:
+            shown = " or ".join(text[:EXAMPLE_CHARACTERS] for text in given[:EXAMPLES])
+            return f"Each row counts as a right pair, whether its {column} is {shown}: leave out the rows that are not."
+    return ""
+
+
 def _wrong_answers(plain: Mapping[str, str]) -> list[str]:
     """The columns of wrong answers: one with such a name, or those that are numbered."""
     numbered = sorted(
@@ -325,9 +338,16 @@ def _by_look(columns: Mapping[str, Sequence[Any]], name: str, label: str | None,
         return _checked(columns, name, texts, label if len(texts) == 2 else None, [], why, is_guess, wanted)
     if wanted == "scored" and len(texts) < 2:
         raise _not_scored(columns, name)
-    if not texts and len(columns) == 1:
+    if not texts and (len(columns) == 1 or _are_ids_alone(columns)):
         raise _no_texts(columns, name, next(iter(columns)))
     raise UnclearColumns(name, previews)
+
+
+def _are_ids_alone(columns: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether the columns hold nothing but numbers, three in a row or more, as ColBERT's triples do."""
+    return len(columns) >= TRIPLE and all(
+        is_number(as_text(value)) for values in columns.values() for value in values[: passages.SAMPLE_ROWS]
+    )
 
 
 def _score_by_look(columns: Mapping[str, Sequence[Any]]) -> str | None:
@@ -483,10 +503,11 @@ def _no_texts(columns: Mapping[str, Sequence[Any]], name: str, column: str) -> I
     values = [value for value in columns[column][: passages.SAMPLE_ROWS] if value is not None and value != ""]
     shown = ", ".join(repr(as_text(value)[:40]) for value in values[:3])
     ids = any(isinstance(text, int) for value in values[:3] if isinstance(value, list) for text in value)
+    ids |= _are_ids_alone(columns)
     return InputError(
         f"The column {column[:80]!r} of {name} holds no texts{f', but values such as {shown}' if shown else ''}.",
         "It must hold sentences."
-        + (" Lists of numbers, as in ColBERT's triples, name queries and passages of other files." if ids else ""),
+        + (" Numbers, as in ColBERT's triples, name queries and passages of other files." if ids else ""),
         "Write the texts themselves into the file."
         if ids
         else "Check whether two columns are swapped or wrongly named.",

@@ -76,7 +76,7 @@ def score_text(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return str(int(value))
-    text = clean(str(value)).text.replace("\N{MINUS SIGN}", "-")
+    text = clean(str(value)).text.replace("\N{MINUS SIGN}", "-").replace("\N{ARABIC DECIMAL SEPARATOR}", ".")
     return str(int(float(text))) if re.fullmatch(r"[+-]?\d{1,15}(\.0+)?", text) else text
 
 

@@ -22,6 +22,7 @@ methods of their time, so that a new method can be underrated (Buckley et al. 20
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -37,6 +38,7 @@ from components.arrays import Int64
 from components.errors import InputError
 from components.folders import lies_in
 from components.jobs import IsStopped, ReportProgress
+from components.numbers import counted
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.readers.limits import (
     BROWSER_LIMITS,
@@ -46,10 +48,12 @@ from components.retrieval.corpora.readers.limits import (
     read_bytes,
     unreadable,
 )
+from components.retrieval.corpora.readers.table import REFUSED_SHOWN, each_reason
 from components.retrieval.corpora.texts import Texts, hash_of, memory_of_texts
 from components.retrieval.evaluation.graded import archive
 from components.retrieval.evaluation.graded.files import (
     DOCUMENT_FIELDS,
+    PARTS,
     QUERY_FIELDS,
     Entries,
     GradedJudgements,
@@ -74,6 +78,7 @@ from components.retrieval.fusion.scores import Fusion
 
 OWN, SAME_TOPIC = 2, 1  # the grades of the demo
 _COMMAND = "evaluate FOLDER"
+_OF_A_PART = re.compile(r"(?<![a-z])(?:train|dev|val|test)")  # in the name of a file with judgements
 _NUMBER_BYTES = 32  # of the number of a document; grades are small numbers, which exist once
 
 
@@ -93,6 +98,9 @@ class GradedReport:
     bad_queries: int = 0
     own_judgements: int = 0  # of the relevant: of a query's own document, which is left out of its ranking
     files: Mapping[Part, str] = field(default_factory=dict)  # empty for the demo
+    refusals: tuple[
+        str, ...
+    ] = ()  # which rows of the files were left out, and why, and which file was read instead of another
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -198,33 +206,29 @@ class GradedSet:
             bool(gone) and not known for gone, known in zip(self.missing, self.grades, strict=bool(self.missing))
         )
         repeated = len(self.documents) - len(set(self.documents))
-        found = []
+        found = list(self.report.refusals)
         if own:
             found.append(
-                f"{_counted(own, 'query has', 'queries have')} the id of a document: a query's own document is left out of its "
+                f"{counted(own, 'query has', 'queries have')} the id of a document: a query's own document is left out of its "
                 "ranking, as in BEIR."
             )
         if missing:
             found.append(
-                f"{_counted(missing, 'relevant document', 'relevant documents')} of {_counted(asking, 'query', 'queries')} "
+                f"{counted(missing, 'relevant document', 'relevant documents')} of {counted(asking, 'query', 'queries')} "
                 f"{'is' if missing == 1 else 'are'} not in the corpus, and count{'s' if missing == 1 else ''} as missed, as in "
                 "trec_eval."
             )
         if lost:
             found.append(
-                f"{_counted(lost, 'query has', 'queries have')} no relevant document in the corpus: every measure of such a "
+                f"{counted(lost, 'query has', 'queries have')} no relevant document in the corpus: every measure of such a "
                 "query is 0."
             )
         if repeated and self.report.files:
             found.append(
-                f"{_counted(repeated, 'document has', 'documents have')} the text of an earlier one under another id: each id "
+                f"{counted(repeated, 'document has', 'documents have')} the text of an earlier one under another id: each id "
                 "is a document of its own, and equal texts tie."
             )
         return tuple(found)
-
-
-def _counted(count: int, one: str, several: str) -> str:
-    return f"{count:,} {one if count == 1 else several}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -433,7 +437,11 @@ def _read(
     judgements = read_judgements(sources[parts["judgements"]], parts["judgements"], limits, is_stopped)
     queries = read_entries(sources[parts["queries"]], parts["queries"], QUERY_FIELDS, limits, is_stopped)
     corpus = read_entries(sources[parts["corpus"]], parts["corpus"], DOCUMENT_FIELDS, limits, is_stopped)
-    return _matched(name, corpus, queries, judgements, parts)
+    found, read = _matched(name, corpus, queries, judgements, parts), parts["judgements"]
+    if split is None or split.lower() in read.lower() or _OF_A_PART.search(read.lower()) is None:
+        return found
+    another = f"There are no judgements of the part {split}: {read} is read."
+    return replace(found, report=replace(found.report, refusals=(another, *found.report.refusals)))
 
 
 def _limits(limits: Limits | None) -> Limits | None:
@@ -499,6 +507,12 @@ def _matched(
         len(queries.bad),
         own_judgements,
         MappingProxyType(dict(parts)),
+        tuple(
+            f"Left out of {read}: {each_reason(bad.reasons)}. The first: "
+            f"{', '.join(f'row {row.row} ({row.reason})' for row in bad.first[:REFUSED_SHOWN])}."
+            for read, bad in zip(map(parts.__getitem__, PARTS), (corpus.bad, queries.bad, judgements.bad), strict=True)
+            if bad
+        ),
     )
     in_fields = {field: tuple(texts[number] for _, number in kept) for field, texts in queries.fields.items()}
     return FieldedSet(

@@ -14,14 +14,17 @@ What it does not read: TREC's documents in SGML.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
 from components.errors import InputError
 from components.jobs import IsStopped
+from components.numbers import counted
 from components.retrieval.corpora.columns import as_text
 from components.retrieval.corpora.readers.encoding import Decoded, clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import read_table, read_text
@@ -43,6 +46,11 @@ _NAMES: dict[Part, re.Pattern[str]] = {
 }
 _LINES = (".tsv", ".txt")  # an id, a tab, a text
 _JUDGEMENT_BYTES = 200  # of an entry of a mapping, with its pair
+_JUDGEMENT_COLUMNS = ("query-id", "corpus-id", "score")
+_ID_NAMES = frozenset(
+    {"id", "queryid", "qid", "query", "topic", "topicid", "corpusid", "docid", "docno", "pid", "documentid"}
+)
+_RUN_FIELDS = 6  # of a line of TREC's runs
 _GRADE = re.compile(r"([+-]?\d{1,6})(\.0+)?", re.ASCII)
 
 
@@ -149,12 +157,13 @@ def read_judgements(
         if len(line) > MOST_ROW_CHARACTERS:
             bad.add(number, LONG_ROW)
             continue
-        fields = [field.strip() for field in (line.split("\t") if "\t" in line else line.split())]
-        if not any(fields) or (lines == 0 and fields[0] == "query-id"):
+        fields = _fields_of(line)
+        if not any(fields) or (lines == 0 and _is_header(fields[0])):
             continue
         lines += 1
         if len(fields) not in {3, 4}:
-            bad.add(number, f"{len(fields)} fields instead of 3 or 4")
+            is_run = ", as in a run," if len(fields) == _RUN_FIELDS else ""
+            bad.add(number, f"{counted(len(fields), 'field')}{is_run} instead of 3 or 4")
             continue
         query, *_, document, grade_text = fields  # the second of TREC's four fields, 0, has no meaning
         grade = _GRADE.fullmatch(grade_text)
@@ -174,6 +183,20 @@ def read_judgements(
             "Check the file, or export it in one of these formats.",
         )
     return GradedJudgements(grades, lines, duplicates, bad)
+
+
+def _fields_of(line: str) -> list[str]:
+    """The fields of a line of judgements: between tabs or spaces, or in an object, as data sets of the hub have them."""
+    if line.startswith("{"):
+        with suppress(ValueError, RecursionError):
+            judgement = json.loads(line)
+            return [str(judgement.get(name, "")).strip() for name in _JUDGEMENT_COLUMNS]
+    return [field.strip() for field in (line.split("\t") if "\t" in line else line.split())]
+
+
+def _is_header(first: str) -> bool:
+    """Whether the first field of a file is the name of a column of ids."""
+    return re.sub(r"[\W_]", "", first.casefold()) in _ID_NAMES
 
 
 def _read_table(source: Source, name: str, limits: Limits | None, is_stopped: IsStopped) -> Table:
@@ -219,6 +242,8 @@ def _read_lines(decoded: Decoded, name: str, limits: Limits | None, is_stopped: 
             key, tab, text = line.partition("\t")
             if len(line) > MOST_ROW_CHARACTERS:
                 bad.add(number, LONG_ROW)
+            elif number == 1 and tab and _is_header(key):
+                continue
             elif tab:
                 keys.append(key)
                 texts.append(text)

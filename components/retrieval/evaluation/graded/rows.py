@@ -63,7 +63,7 @@ def rows_of_graded(graded: GradedSet) -> GradedRows:
         for document in range(len(graded.documents))
         for query, grade in (of_document.get(document) or {"": 0}).items()
     ]
-    notes = ["Every document with a grade of 1 or more counts as a right text."]
+    notes = [*graded.report.refusals, "Every document with a grade of 1 or more counts as a right text."]
     if documents:
         notes.append(f"Left out: {counted(documents, 'query', 'queries')} with the id of a document.")
     if lost:

@@ -127,7 +127,7 @@ def _report(corpus: Corpus) -> None:
         f"Columns that were not kept: {', '.join(report.left_out)}." if report.left_out else "",
         f"The fields are {report.dialect}." if report.dialect else "",
         f"They could also be {report.other_dialect}: look at the rows above." if report.other_dialect else "",
-        report.title_sentence,
+        *report.notes,
         "" if report.is_named else "The first line is read as a row: it does not look like names of columns.",
     ]
     st.caption(messages.escape(" ".join(filter(None, said))))

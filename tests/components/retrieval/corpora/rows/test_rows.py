@@ -282,6 +282,8 @@ def test_numbers_of_passages_are_refused_with_their_meaning():
         load(lines([[number, number + 1, number + 2] for number in range(9)]), "triples.jsonl")
     assert "[0, 1, 2]" in caught.value.problem
     assert "name queries and passages of other files" in caught.value.expected
+    with pytest.raises(InputError, match="name queries and passages of other files"):
+        load(b"12\t29\t38\n63\t40\t22\n92\t5\t9\n", "triples.tsv")
 
 
 def test_what_is_left_out_is_named_with_examples_and_a_guess_is_said():

@@ -64,6 +64,11 @@ OTHER_FORMS = {
     "packed": {f"{name}.gz": gzip.compress(content, mtime=0) for name, content in BEIR.items()},
     "mixed": {"docs.tsv": CORPUS_TSV, "queries.jsonl": QUERY_LINES, "a.qrels": TREC_QRELS.encode()},
     "whole numbers with a point": BEIR | {"qrels/test.tsv": BEIR_QRELS.replace("\t2\n", "\t2.0\n").encode()},
+    "names of other tools": BEIR | {"qrels/test.tsv": BEIR_QRELS.replace("query-id\tcorpus-id", "qid\tdoc_id").encode()},
+    "names above lines": TREC | {"collection.tsv": b"docid\ttext\n" + CORPUS_TSV, "topics.tsv": b"qid\tquery\n" + QUERIES_TSV},
+    "judgements of the hub": {key: content for key, content in BEIR.items() if "qrels" not in key} | {"qrels/test.jsonl": jsonl(
+        dict(zip(("query-id", "corpus-id", "score"), line.split("\t"), strict=True)) for line in BEIR_QRELS.splitlines()[1:]
+    )},
     "a folder whose name misleads": {"queries of mine/" + name: content for name, content in TREC.items()},
 }  # fmt: skip
 
@@ -126,6 +131,10 @@ def test_what_is_left_out_is_counted_and_adds_up():
         + report.duplicate_judgements + report.bad_lines
     )  # fmt: skip
     assert report.files == {"corpus": "corpus.jsonl", "queries": "queries.jsonl", "judgements": "qrels.tsv"}
+    of_documents, of_judgements = found.notes[:2]
+    assert "row 3 (repeated id), row 4 (no id), row 5 (no text), row 8 (broken JSON)" in of_documents
+    assert of_documents.startswith("Left out of corpus.jsonl:")
+    assert of_judgements.endswith("row 8 (2 fields instead of 3 or 4), row 9 ('much' is not a whole number).")
 
 
 def test_texts_of_lines_are_taken_as_they_stand():
@@ -154,7 +163,7 @@ def test_texts_of_lines_are_taken_as_they_stand():
         (BEIR | {"queries.jsonl": b""}, "queries.jsonl has no text with an id."),
         (TREC | {"topics.tsv": b""}, "topics.tsv has no text with an id"),
         (BEIR | {"qrels/test.tsv": b"query-id\tcorpus-id\tscore\n"}, "qrels/test.tsv has no judgement."),
-        (BEIR | {"qrels/test.tsv": b"a,b,c\nq1,d1,2\n"}, "no judgement (line 1: 1 fields instead of 3 or 4)"),
+        (BEIR | {"qrels/test.tsv": b"a,b,c\nq1,d1,2\n"}, "no judgement (line 1: 1 field instead of 3 or 4)"),
         (BEIR | {"qrels/test.tsv": b"q8\td1\t1\nq1\td8\t1\nq1\td1\t0\n"}, "1 name no query of queries.jsonl, 1 no document"),
         (BEIR | {"corpus.jsonl": b"PK\x03\x04"}, "a zip archive"),
         (BEIR | {"corpus.jsonl": gzip.compress(CORPUS, mtime=0)[:-9]}, "could not be read"),
@@ -186,13 +195,18 @@ def test_folders_of_both_forms_and_the_split(tmp_path):
     check(found)
     assert found.name == "scifact"
     (beir / "qrels/test.tsv").rename(beir / "qrels/dev.tsv")
-    check(read_graded_folder(beir))  # the only one there is
+    dev = read_graded_folder(beir)  # the only one there is
+    check(dev)
+    assert dev.notes == ("There are no judgements of the part test: qrels/dev.tsv is read.",)
+    assert read_graded_folder(beir, "dev").notes == ()
     (beir / "qrels/train.tsv").write_bytes(b"q3\td3\t1\n")
     with pytest.raises(InputError, match=r"\(qrels\) could be 2 files.*--split"):
         read_graded_folder(beir)
     check(read_graded_folder(beir, "dev"))
     assert read_graded_folder(beir, "train").queries == ("dogs",)
-    check(read_graded_folder(write(tmp_path / "trec", TREC)))
+    trec = read_graded_folder(write(tmp_path / "trec", TREC))
+    check(trec)
+    assert trec.notes == ()  # its judgements are of no part
     marco = write(tmp_path / "marco", {"collection.tsv": CORPUS_TSV})
     write(marco, {f"queries.{split}.tsv": QUERIES_TSV for split in ("train", "test")})
     write(marco, {f"qrels.{split}.tsv": TREC_QRELS.replace(" ", "\t").encode() for split in ("train", "test")})

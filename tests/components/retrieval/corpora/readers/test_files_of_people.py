@@ -1,0 +1,184 @@
+"""Small files as programs and people write them: each is read as one would by hand, or a sentence says what not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from components.errors import InputError
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.readers.limits import Count
+from components.retrieval.corpora.rows.read import Rows, rows_of, table_of
+from components.retrieval.corpora.rows.roles import Wanted
+
+TWO = ("The river rises.", "The bank opens.")
+OBJECTS = [{"text": text} for text in TWO]
+
+
+def rows_in(content: str, name: str = "a.csv", wanted: Wanted = "any") -> Rows:
+    return rows_of(table_of([content.encode()], name, None, Count(name, None)), name, wanted=wanted)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "id,text,\n1,The river rises.,\n2,The bank opens.,\n",
+        "id,text\n1,The river rises.,\n2,The bank opens.,\n",
+        "id,text,,\n1,The river rises.\n2,The bank opens.,\n",
+        'id,text\n1,The river rises.\n2,"The bank opens.",,,,\n',
+    ],
+)
+def test_separators_at_the_end_of_a_row_are_no_fields(content: str) -> None:
+    corpus = read_corpus(content.encode(), "a.csv")
+    assert corpus.texts == TWO
+    assert corpus.columns["id"] == ("1", "2")
+    assert not any(map("".join, list(corpus.columns.values())[1:]))
+
+
+def test_a_field_that_is_missing_in_the_middle_is_still_refused() -> None:
+    report = read_corpus(b"id,text,note,\n1,The river rises.,x\n2,The bank opens.\n3,Money.,y,z\n", "a.csv").report
+    assert [(row.row, row.reason) for row in report.bad_rows] == [(3, "2 fields instead of 4")]
+
+
+def test_names_that_stand_in_the_middle_again_are_no_row() -> None:
+    report = read_corpus(b"id,text\n1,The river rises.\nid,text\n2,The bank opens.\n", "a.csv").report
+    assert "row 3 (the names of the columns once more)" in report.refused
+    assert read_corpus(b"text\nThe river\ntext\n", "a.csv").texts == ("The river",)
+    assert read_corpus(b"Hello\nThe river\nHello\n", "a.csv").texts == ("The river", "Hello")
+
+
+def test_a_quote_can_stand_behind_a_space() -> None:
+    corpus = read_corpus(b'id, text\n1, "The river, it rises."\n2, "He said ""no"" to it."\n', "a.csv")
+    assert corpus.texts == ("The river, it rises.", 'He said "no" to it.')
+    assert corpus.report.dialect == "separated by commas and spaces"
+    assert read_corpus(b'id,text\n1, "Well" he said\n', "a.csv").texts == ('"Well" he said',)
+
+
+def test_between_quotes_a_backslash_before_a_separator_stays() -> None:
+    corpus = read_corpus(b'id,text\n1,"The $x\\,y$ river"\n2,"The $a\\,b$ bank"\n', "a.csv")
+    assert corpus.texts == ("The $x\\,y$ river", "The $a\\,b$ bank")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", json.dumps(OBJECTS)),  # an array in spite of the name
+        ("a.jsonl", json.dumps(OBJECTS, indent=2)),
+        ("a.ndjson", "[\n" + ",\n".join(map(json.dumps, OBJECTS)) + "\n]\n"),
+        ("a.jsonl", "".join(json.dumps(row) + ",\n" for row in OBJECTS)),
+        ("a.tsv", "id,text\n1,The river rises.\n2,The bank opens.\n"),  # no tab in it
+        ("a.tsv", "id;text\n1;The river rises.\n2;The bank opens.\n"),
+        ("a.csv", "# of 2024\n# by hand\ntext\nThe river rises.\nThe bank opens.\n"),
+        (
+            "a.csv",
+            "texts,id\n\"['The river rises.' 'A river.']\",1\n\"['The bank opens.'\n 'A bank.']\",2\n",
+        ),  # numpy's lists
+        ("a.csv", "texts,id\n\"['The river rises.', 'A river.']\",1\n\"['The bank opens.', 'A bank.']\",2\n"),
+    ],
+)
+def test_what_a_file_holds_stands_above_its_name(name: str, content: str) -> None:
+    assert read_corpus(content.encode(), name).texts == TWO
+
+
+def test_lists_on_lines_are_still_sets_of_sentences() -> None:
+    turns = [{"role": "user", "content": "Hi"}]
+    assert read_corpus(b'["A river", "River"]\n["A bank", "Bank"]\n', "a.jsonl").columns["compressed"] == (
+        "River",
+        "Bank",
+    )
+    with pytest.raises(InputError, match="list of turns"):
+        read_corpus("".join(json.dumps(turns) + "\n" for _ in range(3)).encode(), "a.jsonl")
+
+
+def test_an_answer_of_the_hub_has_its_rows_beside_the_features() -> None:
+    rows = [{"row_idx": place, "row": row, "truncated_cells": []} for place, row in enumerate(OBJECTS)]
+    answer = {"features": [{"feature_idx": 0, "name": "text"}], "rows": rows, "num_rows_total": 2, "partial": False}
+    corpus = read_corpus(json.dumps(answer).encode(), "rows.json")
+    assert corpus.texts == TWO
+    assert corpus.report.left_out == ("features", "num_rows_total", "partial")
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.csv.bz2", "a.jsonl.zst"])
+def test_packed_files_are_named(name: str) -> None:
+    with pytest.raises(InputError, match="is packed in a way that is not read here"):
+        read_corpus(b"x", name)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.txt"])
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", "git lfs pull"),
+        ("\ufeff\n<!DOCTYPE HTML>\n<html><title>Sign in</title></html>\n", "a web page"),
+        ('<table border="1">\n<tr><td>The river rises.</td></tr>\n</table>\n', "a web page"),
+    ],
+)
+def test_what_was_fetched_in_place_of_a_file_is_named(name: str, content: str, kind: str) -> None:
+    with pytest.raises(InputError, match=kind):
+        read_corpus(content.encode(), name)
+
+
+@pytest.mark.parametrize(
+    ("content", "ending"),
+    [("1\tThe river rises.\n2\tThe bank opens.\n", ".tsv"), ('{"text": "A river"}\n\n', ".jsonl")],
+)
+def test_lines_of_a_table_in_a_text_file_are_named(content: str, ending: str) -> None:
+    said = " ".join(read_corpus(content.encode(), "a.txt").report.sentences((), ""))
+    assert f"give the file the ending {ending}." in said
+    with pytest.raises(InputError, match=rf"give the file the ending {ending}\."):
+        rows_in(content, "a.txt", "scored")
+    plain = " ".join(read_corpus(f"{content}A sentence.\n".encode(), "a.txt").report.sentences((), ""))
+    assert "ending" not in plain
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("İstanbul büyük bir şehir.\nIğdır küçük bir il.\n", "cp1254"),
+        ("Öğrenci okula gidiyor.\n", "cp1254"),
+        ("Það er gott veður í dag.\nÁin hækkar.\n", "cp1252"),
+    ],
+)
+def test_turkish_is_told_from_icelandic(text: str, encoding: str) -> None:
+    corpus = read_corpus(text.encode(encoding), "a.txt")
+    assert corpus.texts == tuple(text.splitlines())
+    assert corpus.report.encoding == encoding
+
+
+def test_texts_that_may_stand_for_none_are_said() -> None:
+    said = read_corpus(b"id,text\n1,The river rises.\n2,NULL\n3,nan\n4,\\N\n", "a.csv").report.notes
+    assert said == ("3 texts that may stand for no text (“NULL”, “nan”, “\\N”) are used as they stand.",)
+    rows = rows_in("question,answer\nWhere is it?,At home.\nWhat is it?,nan\n", wanted="pairs")
+    assert "1 text that may stand for no text (“nan”) is used as it stands." in rows.notes
+
+
+def test_answers_between_bars_are_said_to_be_one_text() -> None:
+    rows = rows_in(
+        "question,answers\nWhere is it?,At home.|In the house.\nWhat is it?,A dog. | A pet.\n", wanted="pairs"
+    )
+    assert [row.texts[1] for row in rows.rows] == ["At home.|In the house.", "A dog. | A pet."]
+    assert any("have a bar (|), and each is one text" in note for note in rows.notes)
+    assert not any("bar" in note for note in rows_in("question,answers\nWhere is it?,At home.\nWhat?,A | B\n").notes)
+
+
+def test_labels_beside_pairs_are_said_not_to_be_looked_at() -> None:
+    rows = rows_in("question1,question2,is_duplicate\nHow is it?,How is this?,1\nWhere?,Who is it?,0\n", wanted="pairs")
+    assert (
+        "Each row counts as a right pair, whether its is_duplicate is 1 or 0: leave out the rows that are not."
+        in rows.notes
+    )
+    assert not any("right pair" in note for note in rows_in("query,answer,id\nWhere?,Here.,1\n", wanted="pairs").notes)
+
+
+def test_classes_in_another_case_are_one_class() -> None:
+    rows = rows_in("sentence1,sentence2,label\nA b,C d,yes\nE f,G h,no\nI j,K l,YES\nM n,O p,No\n")
+    assert [row.label for row in rows.rows] == ["yes", "no", "yes", "no"]
+    assert "2 labels in another case than yes and no count as these." in rows.notes
+
+
+def test_scores_in_arabic_digits_are_numbers() -> None:
+    rows = rows_in(
+        "sentence1,sentence2,score\nالنهر يرتفع,يرتفع النهر,٤٫٥\nالبنك مفتوح,تسقط الأوراق,١\n", wanted="scored"
+    )
+    assert [row.label for row in rows.rows] == [4.5, 1.0]

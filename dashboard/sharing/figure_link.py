@@ -16,7 +16,8 @@ from dashboard.declared import table
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-NO_NUMBERS = ("projector", "lesson", "class_code")  # settings of a session that change no number
+# Settings of a session that change no number of a figure; a corpus changes those of figures that read it.
+NO_NUMBERS = ("projector", "lesson", "class_code", "corpus")
 OF_A_FILE = ("file", "path")  # values of settings that stand for a file of one's own
 MOST_FOR_CODE = 400  # characters: a code for a longer address is too fine for a camera at the back of a room
 _HOME = "home"  # the page whose address has no path
@@ -46,13 +47,14 @@ def address(shown: str, page: str, values: Mapping[str, Sequence[str]]) -> str:
 def command(page: str, key: str, function: Callable[..., Any]) -> Command:
     """The command that prints the numbers of a figure of the open view, or why there is none."""
     values, has_room = state.address_of(page)
-    read = {name: state.peek(name) for name in table.VIEWS[state.view_of(page)].settings}
-    if read.get("corpus") or not set(OF_A_FILE).isdisjoint(value for value in read.values() if isinstance(value, str)):
+    read = {name: state.peek(name) for name in state.read_until_now()}
+    if read.get("corpus") or any(value in OF_A_FILE for value in read.values() if isinstance(value, str)):
         return Command(function, lacks="they come from a file of this session, which no address holds")
     if not has_room:
         return Command(function, lacks="the texts are too long for an address")
-    shorts = {table.SETTING[name].short for name in NO_NUMBERS}
-    held = address("", page, {short: texts for short, texts in values.items() if short not in shorts})
+    for name in NO_NUMBERS:
+        values.pop(table.SETTING[name].short, None)
+    held = address("", page, values)
     return Command(function, ("numbers", "--figure", key, "--json", "-", "--", held))
 
 

@@ -33,7 +33,7 @@ def numbers_at(address: str, key: str = "") -> dict[str, Any]:
     Raises InputError for an address of no view, for a setting that is not valid, and where there is no such figure.
     """
     view, settings = _read(address)
-    session = Session(view, has_open=PANEL)
+    session = Session(view, has_open=PANEL, shows_progress=True)
     app = session.at(settings)
     found = {figure["key"]: figure for figure in _figures(app)}
     if key and key not in found and (button := _begins(app)) is not None:

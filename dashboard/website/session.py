@@ -8,6 +8,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from components.command_line.options import progress_bar
 from components.errors import InputError
 from dashboard import caching
 from dashboard.declared import table
@@ -20,9 +21,9 @@ MOST_RUNS = 60
 class Session:
     """A session with one view open."""
 
-    def __init__(self, view: str, has_open: str = "") -> None:
-        """`has_open` is the key of a panel that is open."""
-        self._view, self._has_open = view, has_open
+    def __init__(self, view: str, has_open: str = "", shows_progress: bool = False) -> None:
+        """`has_open` is the key of a panel that is open; `shows_progress`: of what it waits for, on standard error."""
+        self._view, self._has_open, self._shows_progress = view, has_open, shows_progress
         self._app: AppTest | None = None
 
     def at(self, settings: Mapping[str, Any]) -> AppTest:
@@ -51,7 +52,12 @@ class Session:
             if not jobs and not self._app.get("progress"):  # of what has ended since it was drawn
                 break
             for job in jobs:
-                job.finished.wait(JOB_SECONDS)
+                with progress_bar(job.title, unit=" parts") as report:
+                    for _ in range(JOB_SECONDS):
+                        if job.finished.wait(1):
+                            break
+                        if self._shows_progress and job.total:
+                            report(job.done, job.total)
         else:
             titles = ", ".join(job.title for job in jobs)
             raise not_drawn(self._view, f"after {MOST_RUNS} times of drawing it, work was still under way: {titles}")

@@ -25,6 +25,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             if figure["finding"]:
                 shared.say(figure["finding"])
             for row in (figure["columns"], *figure["rows"]):
-                shared.say("\t".join("" if cell is None else str(cell) for cell in row))
+                shared.say(" | ".join("" if cell is None else str(cell) for cell in row))
             shared.say()
     return answer

@@ -66,6 +66,11 @@ def watch() -> None:
     st.session_state[_READ] = set()
 
 
+def read_until_now() -> frozenset[str]:
+    """The names of the settings that were read since `watch`."""
+    return frozenset(st.session_state.get(_READ, ()))
+
+
 def stop_watching() -> frozenset[str]:
     """The names of the settings that were read since `watch`: those that the view uses."""
     return frozenset(st.session_state.pop(_READ, ()))

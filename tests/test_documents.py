@@ -130,7 +130,7 @@ def test_commands_are_understood(name: str, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_commands_are_found_and_wrong_ones_refused() -> None:
-    assert sum(" components " in line for line in commands(README)) == 8
+    assert sum(" components " in line for line in commands(README)) == 9
     block = "```\nA=1 make none   # why\npython -m components sts x\n```\n"
     text = f"Write `python -m components\nsearch index --no-such`:\n{block}"
     found = list(commands(text))

@@ -36,7 +36,7 @@ from components.command_line.commands import (
     verify,
     why,
 )
-from components.command_line.commands.operating import cache, check, plan, serve, settings, site
+from components.command_line.commands.operating import cache, check, numbers, plan, serve, settings, site
 from components.command_line.outputs import check_target, file_of, not_writable
 from components.errors import InputError, UserError
 from components.folders import write_text
@@ -56,6 +56,7 @@ COMMANDS = (
     check,
     verify,
     lessons,
+    numbers,
     site,
     cache,
     plan,

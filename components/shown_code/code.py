@@ -54,19 +54,29 @@ class Code:
 
 @dataclass(frozen=True, init=False)
 class Command:
-    """Where the numbers come from that 30 lines cannot give: commands of this project, if there are some, and a function."""
+    """Where the numbers come from that 30 lines cannot give: commands of this project, and a function.
+
+    Where it names none, the figure has that which draws its view again (`dashboard.sharing.figure_link.command`).
+    """
 
     function: Callable[..., Any]
     commands: tuple[tuple[str, ...], ...]  # the arguments of `python -m components`
     file: str = ""  # into which they write the numbers, where they do not print them
     prints: str = "the numbers"  # or which of them, in words, where they do not print all
+    lacks: str = ""  # why there is no command, in a clause
 
     def __init__(
-        self, function: Callable[..., Any], *commands: tuple[str, ...], file: str = "", prints: str = "the numbers"
+        self,
+        function: Callable[..., Any],
+        *commands: tuple[str, ...],
+        file: str = "",
+        prints: str = "the numbers",
+        lacks: str = "",
     ) -> None:
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "file", file)
         object.__setattr__(self, "prints", prints)
+        object.__setattr__(self, "lacks", lacks)
         object.__setattr__(self, "commands", tuple(dict.fromkeys(filter(None, commands))))
 
     @property
@@ -83,7 +93,7 @@ class Command:
     @property
     def text(self) -> str:
         """The command, and below it the function's file with its papers, as comments of a shell."""
-        lines = []
+        lines = [f"# No command prints the numbers: {self.lacks}."] if self.lacks else []
         if self.commands:
             written = [
                 " ".join(map(_quoted, ("python", "-m", "components", *arguments))) for arguments in self.commands

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import segno
 import streamlit as st
 
+from components.shown_code.code import Command
 from dashboard import state
+from dashboard.declared import table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+# Settings of a session that change no number of a figure; a corpus changes those of figures that read it.
+NO_NUMBERS = ("projector", "lesson", "class_code", "corpus")
+OF_A_FILE = ("file", "path")  # values of settings that stand for a file of one's own
 MOST_FOR_CODE = 400  # characters: a code for a longer address is too fine for a camera at the back of a room
 _HOME = "home"  # the page whose address has no path
 
@@ -37,6 +42,20 @@ def address(shown: str, page: str, values: Mapping[str, Sequence[str]]) -> str:
     root = f"{parts.scheme}://{parts.netloc}{parts.path.rsplit('/', 1)[0]}" if parts.netloc else ""
     query = urlencode(values, doseq=True, quote_via=quote, errors="surrogatepass")
     return f"{root}/{'' if page == _HOME else page}{'?' if query else ''}{query}"
+
+
+def command(page: str, key: str, function: Callable[..., Any]) -> Command:
+    """The command that prints the numbers of a figure of the open view, or why there is none."""
+    values, has_room = state.address_of(page)
+    read = {name: state.peek(name) for name in state.read_until_now()}
+    if read.get("corpus") or any(value in OF_A_FILE for value in read.values() if isinstance(value, str)):
+        return Command(function, lacks="they come from a file of this session, which no address holds")
+    if not has_room:
+        return Command(function, lacks="the texts are too long for an address")
+    for name in NO_NUMBERS:
+        values.pop(table.SETTING[name].short, None)
+    held = address("", page, values)
+    return Command(function, ("numbers", "--figure", key, "--json", "-", "--", held))
 
 
 def notes(url: str, has_room: bool) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 log = logging.getLogger(__name__)
-_COLLECTED = "_report"  # session key
+COLLECTED = "_report"  # session key
 _VALUE_NAMES = "_value_names"  # session key: a setting to what its control calls its present value
 _VALUE_WORDS = "_value_words"  # session key: a setting to a value of it, and to what that is in words
 # Settings that an address holds in parts of their unit: how many parts are one, and what stands behind the number.
@@ -70,23 +70,23 @@ class Report:
 def collect(page: str) -> Report:
     """Begin to collect what a page draws from now on; the result fills while the page is drawn."""
     report = Report(stated=facts_of(page))
-    st.session_state[_COLLECTED] = report
+    st.session_state[COLLECTED] = report
     return report
 
 
 def stop() -> None:
     """Collect nothing any more."""
-    st.session_state.pop(_COLLECTED, None)
+    st.session_state.pop(COLLECTED, None)
 
 
 def is_collecting() -> bool:
     """Whether what is drawn now is collected: what is costly to make is made only then."""
-    return _COLLECTED in st.session_state
+    return COLLECTED in st.session_state
 
 
 def begin_view(page: str, title: str) -> None:
     """A page begins to draw a view: what was collected of the one before is dropped."""
-    if (report := st.session_state.get(_COLLECTED)) is not None:
+    if (report := st.session_state.get(COLLECTED)) is not None:
         report.title, report.stated = title, ()
         report.parts.clear()
         report.numbers.clear()
@@ -97,7 +97,7 @@ def add(key: str, part: PagePart, table: Callable[[], pd.DataFrame] | None = Non
 
     Without a key, a table takes the place of an equal one.
     """
-    if (report := st.session_state.get(_COLLECTED)) is not None:
+    if (report := st.session_state.get(COLLECTED)) is not None:
         if not key and part.table is not None:
             key = part.table.to_csv()
         report.parts[key] = (part, table)
@@ -105,20 +105,20 @@ def add(key: str, part: PagePart, table: Callable[[], pd.DataFrame] | None = Non
 
 def drawn() -> dict[str, tuple[PagePart, Callable[[], pd.DataFrame] | None]]:
     """What has been collected until now, for `go_back`."""
-    report = st.session_state.get(_COLLECTED)
+    report = st.session_state.get(COLLECTED)
     return {} if report is None else dict(report.parts)
 
 
 def go_back(before: Mapping[str, tuple[PagePart, Callable[[], pd.DataFrame] | None]]) -> None:
     """Collect only what `drawn` has returned: what was added since has been removed from the page."""
-    if (report := st.session_state.get(_COLLECTED)) is not None:
+    if (report := st.session_state.get(COLLECTED)) is not None:
         report.parts.clear()
         report.parts.update(before)
 
 
 def end_view(page: str, used: frozenset[str]) -> None:
     """A page has drawn a view, which has read the settings `used`: the report states these and no others."""
-    if (report := st.session_state.get(_COLLECTED)) is not None:
+    if (report := st.session_state.get(COLLECTED)) is not None:
         report.stated = facts_of(page, used)
 
 
@@ -137,7 +137,7 @@ def say_value(setting: str, value: Any, *words: str) -> None:
 
 def state_number(setting: str, value: int) -> None:
     """Say which layer, block or head is drawn where nobody has chosen one."""
-    if (report := st.session_state.get(_COLLECTED)) is not None:
+    if (report := st.session_state.get(COLLECTED)) is not None:
         label = SETTING[setting].label
         report.numbers[setting] = Fact(_sentence_case(label), _in_words(setting, value, (str(value),)), setting)
 

@@ -22,7 +22,7 @@ from components.charts import bars, matrices, theme
 from components.charts.stand_alone import page as stand_alone
 from components.shown_code import notebook as notebooks
 from components.shown_code.arrays import file_of
-from components.shown_code.code import NoCode
+from components.shown_code.code import Command, NoCode
 from components.shown_code.notebook import TitledCode
 from components.words.quotes import with_isolated_quotes
 from dashboard.sharing import figure_files, figure_link, lecture, report
@@ -443,6 +443,8 @@ def _share(
     `draw_files` draws further files of a figure beside the CSV.
     """
     panel = st.popover("Share", icon=":material/ios_share:", key=f"data_{key}", on_change="rerun", width="content")
+    if isinstance(code, Command) and not code.commands:
+        code = figure_link.command(st.session_state[_PAGE], key, code.function)
     if not isinstance(code, NoCode):
         _drawn()[key] = TitledCode(title, code)
     if not panel.open:

@@ -1,1 +1,1 @@
-"""A website without Python: views as they are drawn for given sentences, with their stored numbers, as static files."""
+"""Views without a browser: as a website of static files with their stored numbers, and one view's numbers for a command."""

@@ -1,7 +1,7 @@
-"""The process that writes a site: `python -m components site` starts it, since no component knows the dashboard.
+"""The process that draws for commands: `python -m components site` and `numbers` start it, as components know no dashboard.
 
-It reads one JSON text, {"out", "model", "sentences" or null}, and answers with one: what was written, or {"problem": [...]},
-the three sentences of an error that a person can mend.
+It reads one JSON text, {"out", "model", "sentences" or null} for a site, {"address", "figure"} for numbers, and answers with
+one: what was written, or found, or {"problem": [...]}, the three sentences of an error that a person can mend.
 """
 
 from __future__ import annotations
@@ -20,14 +20,21 @@ from components.model.catalog import parse_model
 
 
 def main() -> int:
-    """Write the site that is asked for; returns the exit status."""
+    """Answer what is asked for; returns the exit status."""
     logging.disable(logging.WARNING)  # Streamlit warns that no server runs
     try:
-        answer, status = _written(json.loads(sys.stdin.read())), 0
+        asked = json.loads(sys.stdin.read())
+        answer, status = (_written if "out" in asked else _numbers)(asked), 0
     except UserError as problem:
         answer, status = {"problem": [problem.problem, problem.expected, problem.fix]}, 2
     sys.stdout.write(json.dumps(answer) + "\n")
     return status
+
+
+def _numbers(asked: dict[str, Any]) -> dict[str, Any]:
+    from dashboard.website.numbers import numbers_at
+
+    return numbers_at(asked["address"], asked["figure"])
 
 
 def _written(asked: dict[str, Any]) -> dict[str, Any]:

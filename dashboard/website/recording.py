@@ -1,7 +1,7 @@
 """A view as the dashboard draws it, kept as HTML and as the data of its figures.
 
-The dashboard's own script runs without a browser (Streamlit's AppTest), so that what a site says and draws is what the page
-says and draws. Controls, and what leads to other places of the dashboard, are left out.
+What a site says and draws is what the page says and draws. Controls, and what leads to other places of the dashboard, are
+left out.
 """
 
 from __future__ import annotations
@@ -11,19 +11,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from streamlit.testing.v1 import AppTest
-
-from components.errors import InputError
 from components.markup import to_html, to_text
-from dashboard import caching
-from dashboard.declared import table
+from dashboard.website.session import Session, not_drawn
 
-APP = str(Path(__file__).parents[1] / "main.py")
-RUN_SECONDS, JOB_SECONDS = 300, 900  # the most that a run of the page, and a job that it waits for, may take
-MOST_RUNS = 60
 OURS = "bert_internals_"  # how the names of components begin
 HELP = "How to read this"
 # Containers that are not part of what a view says: its first line, its controls, and what is done with figures.
@@ -60,61 +52,23 @@ class Recorder:
     def __init__(self, view: str, common: Mapping[str, Any], until: str = "") -> None:
         """`common` are settings of all states; `until`: how the text begins with which what is left out begins."""
         self._view, self._common, self._until = view, common, until
-        self._app: AppTest | None = None
+        self._session = Session(view)
 
     def drawn(self, settings: Mapping[str, Any]) -> Drawn:
         """What the view shows with these settings, by name, once nothing is under way.
 
         Raises InputError for a view that shows an error, or whose work does not end, with what it says.
         """
-        wanted = {**self._common, **settings}
-        if self._app is None:
-            self._app = self._opened(wanted)
-        app = self._app
-        # Also after the address: of a server, it may not name any model.
-        for name, value in wanted.items():
-            app.session_state[name] = value
-        for _ in range(MOST_RUNS):
-            app.run()
-            jobs = caching.queue().under_way()
-            if not jobs:
-                break
-            for job in jobs:
-                job.finished.wait(JOB_SECONDS)
-        else:
-            titles = ", ".join(job.title for job in jobs)
-            raise _not_drawn(self._view, f"after {MOST_RUNS} times of drawing it, work was still under way: {titles}")
-        if app.exception:
-            raise RuntimeError(f"the page failed: {app.exception[0].message}")
-        for name, value in wanted.items():
-            if app.session_state[name] != value:
-                raise RuntimeError(f"the page {self._view} did not take {name}={value!r}")
+        app = self._session.at({**self._common, **settings})
         reader = _PageReader(self._view, self._until)
         reader.drawn.markup = reader.children(app.main)
         return reader.drawn
-
-    def _opened(self, wanted: Mapping[str, Any]) -> AppTest:
-        """The session, after a first run by the address."""
-        app = AppTest.from_file(APP, default_timeout=RUN_SECONDS)
-        app.query_params[table.VIEW] = [self._view]
-        for name, value in wanted.items():
-            setting = table.SETTING[name]
-            app.query_params[setting.short] = list(setting.show(value))
-        return app.run()
 
 
 def refused(drawn: Drawn, part: str, name: str) -> None:
     """Raises InputError for a page that did not draw what it is about, with what it says instead."""
     if drawn.first(part) is None:
-        raise _not_drawn(name, to_text(re.sub(r"<[^<>]*>", " ", drawn.markup)))
-
-
-def _not_drawn(name: str, said: str) -> InputError:
-    return InputError(
-        f"The page “{name}” cannot be drawn.",
-        said[:300] or "It says nothing.",
-        "Choose other sentences, or another model.",
-    )
+        raise not_drawn(name, to_text(re.sub(r"<[^<>]*>", " ", drawn.markup)))
 
 
 class _PageReader:
@@ -150,7 +104,7 @@ class _PageReader:
         if kind in ("header", "subheader"):
             return f"<h2>{html.escape(to_text(said))}</h2>"
         if kind == "error":  # a failed job, or what could not be computed, is nothing that a site shows
-            raise _not_drawn(self._view, to_text(node.value))
+            raise not_drawn(self._view, to_text(node.value))
         if kind in ("info", "warning", "success"):
             return f'<div class="box">{_lines(node.value)}</div>'
         if kind in ("table", "arrow_data_frame"):

@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.command_line.commands.operating import site
+from components.command_line import dashboard_process
 from components.errors import InputError
 from dashboard import caching
 from dashboard.declared.stops import VIEW
 from dashboard.ui.whole_path.packed import Path as WholePath
 from dashboard.ui.whole_path.packed import facts_of
 from dashboard.ui.whole_path.packed import packed as packed_path
-from dashboard.website import recording, writing
+from dashboard.website import recording, session, writing
 from dashboard.website.files import MARK, PARTS, SiteFolder, in_parts, packed, script_of
 from dashboard.website.pages import MOST_SENTENCES, PAGES, Given, why_left_out
 from dashboard.website.recording import Drawn, Recorder
+from dashboard.website.session import Session
 from tests.components.command_line.in_process import run
 
 
@@ -115,7 +116,7 @@ def test_packed_data_are_read_back_as_the_page_reads_them() -> None:
 
 def drawn_from(script: str, monkeypatch: pytest.MonkeyPatch) -> recording.Drawn:
     """What is recorded of a page with this script."""
-    monkeypatch.setattr(Recorder, "_opened", lambda *_: AppTest.from_string(script))
+    monkeypatch.setattr(Session, "_opened", lambda *_: AppTest.from_string(script))
     return Recorder("hits", {}).drawn({})
 
 
@@ -137,7 +138,7 @@ def test_a_page_whose_work_does_not_end_is_not_kept(monkeypatch: pytest.MonkeyPa
         runs_left[0] -= 1
         return (job,) if runs_left[0] >= 0 else ()
 
-    monkeypatch.setattr(recording, "MOST_RUNS", 3)
+    monkeypatch.setattr(session, "MOST_RUNS", 3)
     monkeypatch.setattr(caching, "queue", lambda: SimpleNamespace(under_way=under_way))
     said = "import streamlit as st\nst.markdown('Half of it.')"
     assert "Half of it." in drawn_from(said, monkeypatch).markup  # it ended after one run
@@ -194,7 +195,7 @@ def test_the_model_is_that_of_the_folder_in_which_the_command_runs(
         asked.append(question)
         return {"pages": ["index.html"], "bytes": 12, "left_out": {}, "notes": ["It is large."]}
 
-    monkeypatch.setattr(site, "_asked", answer)
+    monkeypatch.setattr(dashboard_process, "answer_of", answer)
     (tmp_path / "model").mkdir()
     monkeypatch.chdir(tmp_path)
     done = run("site", "out", "--model", "./model")

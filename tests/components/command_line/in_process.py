@@ -22,6 +22,7 @@ ARGUMENTS = {
     "plan": ("--sentences", "10"),
     "verify": ("no-such-folder",),
     "site": ("site",),
+    "numbers": ("/meaning?v=score-split",),
 }
 
 

@@ -6,22 +6,16 @@ The dashboard draws them, which components do not know: it runs as a process of 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-from components import operator_settings
+from components.command_line import dashboard_process
 from components.command_line import options as shared
-from components.errors import InputError
-from components.folders import ASSETS
 from components.model.catalog import EMBEDDED_KEY, parse_model, typed_model
 from components.sizes import in_words
 
 NAME = "site"
 HELP = "write the whole path and the best views as a website that needs no Python, no server and no network"
-WRITER = "dashboard.website"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,9 +41,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         corpus = read_corpus(options.sentences, options.sentences.name, limits=shared.limits_of(options))
         sentences = list(corpus.texts)
     # The key of a folder is its whole path: the process that is asked runs in another folder.
-    answer = _asked({"out": str(options.out.absolute()), "model": spec.key, "sentences": sentences})
-    if "problem" in answer:
-        raise InputError(*answer["problem"])
+    answer = dashboard_process.answer_of(
+        {"out": str(options.out.absolute()), "model": spec.key, "sentences": sentences}
+    )
     if options.json != "-":
         shared.say(
             f"{len(answer['pages'])} pages, {in_words(answer['bytes'])}. Open {options.out / answer['pages'][0]}"
@@ -58,28 +52,4 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         shared.note(f"Not in the site: {name} ({reason}).")
     for sentence in answer["notes"]:
         shared.note(sentence)
-    return answer
-
-
-def _asked(question: dict[str, Any]) -> dict[str, Any]:
-    """What the process answers that writes the site. Raises RuntimeError where it ends without an answer."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", WRITER],
-        cwd=ASSETS.parent,
-        # Nothing is computed that no view of the site shows.
-        env={**operator_settings.environment(), operator_settings.WARM_UP.variable: "0"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    )
-    try:
-        out, _ = process.communicate(json.dumps(question))
-    finally:
-        process.kill()
-        process.wait()
-    try:
-        answer: dict[str, Any] = json.loads(out)
-    except ValueError as problem:
-        raise RuntimeError(f"the process that draws the site ended with status {process.returncode}") from problem
     return answer

@@ -1,0 +1,30 @@
+"""`numbers ADDRESS`: the numbers of the figures that the dashboard draws at an address, without a browser."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from components.command_line import dashboard_process
+from components.command_line import options as shared
+
+NAME = "numbers"
+HELP = "print the numbers of the figures of a view, which its address names"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("address", metavar="ADDRESS", help="of a view, as Share gives it: /meaning?v=score-split&s=...")
+    parser.add_argument("--figure", metavar="KEY", default="", help="one figure alone, by its key (default: all)")
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    answer = dashboard_process.answer_of({"address": options.address, "figure": options.figure})
+    if options.json != "-":
+        for figure in answer["figures"]:
+            shared.say(f"{figure['key']}: {figure['title']}")
+            if figure["finding"]:
+                shared.say(figure["finding"])
+            for row in (figure["columns"], *figure["rows"]):
+                shared.say(" | ".join("" if cell is None else str(cell) for cell in row))
+            shared.say()
+    return answer

@@ -53,7 +53,9 @@ PAGES = (  # the doors in the order in which a person meets them, then what stan
     Page("lessons", "Lessons", ":material/school:", "BERT in ten minutes", "What can be learnt here?"),
     Page("text", "Text", ":material/match_word:", "From letters to ids", "How does text become numbers?", True),
     Page("inside", "Inside", ":material/layers:", "Blocks and attention", "What do the blocks do?", True),
-    Page("meaning", "Meaning", ":material/scatter_plot:", "What vectors tell", "What do the vectors mean?", True),
+    Page(
+        "meaning", "Meaning", ":material/scatter_plot:", "What vectors tell or miss", "What do the vectors mean?", True
+    ),
     Page("search", "Search", ":material/search:", "Find by meaning", "Which sentences come closest?", True),
     Page("diagnose", "Diagnose", ":material/troubleshoot:", "Why a search fails", "Why does a search fail?", True),
     Page("train", "Train", ":material/model_training:", "Change a model", "What does fine-tuning change?", True),

@@ -53,9 +53,9 @@ def test_shares_that_are_read_are_those_of_plain_transformers(look: Stage) -> No
 def test_a_head_is_chosen_in_the_browser_and_the_address_follows(use: Stage) -> None:
     page = use.at(address())
     looks = drawn(page)
-    looks.get_by_role("button", name="3 block 3, head 1").click()
+    looks.get_by_role("button", name="2 block 3, head 1").click()
     assert state(looks)["head"] == [3, 1]  # at once
-    expect(looks.get_by_role("button", name="3 block 3, head 1")).to_have_attribute("aria-pressed", "true")
+    expect(looks.get_by_role("button", name="2 block 3, head 1")).to_have_attribute("aria-pressed", "true")
     wait_until(page, "() => new URLSearchParams(location.search).get('h') === '1' && location.search.includes('b=3')")
     looks.locator(".stage").press("ArrowRight")
     assert state(looks)["head"] == [3, 2]

@@ -67,6 +67,13 @@ def included_words(backend: Backend) -> Included:
     return result
 
 
+def read_words(backend: Backend) -> Included | None:
+    """The words of a model if they have been read; begins nothing."""
+    job = caching.included_words().find((backend.spec.key, backend.revision))
+    result: Included | None = None if job is None else job.result
+    return result
+
+
 def kept_habits(backend: Backend) -> Habits | None:
     """What the heads of a model do on average, if a file has it."""
     return _of_file() if backend.spec.key == EMBEDDED_KEY else None

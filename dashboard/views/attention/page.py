@@ -258,6 +258,7 @@ VIEWS = (
         question="Which word is hidden?",
         asks=(
             "Which word does the model guess for [MASK]?",
+            "Can the model fill in the blank?",
             "After which block does the model know the word?",
             "What would the model guess if it could only look left, as GPT does?",
             "How surprised is the model by a word?",

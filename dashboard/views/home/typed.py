@@ -24,7 +24,7 @@ from components.words.quotes import with_isolated_quotes
 from dashboard import navigation, ready_made, state
 from dashboard.declared import table
 from dashboard.jobs.requests import NotReady
-from dashboard.jobs.stored.included_words import included_words, kept_habits
+from dashboard.jobs.stored.included_words import included_words, kept_habits, read_words
 from dashboard.sharing import report
 from dashboard.ui import browser, controls, languages, messages, model_gate
 from dashboard.ui.waiting import frame
@@ -101,14 +101,16 @@ def _sentences(backend: Backend) -> None:
         chosen = next((number for number, word in enumerate(words) if seen.is_hole(word)), None)
     if chosen is None:
         chosen = _chosen(words, offered.row, offered.positions) or 0
+    # The figures of a hole need none of the included sentences: nobody waits for them before another word is chosen.
+    is_known = seen.is_guessed(words[chosen]) and kept_habits(backend) is not None
     try:
-        included = included_words(backend)
+        included = read_words(backend) if is_known else included_words(backend)
     except NotReady:
-        drawn = [seen.of_word(number, None, None) for number in range(len(words))]
-        _component(seen, chosen, drawn)
-        if READING in [(drawn[chosen][name] or {}).get("says") for name in ("looks", "nearest")]:
-            raise
-        return  # a hole's figures need none of them: no bar stands in its card, whose guesses are there
+        _component(seen, chosen, [seen.of_word(number, None, None) for number in range(len(words))])
+        raise
+    if included is None:
+        _component(seen, chosen, [seen.of_word(number, None, None) for number in range(len(words))])
+        return
     own = [trace.sentences[word.sentence].text for word in words]
     after = included.words.nearest(vectors[-1], own)
     before = included.words.nearest(vectors[0], own, layer=0) if has_blocks else [None] * len(words)
@@ -165,6 +167,10 @@ class Seen:
         tokens = self.trace.sentences[word.sentence].tokens
         return any(tokens[position].id == self.backend.tokenization.mask_id for position in word.positions)
 
+    def is_guessed(self, word: Word) -> bool:
+        """Whether a word is a hole for which the model has guesses."""
+        return self.is_hole(word) and self._courses is not None and self.backend.spec.can_guess
+
     def as_typed(self, row: int, position: int) -> int | None:
         """The position in a typed sentence of what stands at a position where holes are masks; None where that is cut off."""
         return _in_place_of(self.trace.sentences[row], position, self.typed[row], self.backend.tokenization)
@@ -195,7 +201,7 @@ class Seen:
 
     def _guesses(self, word: Word) -> dict[str, Any] | None:
         """What the model guesses for a hole, in the place of its nearest words; None for a word, and without a head."""
-        if not (self.is_hole(word) and self._courses is not None and self.backend.spec.can_guess):
+        if not self.is_guessed(word):
             return None
         sentence = self.trace.sentences[word.sentence]
         guesses = self.backend.guesses(sentence.text, max_length=len(sentence), k=NEAREST, positions=word.positions)
@@ -218,7 +224,7 @@ class Seen:
 
     def _ask(self, word: Word) -> str:
         """What the button below the words says; nothing for a model without blocks, whose guesses are not shown."""
-        if self._courses is None or (self.is_hole(word) and self.backend.spec.can_guess):  # a hole's guesses are shown
+        if self._courses is None or self.is_guessed(word):  # a hole's guesses are shown
             return ""
         return (
             f"What does the model guess for {word.text}?"

@@ -151,6 +151,8 @@ VIEWS = (
         asks=(
             "Does the model see negation, numbers and swapped roles?",
             "Is the opposite of a sentence seen as different?",
+            "What does the model get wrong?",
+            "Which mistakes does the model make, and what does it confuse?",
         ),
         intro="A word or two changes, and the meaning with it.",
         draw="dashboard.views.why.clinic:draw",

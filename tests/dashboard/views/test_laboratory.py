@@ -23,6 +23,9 @@ ASKED = {
     "how is a sentence cut into pieces?": "pieces",
     "do GPT and BERT split words in the same way?": "two-tokenizers",
     "what changes in a model by fine-tuning?": "before-after",
+    "what does it get wrong": "known-failures",
+    "mistakes of BERT": "known-failures",
+    "filling in blanks": "mask-token",
 }
 
 

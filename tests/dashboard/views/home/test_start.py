@@ -443,6 +443,7 @@ def test_guesses_wait_for_no_included_sentence(open_page: Open, monkeypatch: pyt
         raise NotReady
 
     monkeypatch.setattr(typed, "included_words", never)
+    monkeypatch.setattr(typed, "read_words", lambda _: None)
     app = open_page("home", s=["They swam in the ___ again."])
     data = part(app, "sentence")
     assert data is not None

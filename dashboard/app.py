@@ -23,6 +23,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
+from weakref import WeakKeyDictionary
 
 # As in main.py: Streamlit puts the folder of this file on sys.path, not the project's root.
 ROOT = str(Path(__file__).resolve().parent.parent)
@@ -41,6 +42,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send  # noqa: E402
 from streamlit import delta_generator, runtime  # noqa: E402
 from streamlit.components.v2.bidi_component import serialization  # noqa: E402
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg  # noqa: E402
+from streamlit.proto.ClientState_pb2 import ClientState  # noqa: E402
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg  # noqa: E402
 from streamlit.runtime import media_file_manager  # noqa: E402
 from streamlit.runtime.app_session import AppSession  # noqa: E402
@@ -313,7 +315,33 @@ def _is_own(request: BackendOperationRequest) -> bool:
     return offered is not None and offered["session_id"] == request.session_id
 
 
+_request_run = AppSession.request_rerun
+# What asked for the page that a session opens, and the pages at which its browser may still be; only the event loop's thread.
+_opened: WeakKeyDictionary[AppSession, tuple[ClientState, frozenset[str]]] = WeakKeyDictionary()
+
+
+def _run_of_opened_page(session: AppSession, sent: ClientState | None) -> None:
+    """Ask for a run. What a part of a page sends while the page is being left does not open this page again.
+
+    Until a browser hears of the page that a person opens, all that it sends names the page before: a bar that is drawn anew
+    every second, a component that says its size. Streamlit draws the page that was named last: the click would be lost.
+    """
+    if sent is not None and sent.page_script_hash:
+        shown = session._pages_manager.current_page_script_hash
+        opening, left = _opened.pop(session, (sent, frozenset[str]()))
+        values = (state.WhichOneof("value") or "" for state in sent.widget_states.widgets)
+        if sent.fragment_id or any(value.endswith("trigger_value") for value in values):
+            if sent.page_script_hash in left:
+                for name in ("page_script_hash", "query_string", "is_history_navigation"):
+                    setattr(sent, name, getattr(opening, name))
+                _opened[session] = opening, left
+        elif sent.page_script_hash != shown:
+            _opened[session] = sent, (left | {shown, opening.page_script_hash}) - {sent.page_script_hash}
+    _request_run(session, sent)
+
+
 AppSession._handle_backend_operation_request = _answer_in_turn  # type: ignore[assignment, method-assign]
+AppSession.request_rerun = _run_of_opened_page  # type: ignore[assignment, method-assign]
 WStates.__getitem__ = _value_or_default  # type: ignore[method-assign]
 
 

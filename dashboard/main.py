@@ -45,6 +45,7 @@ def main() -> None:
         layout="wide",
         # The lesson's panel takes the room of the sidebar, which can still be opened.
         initial_sidebar_state="collapsed" if in_lesson else SIDEBAR_WIDTH,
+        menu_items={"About": navigation.PRODUCT},  # else there is no menu, by which tools.js changes the colours
     )
     projector = bool(st.session_state.get("projector", st.query_params.get("proj") == "1"))
     pages = navigation.pages()
@@ -67,7 +68,7 @@ def main() -> None:
     # it would be a second entry of the browser's history for the same visit (see tools.js).
     state.write_address(key, before_drawing=True)
     st.html(navigation.hints())
-    enlarge_for_projector()
+    enlarge_for_projector(key)
     listing.expect()
     jobs_slot = sidebar.draw(key)
     panel.draw(key)
@@ -110,12 +111,14 @@ def ask_for_login() -> None:
             st.error("Nobody can log in at the moment. The server's log tells its operator why.")
 
 
-def enlarge_for_projector() -> None:
+def enlarge_for_projector(key: str) -> None:
     """Larger type in projector mode; the style sheet of all pages stands in the first page (see app.py)."""
     if state.get("projector"):
         # In a lecture, without controls, type grows with a large window, half as fast, and is smaller in a small one.
         grown = "max(135%, min(67.5% + 1.2vh, 67.5% + 0.75vw, 202.5%))"
-        size = f"max(103%, min(2.4vh, 1.5vw, {grown}))" if lecture.is_given() else "135%"
+        grown = grown if lecture.is_given() else "135%"
+        # Start has no figure made for a size of type, and its picture stands below a field.
+        size = f"max(103%, min(2.4vh, 1.5vw, {grown}))" if lecture.is_given() or key == navigation.HOME else grown
         st.html(f"<style>html {{ font-size: {size}; }} {browser.asset('projector', 'css')}</style>")
 
 

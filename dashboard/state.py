@@ -390,20 +390,6 @@ def size_of(items: list[tuple[str, str]]) -> int:
     return sum(len(key) + len(quote(text, errors="replace")) + 2 for key, text in items)
 
 
-def carried(page: str) -> list[tuple[str, str]]:
-    """Address keys and texts of the shared settings that differ from their defaults and that the open view does not use.
-
-    The page's own address leaves them out; with them, a reload loses none of what goes from page to page.
-    """
-    in_view = table.VIEWS[view_of(page)].settings
-    return [
-        (setting.short, text)
-        for setting in SETTINGS
-        if setting.shared and setting.name not in in_view and peek(setting.name) != setting.default
-        for text in setting.show(peek(setting.name))
-    ]
-
-
 def postpone_address() -> None:
     """Let the next run write the address only after it has drawn its page: the view that opens may have values to set."""
     st.session_state[_POSTPONED] = True

@@ -33,21 +33,5 @@ export default function ({ data, parentElement, setStateValue }) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
     event.stopPropagation(); // "r" and "c" are shortcuts of the app
   };
-  const carried = carriedText();
-  if (carried !== null) {
-    field.value = carried;
-    send();
-  }
   return send; // what was typed in the last half second is not lost when the field leaves the page
-}
-
-// The text that tools.js kept over a reload, once; null if there is none or the browser allows no storage.
-function carriedText() {
-  try {
-    const text = window.sessionStorage.getItem("bertInternalsText");
-    window.sessionStorage.removeItem("bertInternalsText");
-    return text;
-  } catch (problem) {
-    return null;
-  }
 }

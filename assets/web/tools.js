@@ -2,6 +2,7 @@
 // They are on every page, so rules for the whole page are set here too.
 let isDarkOnServer = false; // for which colours the page was drawn
 let recoloured = () => {}; // lets the server draw it anew
+let nameTheme = () => {}; // names the colours that the button would choose
 let tellScreen = () => {}; // tells the server how large a projector is
 export default function ({ data, parentElement, setTriggerValue }) {
   if (!window.bertInternalsRules) {
@@ -24,7 +25,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (data.screen !== null && factor >= 0.75 && factor <= 2 && Math.abs(factor - data.screen) > 0.02) setTriggerValue("screen", factor);
   };
   tellScreen();
-  isDarkOnServer = data.theme.isDark;
+  isDarkOnServer = data.isDark;
   sameColoursAboveThePage();
   recoloured = () => setTriggerValue("recoloured", true);
   // They changed before this listened, or the run that drew the page began before them.
@@ -39,17 +40,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
     text.textContent = (await copied(window.location.href)) ? "Copied" : "Use the address bar";
     setTimeout(() => (text.textContent = data.link.label), 2500);
   };
-  theme.title = data.theme.label;
-  theme.setAttribute("aria-label", data.theme.label);
-  theme.onclick = () => {
-    // Sentences that are too long for the address: editor.js takes them after the reload.
-    try {
-      if (data.theme.longText !== null) window.sessionStorage.setItem("bertInternalsText", data.theme.longText);
-    } catch (problem) {
-      console.info("This browser allows no storage: sentences that are too long for the address are not kept.");
-    }
-    changeTheme(data.theme.other, data.theme.carried);
+  nameTheme = () => {
+    theme.title = `${otherColours()} colours`;
+    theme.setAttribute("aria-label", theme.title);
   };
+  nameTheme();
+  theme.onclick = changeColours;
 }
 
 // Where the names of views are wider than the screen, they scroll sideways: the chosen one comes into sight, once.
@@ -107,11 +103,13 @@ function listOfPagesCloses() {
   if (low.matches) close();
 }
 
+const otherColours = () => (colourScheme() === "dark" ? "Light" : "Dark");
 const colourScheme = () => getComputedStyle(document.querySelector(".stApp") ?? document.body).colorScheme;
 
 // What opens above the page, as a popover, stands beside the app in the document: light-dark() of the style sheet asks the root.
 function sameColoursAboveThePage() {
   document.documentElement.style.colorScheme = colourScheme();
+  nameTheme();
 }
 
 // The system's colours can change while a page is open, and Streamlit's follow them unless a person has chosen, on a slow
@@ -154,18 +152,25 @@ async function copied(address) {
   }
 }
 
-// Streamlit keeps its theme under the address at which the app was loaded, and reads it only then. So the app is loaded
-// again, with all that goes from page to page in the address; the choice is kept for every page, as links in new tabs.
-function changeTheme(name, carried) {
+// By Streamlit's own menu, which the style sheet hides. Streamlit keeps the choice under the address at which the app was
+// loaded, and reads it only then: we keep it for every page, as links in new tabs. An embedded page has no menu.
+async function changeColours() {
+  const name = otherColours();
   const paths = [...document.querySelectorAll("[data-testid=stSidebarNav] a, [data-testid=stTopNavLink]")]
     .filter((link) => link.href)
     .map((link) => new URL(link.href).pathname);
   for (const path of new Set([window.location.pathname, ...paths])) {
     window.localStorage.setItem(`stActiveTheme-${path}-v2`, JSON.stringify(name));
   }
-  const address = new URL(window.location.href);
-  for (const [key, text] of carried) address.searchParams.append(key, text);
-  window.location.replace(address);
+  const menu = document.querySelector('[data-testid="stMainMenuButton"]'), item = `[data-testid="stMainMenuItem-theme-${name}"]`;
+  menu?.click();
+  for (let wait = menu ? MENU_WAIT : 0; wait > 0 && !document.querySelector(item); wait -= POLL) await new Promise((done) => setTimeout(done, POLL));
+  if (!document.querySelector(item)) return window.location.reload();
+  document.querySelector(item).click();
+  menu.click();
+  await new Promise((done) => setTimeout(done, 0));
+  told = 0; // a person's choice is told at once
+  lookAtColours(Date.now() + LONGEST_LOOK);
 }
 
 // One press of a person adds at most one entry to the history. Streamlit adds more: one when a page opens and another when
@@ -211,7 +216,7 @@ function pressed(event) {
 // sent, and until the server has drawn the sentences that were typed, but not for ever. On Start, where a sentence is sent
 // with the Enter key, a click that leaves the page sends it (start_field.js); so does one of the buttons below the picture.
 const LEAVES_START = ":is(.st-key-start_to_path, .st-key-start_cards) .stButton button";
-const TEXT_WAIT = 3000, LINK_WAIT = 2000, POLL = 20; // milliseconds
+const TEXT_WAIT = 3000, LINK_WAIT = 2000, MENU_WAIT = 2000, POLL = 20; // milliseconds
 
 function typedBeforeClicked() {
   const follow = (event) => {

@@ -301,33 +301,23 @@ def tools(
     *,
     can_link: bool,
     is_dark: bool,
-    carried: Sequence[tuple[str, str]],
-    long_text: str | None = None,
     screen_factor: float | None = None,
     on_screen: Callable[[], None] = lambda: None,
 ) -> None:
     """The buttons that copy the page's address, and that change between light and dark; terms.js marks the glossary's terms.
 
-    The colours change by a reload of the page, with the `carried` keys and texts added to its address. The browser keeps
-    `long_text`, the sentences if they are too long for an address, until the editor takes them (see editor.js). Where they
-    follow the system's and change with these, the page is drawn anew: what the server draws has colours of its own. On a
-    projector (`screen_factor` is not None) they send "screen", how much larger its window is, where that is another number.
+    Where the colours change, by the button or with the system's, the page is drawn anew: what the server draws has colours of
+    its own. On a projector (`screen_factor` is not None) they send "screen", how much larger its window is, where that is
+    another number.
     """
     link_hint = "Copies an address that restores the model and the settings of this page"
     if not can_link:
         link_hint = "The texts are too long for a link; save the session as a file instead"
-    other = "Light" if is_dark else "Dark"
     web_component("tools", f"<div>{_LINK_BUTTON}{_THEME_BUTTON}</div>", "terms")(
         key=key,
         data={
             "link": {"label": "Copy link", "enabled": can_link, "hint": link_hint},
-            "theme": {
-                "label": f"{other} colours",
-                "other": other,
-                "isDark": is_dark,
-                "carried": list(carried),
-                "longText": long_text,
-            },
+            "isDark": is_dark,
             "glossary": caching.glossary(),
             "screen": screen_factor,
         },

@@ -27,9 +27,7 @@ def draw(page: str, draw_corpus: Callable[[], None], draw_session: Callable[[], 
     `draw_corpus` draws the bar of the session's corpus, and `draw_session` the button beside the link that saves and opens
     sessions.
     """
-    address, has_room = state.address_of(page)
-    carried = state.carried(page)
-    items = [(key, text) for key, texts in address.items() for text in texts]
+    _, has_room = state.address_of(page)
     with st.container(horizontal=True, key="page_header", gap="small"):
         st.session_state[_DRAWN_FOR] = surroundings(page)
         view = table.VIEWS[state.view_of(page)]
@@ -42,13 +40,10 @@ def draw(page: str, draw_corpus: Callable[[], None], draw_session: Callable[[], 
         else:  # for what the view measures: what it trains on, or texts of its own
             with st.container(key="corpus_line"):
                 st.session_state[_SLOT] = st.empty()
-        can_carry = has_room and state.size_of([*items, *carried]) <= state.ADDRESS_LIMIT
         browser.tools(
             "page_tools",
             can_link=has_room,
             is_dark=st.context.theme.type == "dark",
-            carried=carried if can_carry else [item for item in carried if item[0] not in state.OF_SENTENCES],
-            long_text=None if can_carry else "\n".join(state.get("sentences")),
             screen_factor=controls.screen_factor() if state.get("projector") and lecture.is_given() else None,
             on_screen=lambda: controls.take_screen_factor(browser.sent_by("page_tools", "screen")),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 import time
 from urllib.parse import urlsplit
@@ -363,18 +362,31 @@ def test_an_emptied_editor_stays_empty_and_what_ends_a_text_stays_in_its_line(vi
     expect(page.get_by_role("heading", level=1)).to_have_text("How does text become numbers?")
 
 
-def test_sentences_too_long_for_an_address_survive_the_change_of_colours(visit: Visit) -> None:
-    page = visit("/tokens")
-    page.locator(".st-key-sentence_bar summary").click()
-    field = page.locator(".st-key-sentence_editor textarea")
-    text = "\n".join(
-        random.Random(number).randbytes(150).hex() for number in range(60)
-    )  # no compression makes it short
-    field.fill(text)
-    field.blur()
-    expect(page.get_by_role("button", name="Copy link")).to_be_disabled()
+def test_the_colours_change_where_a_person_is(visit: Visit) -> None:
+    """No page is loaded, and what is drawn, scrolled to and typed stays."""
+    page = visit("/layers?v=one-word&s=a+river+bank")
+    figure(page)
+    wait_until(page, HAS_RULES)
+    page.evaluate("window.isSamePage = true")
+    typed = editor_of(page)
+    page.locator(".stMain").evaluate("(main) => main.scrollTo({ top: 150, behavior: 'instant' })")
+    address = page.url
+    paper = "() => document.querySelector('.js-plotly-plot')?.layout?.paper_bgcolor"
+    light = page.evaluate(paper)
+    press = "(button) => button.click()"  # without leaving the field
+    page.get_by_role("button", name="Dark colours").evaluate(press)
+    expect(page.locator(".stApp")).to_have_css("background-color", "rgb(18, 22, 28)")
+    wait_until(page, f"(light) => ({paper})() && ({paper})() !== light", light)
     settle(page)
-    page.get_by_role("button", name="Dark colours").click()
-    expect(page.get_by_role("button", name="Light colours")).to_be_visible(timeout=60_000)
-    expect(page.get_by_role("button", name="Copy link")).to_be_disabled(timeout=60_000)
-    assert field.input_value() == text
+    assert page.evaluate("document.querySelector('.stMain').scrollTop") == 150
+    assert page.url == address
+    typed.press("Control+Home")
+    page.keyboard.type("money ")
+    page.get_by_role("button", name="Light colours").evaluate(press)  # before it is sent
+    expect(page.locator(".stApp")).to_have_css("background-color", "rgb(255, 255, 255)")
+    wait_until(page, f"(light) => ({paper})() === light", light)
+    settle(page)
+    expect(typed).to_have_value("money a river bank")
+    expect(typed).to_be_focused()
+    assert page.evaluate("window.isSamePage")
+    expect(page.get_by_role("menu")).to_have_count(0)

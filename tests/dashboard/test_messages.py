@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import time
 from types import ModuleType
@@ -14,7 +15,10 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from streamlit.components.v2.bidi_component.serialization import BidiComponentSerde, deserialize_trigger_list
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import WStates
 
@@ -94,6 +98,66 @@ def test_a_value_of_many_levels_counts_as_none(server: ModuleType, levels: int) 
 def test_a_component_with_very_many_values_sent_none(server: ModuleType) -> None:
     assert read_as(server, "json_value", json.dumps({"a": [""] * 100_000})) == {}
     assert len(read_as(server, "json_value", json.dumps({"a": [""] * 5_000}))["a"]) == 5_000
+
+
+class LeftPage:
+    """A session that shows the page “a”; of what it is asked for, `runs` has the pages and addresses."""
+
+    def __init__(self, server: ModuleType, patch: pytest.MonkeyPatch) -> None:
+        self.runs: list[tuple[str, str, bool]] = []
+        self._ask = server._run_of_opened_page
+        self._pages_manager = PagesManager("main.py")
+        self.show("a")
+        patch.setattr(server, "_request_run", lambda _, sent: self.runs.append(named(sent)))
+
+    def show(self, page: str) -> None:
+        self._pages_manager.set_current_page_script_hash(page)
+
+    def ask(self, page: str, query: str = "", trigger: str = "", **fields: Any) -> tuple[str, str, bool]:
+        sent = ClientState(page_script_hash=page, query_string=query, **fields)
+        sent.widget_states.widgets.add(id="text", string_value="typed")
+        if trigger:
+            sent.widget_states.widgets.add(id="component", **{trigger: "1"})
+        self._ask(self, sent)
+        return self.runs[-1]
+
+
+def named(sent: ClientState) -> tuple[str, str, bool]:
+    return sent.page_script_hash, sent.query_string, sent.is_history_navigation
+
+
+def test_a_part_of_the_page_that_is_left_does_not_open_it_again(
+    server: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = LeftPage(server, monkeypatch)
+    assert session.ask("a", trigger="json_trigger_value")[0] == "a"
+    assert session.ask("b", "v=2", is_history_navigation=True) == ("b", "v=2", True)
+    for late in ({"fragment_id": "bar", "is_auto_rerun": True}, {"trigger": "json_trigger_value"}):
+        assert session.ask("a", "v=1", **late) == ("b", "v=2", True)
+    assert session.ask("c")[0] == "c"  # a third page, while the browser may be at either
+    session.show("b")
+    assert [session.ask(page, fragment_id="bar")[0] for page in "abc"] == ["c", "c", "c"]
+    session.show("c")  # which the browser has named by now
+    assert session.ask("a", fragment_id="bar")[0] == "a"
+
+
+def test_a_person_who_goes_back_at_once_gets_the_page_before(
+    server: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = LeftPage(server, monkeypatch)
+    assert [session.ask(page)[0] for page in "ba"] == ["b", "a"]
+    assert session.ask("a", fragment_id="bar")[0] == "a"
+    session.ask("b")
+    session.show("c")  # to which the run of “b” has led by itself
+    assert session.ask("c", fragment_id="bar")[0] == "c"
+
+
+def test_streamlit_asks_for_runs_as_the_server_expects(server: ModuleType) -> None:
+    """The rule about the page that is left stands in for this function, whose own page would be the last one named."""
+    assert AppSession.request_rerun is server._run_of_opened_page
+    assert list(inspect.signature(server._request_run).parameters) == ["self", "client_state"]
+    assert "self.request_rerun(" in inspect.getsource(AppSession._handle_rerun_script_request)
+    assert "trigger_value" in {field.name for field in WidgetState.DESCRIPTOR.oneofs_by_name["value"].fields}
 
 
 def test_a_link_that_is_too_long_is_refused_before_it_is_read(

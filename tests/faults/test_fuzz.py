@@ -425,7 +425,6 @@ def test_a_session_file_of_any_settings_is_opened_and_can_be_saved(
         assert state.apply_chosen(again) == []
         for other in table.PAGE_BY_KEY:
             state.address_of(other)
-            state.carried(other)
         listed = lecture.listed()
         assert len(listed) == (len({*map(untitled, stars)}) if len(stars) <= MOST_PICTURES else 0)
         for noted in listed:

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value, generate_xsrf_token_string
@@ -258,6 +259,39 @@ def answers_to(session: Session, files: Iterable[str], owner: str) -> list[str]:
 def files_of(session: Session) -> list[str]:
     """The ids of the files that the page of a session offers to make."""
     return [file for element in session.elements if (file := getattr(element, "deferred_file_id", ""))]
+
+
+def drawn(session: Session, *asked: ClientState) -> tuple[list[str], str]:
+    """The pages whose runs begin once all of these are asked for at once; and a fragment that the last one draws."""
+    for run in asked:
+        session.socket.send(BackMsg(rerun_script=run).SerializeToString())
+    pages, fragment = [], ""
+    with suppress(TimeoutError):
+        while True:
+            message = ForwardMsg()
+            message.ParseFromString(session.socket.recv(timeout=1))
+            if message.HasField("new_session"):
+                pages.append(message.new_session.page_script_hash)
+            fragment = message.delta.fragment_id or fragment
+    return pages, fragment
+
+
+@pytest.mark.parametrize("by_fragment", [True, False])
+def test_what_a_page_sends_while_it_is_left_does_not_bring_it_back(private: Server, by_fragment: bool) -> None:
+    """The last page that Streamlit begins is what a browser shows: also a fragment's, which then is an empty page."""
+    with opened(private.url) as session:
+        session.run("meaning", "v=one-word")
+        other = session.page_hash
+        session.run("tokens")
+        own = session.page_hash
+        _, fragment = drawn(session, ClientState(page_script_hash=own))
+        late = ClientState(page_script_hash=own, is_auto_rerun=by_fragment, fragment_id=fragment if by_fragment else "")
+        late.widget_states.widgets.add(id="a component", trigger_value=True)
+        assert fragment
+        assert drawn(session, late)[0] == [own]
+        assert set(drawn(session, ClientState(page_script_hash=other), late)[0]) == {other}
+        assert drawn(session, ClientState(page_script_hash=own))[0] == [own]  # a person goes back, and on from there
+        assert drawn(session, late)[0] == [own]
 
 
 def test_a_session_gets_its_own_files_a_few_at_a_time(private: Server) -> None:

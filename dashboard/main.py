@@ -113,9 +113,10 @@ def ask_for_login() -> None:
 def enlarge_for_projector() -> None:
     """Larger type in projector mode; the style sheet of all pages stands in the first page (see app.py)."""
     if state.get("projector"):
-        # In a lecture, without controls, type grows with a large window, half as fast, and is smaller in a small one.
-        grown = "max(135%, min(67.5% + 1.2vh, 67.5% + 0.75vw, 202.5%))"
-        size = f"max(103%, min(2.4vh, 1.5vw, {grown}))" if lecture.is_given() else "135%"
+        # In a small window it is smaller, so that there is room for a picture. In a lecture, without controls, it grows with a
+        # large one, half as fast.
+        grown = "max(135%, min(67.5% + 1.2vh, 67.5% + 0.75vw, 202.5%))" if lecture.is_given() else "135%"
+        size = f"max(103%, min(2.4vh, 1.5vw, {grown}))"
         st.html(f"<style>html {{ font-size: {size}; }} {browser.asset('projector', 'css')}</style>")
 
 

@@ -46,7 +46,7 @@ def draw(page: str, draw_corpus: Callable[[], None], draw_session: Callable[[], 
         browser.tools(
             "page_tools",
             can_link=has_room,
-            is_dark=st.context.theme.type == "dark",
+            is_dark=controls.is_dark(),
             carried=carried if can_carry else [item for item in carried if item[0] not in state.OF_SENTENCES],
             long_text=None if can_carry else "\n".join(state.get("sentences")),
             screen_factor=controls.screen_factor() if state.get("projector") and lecture.is_given() else None,

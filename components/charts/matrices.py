@@ -131,7 +131,9 @@ def token_matrix(
     if is_bar_above and not narrow:
         _lay_bar_above(figure)
     if not narrow and (colour_bar is True or not is_square):
-        figure.layout.xaxis.title.standoff = 26 if is_square else 6  # pixels: else the name lies on or among the labels
+        figure.layout.xaxis.title.standoff = (
+            26 if is_square else 30
+        )  # pixels: else the name lies on or among the labels
     if colour_bar == "above" and not is_square:  # on a phone there is room for the ends alone
         figure.layout.height += _BAR_HEIGHT
         ends = [figure.data[0].zmin, figure.data[0].zmax]

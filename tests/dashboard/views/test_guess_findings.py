@@ -61,12 +61,11 @@ TYPED = {"true": None, "true_ranks": np.zeros(7, int), "true_share": NAN, "other
         ),
         (
             {"probabilities": np.array([0.1, 0.096, 0.08]), "other_rank": None},
-            "“paris” (10 %) and “lyon” (9.6 %) are nearly level, and no guess has more.",
+            "“paris” (10 %) and “lyon” (9.6 %) come first, nearly level.",
         ),
         (
             {**TYPED, "probabilities": np.array([0.1, 0.09, 0.08])},
-            "“paris” (10 %) and “lyon” (9.0 %) are nearly level, and no guess has more; "
-            "looking only left, the first is “the” (14 %).",
+            "“paris” (10 %) and “lyon” (9.0 %) come first, nearly level; looking only left, the first is “the” (14 %).",
         ),
         (
             {
@@ -74,7 +73,7 @@ TYPED = {"true": None, "true_ranks": np.zeros(7, int), "true_share": NAN, "other
                 "true_ranks": np.array([9, 5, 4, 2, 5, 4, 4]),
                 "probabilities": np.array([0.1, 0.096, 0.08]),
             },
-            "“paris” (10 %) and “lyon” (9.6 %) are nearly level, and no guess has more; “rome” is fourth of 30,522; "
+            "“paris” (10 %) and “lyon” (9.6 %) come first, nearly level; “rome” is fourth of 30,522; "
             "looking only left, “rome” is third.",
         ),
         ({"other_rank": None}, "“paris” is the first guess (42 %), since layer 5."),  # no causal mask for this model

@@ -234,9 +234,6 @@ def name_groups(figure: go.Figure, points: np.ndarray, groups: Sequence[str], sc
         )
         above[np.arange(len(own)), own] = False
         room = np.where(above, points[None, :, 1] - points[own][:, None, 1], extent).min(axis=1)
-        room = np.minimum(
-            room, points[:, 1].max() - points[own, 1] + 0.06 * extent
-        )  # the map's edge is near the topmost
         best = own[int(np.argmax(np.minimum(room, 0.25 * extent) + 0.2 * np.minimum(distances.min(axis=1), extent)))]
         figure.add_annotation(
             x=float(points[best, 0]),
@@ -246,6 +243,9 @@ def name_groups(figure: go.Figure, points: np.ndarray, groups: Sequence[str], sc
             yshift=22 * scale,
             font={"size": 16 * scale},
         )
+    if figure.layout.yaxis.range:  # room for a name above the topmost point
+        low, high = figure.layout.yaxis.range
+        figure.layout.yaxis.range = (low, high + 0.06 * extent)
     return figure
 
 

@@ -21,7 +21,7 @@ from components.numbers import apart
 from components.shown_code import vectors as shown_vectors
 from components.shown_code.cosines import layers_alike, models_alike
 from dashboard import caching, pair_links
-from dashboard.ui import browser, controls, figures, messages, wording
+from dashboard.ui import browser, controls, figures, messages
 
 if TYPE_CHECKING:
     from components.analysis.similarity.baseline import Baseline
@@ -325,7 +325,7 @@ def _show_pairs(pairs: pd.DataFrame, key: str) -> None:
     """Draw the pairs so that both sentences can be read: a few whole, of many the first two lines."""
     if len(pairs) <= FEW_PAIRS:
         shown = pairs.assign(cosine=pairs["cosine"].map(partial(theme.number, digits=4)))
-        shown["pair"] = pairs["pair"].str.replace(" ", wording.NBSP)
+        shown["pair"] = pairs["pair"].str.replace(" ", "\u2060")  # no line ends at the dash of a narrow column
         if "percentile" in shown:
             shown["percentile"] = [calibration.rounded(value / 100) for value in pairs["percentile"]]
         figures.plain_table(shown)

@@ -195,8 +195,7 @@ def test_the_name_of_a_group_stands_in_its_middle_and_not_at_an_outlier():
     assert min(places["<b>b</b>"]) >= 30
 
 
-def test_the_name_of_a_group_does_not_lie_on_the_edge_of_the_map_where_another_point_has_room():
-    points = np.array([[0.0, 1.0], [0.2, 0.5], [-0.2, 0.5], [0.0, 0.0], [3.0, 0.0], [3.1, 0.1]])
-    figure = scatter.name_groups(go.Figure(), points, ["a"] * 4 + ["b"] * 2)
-    (place,) = [item.y for item in figure.layout.annotations if item.text == "<b>a</b>"]
-    assert place == 0.5
+def test_a_map_has_room_for_a_name_above_its_topmost_point():
+    points = np.array([[0.0, 1.0], [0.0, 0.0], [3.0, 0.0], [3.0, 1.0]])
+    figure = scatter.name_groups(go.Figure({"layout": {"yaxis": {"range": (-0.5, 1.5)}}}), points, ["a", "a", "b", "b"])
+    assert figure.layout.yaxis.range == pytest.approx((-0.5, 1.68))

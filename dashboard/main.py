@@ -68,7 +68,7 @@ def main() -> None:
     # it would be a second entry of the browser's history for the same visit (see tools.js).
     state.write_address(key, before_drawing=True)
     st.html(navigation.hints())
-    enlarge_for_projector(key)
+    enlarge_for_projector()
     listing.expect()
     jobs_slot = sidebar.draw(key)
     panel.draw(key)
@@ -111,14 +111,13 @@ def ask_for_login() -> None:
             st.error("Nobody can log in at the moment. The server's log tells its operator why.")
 
 
-def enlarge_for_projector(key: str) -> None:
+def enlarge_for_projector() -> None:
     """Larger type in projector mode; the style sheet of all pages stands in the first page (see app.py)."""
     if state.get("projector"):
-        # In a lecture, without controls, type grows with a large window, half as fast, and is smaller in a small one.
-        grown = "max(135%, min(67.5% + 1.2vh, 67.5% + 0.75vw, 202.5%))"
-        grown = grown if lecture.is_given() else "135%"
-        # Start has no figure made for a size of type, and its picture stands below a field.
-        size = f"max(103%, min(2.4vh, 1.5vw, {grown}))" if lecture.is_given() or key == navigation.HOME else grown
+        # In a small window it is smaller, so that there is room for a picture. In a lecture, without controls, it grows with a
+        # large one, half as fast.
+        grown = "max(135%, min(67.5% + 1.2vh, 67.5% + 0.75vw, 202.5%))" if lecture.is_given() else "135%"
+        size = f"max(103%, min(2.4vh, 1.5vw, {grown}))"
         st.html(f"<style>html {{ font-size: {size}; }} {browser.asset('projector', 'css')}</style>")
 
 

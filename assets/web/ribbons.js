@@ -47,8 +47,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const sums = [data.values.map((row) => row.reduce((sum, value) => sum + value, 0)), words[1].map((_, j) => data.values.reduce((sum, row) => sum + row[j], 0))];
   const pairs = data.values.flatMap((row, i) => row.map((value, j) => ({ i, j, value }))).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   const largest = Math.max(...sums.flat().map(Math.abs), 1e-12);
-  // Of what is taken, all others together are no token: a scale up to them would leave the rest pale.
-  const single = isTaken ? pairs.filter((pair) => data.first[pair.i].kind !== "rest") : pairs;
+  // All others together are no token: of what is taken, a scale up to them would leave the rest pale.
+  const isNamed = (pair) => data.first[pair.i].kind !== "rest" && data.second[pair.j].kind !== "rest";
+  const single = isTaken ? pairs.filter(isNamed) : pairs;
   const strongest = Math.abs(single[0]?.value ?? 0) || 1e-12;
   const written = (value, digits = 0) => {
     if (isTaken && !data.parts && value > 0 && value < 0.005 * data.whole) return "< 1 %";
@@ -206,7 +207,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
   function drawAside() {
     const name = pointed ? `Strongest pairs of “${words[pointed[0]][pointed[1]]}”` : "Strongest pairs", bars = node("div", "bars");
-    shown().filter((pair) => single.includes(pair)).slice(0, LISTED).forEach((pair) => {
+    shown().filter((pair) => isNamed(pair) || (pointed && !isTaken)).slice(0, LISTED).forEach((pair) => {
       const bar = node("i", pair.value < 0 ? "takes" : "adds");
       bar.style.width = `${Math.max(1, 100 * Math.abs(pair.value) / strongest).toFixed(1)}%`;
       const track = node("span", "track");

@@ -36,12 +36,13 @@ def similarity_heatmap(
     clickable: bool = False,
     chosen: tuple[int, int] | None = None,
     colour_bar: bool = True,
+    dark: bool = False,
 ) -> go.Figure:
     """A square matrix of similarities [n, n] with the same labels on both sides; NaN stays empty, the diagonal is grey.
 
     Rows show number and label, columns the number and, where they have one, a `short` label. Numbers (1, 2, ..., or
     `numbers`) keep equal labels apart. `limits` fixes the colour scale, `value` names the quantity: a "cosine" or a
-    "percentile" (0 to 100). Without `colour_bar`, the page draws one for several figures.
+    "percentile" (0 to 100). Without `colour_bar`, the page draws one for several figures. `dark` is the page.
     `clickable` cells can be clicked, and dragging moves the matrix; the cell `chosen` [row, column] gets a frame, and so
     does its mirror image.
     """
@@ -65,7 +66,7 @@ def similarity_heatmap(
             names,
             value,
             limits,
-            colorscale=theme.PALE_TO_BLUE,
+            colorscale=theme.one_hue(dark),
             text=written(np.where(itself, np.nan, matrix), value) if show_values else None,
             texttemplate="%{text}" if show_values else None,
             showscale=colour_bar,

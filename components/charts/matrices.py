@@ -52,6 +52,7 @@ def token_matrix(
     diverging: bool = False,
     blue_adds: bool = False,
     pale: bool = False,
+    dark: bool = False,
     show_values: bool = False,
     numbers_from: float = -np.inf,
     decimals: int = 2,
@@ -69,14 +70,13 @@ def token_matrix(
     axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it: by a bar
     beside the matrix or, which leaves a phone more room for the columns, by one "above" it or, of diverging colours, by a
     "key" under the title.
-    Diverging colours are orange above zero, or with `blue_adds` blue; others are `pale` to blue, or dark to bright.
-    `show_values`
-    writes each number from `numbers_from` on into its cell, with so many `decimals`, a percentile as a whole number.
-    Those from `small_from` on are written once more in small type, for a phone: a page shows either.
-    Column labels stand `upright`, or beside each other if they are short. `second_text` is the number of the row and of
-    the column with which a pair's second text begins: lines part the texts, and a frame marks the first's rows in the
-    second's columns. `narrow`: for
-    a quarter of a page, with square cells, few and short labels, and no names of the axes.
+    Diverging colours are orange above zero, or with `blue_adds` blue; others are `pale` to blue, on a `dark` page from its own
+    colour on, or dark to bright. `show_values` writes each number from `numbers_from` on into its cell, with so many
+    `decimals`, a percentile as a whole number. Those from `small_from` on are written once more in small type, for a phone:
+    a page shows either. Column labels stand `upright` where they would overlap, or beside each other if they are short.
+    `second_text` is the number of the row and of the column with which a pair's second text begins: lines part the texts,
+    and a frame marks the first's rows in the second's columns. `narrow`: for a quarter of a page, with square cells, few
+    and short labels, and no names of the axes.
     `plot_height` in pixels replaces the height that fits the number of tokens. `borders` are lines between cells, which a
     legend names (see `window_borders`). The colour bar lies above square cells, else at the right.
     """
@@ -99,7 +99,7 @@ def token_matrix(
             row_names,
             value,
             limits,
-            colorscale=_colours_of(blue_adds) if diverging else theme.PALE_TO_BLUE if pale else theme.SEQUENTIAL,
+            colorscale=_colours_of(blue_adds) if diverging else theme.one_hue(dark) if pale else theme.SEQUENTIAL,
             **({"xgap": 1, "ygap": 1} if pale and most < SQUARE_FROM else {}),
             text=written(np.asarray(matrix), value, decimals, numbers_from) if show_values else None,
             texttemplate="%{text}" if show_values else None,
@@ -130,8 +130,10 @@ def token_matrix(
     is_bar_above = colour_bar == "above" or (colour_bar is True and is_square)
     if is_bar_above and not narrow:
         _lay_bar_above(figure)
-    if colour_bar is True and is_square and not narrow:
-        figure.layout.xaxis.title.standoff = 26  # pixels: nearer, the name lies on the longest labels
+    if not narrow and (colour_bar is True or not is_square):
+        figure.layout.xaxis.title.standoff = (
+            26 if is_square else 30
+        )  # pixels: else the name lies on or among the labels
     if colour_bar == "above" and not is_square:  # on a phone there is room for the ends alone
         figure.layout.height += _BAR_HEIGHT
         ends = [figure.data[0].zmin, figure.data[0].zmax]
@@ -216,14 +218,14 @@ def _part(figure: go.Figure, between: float, last_row: float, last_column: float
 
 
 def ticks(labels: Sequence[str], narrow: bool = False) -> dict[str, object]:
-    """Upright labels, thinned and truncated; `tickvals` are the whole labels as they are drawn."""
+    """Labels, upright where they would overlap, thinned and truncated; `tickvals` are the whole labels as they are drawn."""
     shown = labels[:: -(-len(labels) // (_NARROW_TICKS if narrow else MAX_TICKS))]
     length = _NARROW_LABEL if narrow else _LABEL
     return {
         "tickmode": "array",
         "tickvals": [theme.plain(label, 26) for label in shown],
         "ticktext": [theme.plain(label, length) for label in shown],
-        "tickangle": -90,
+        "autotickangles": (0, -90),
     }
 
 

@@ -243,6 +243,9 @@ def name_groups(figure: go.Figure, points: np.ndarray, groups: Sequence[str], sc
             yshift=22 * scale,
             font={"size": 16 * scale},
         )
+    if figure.layout.yaxis.range:  # room for a name above the topmost point
+        low, high = figure.layout.yaxis.range
+        figure.layout.yaxis.range = (low, high + 0.06 * extent)
     return figure
 
 

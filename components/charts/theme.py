@@ -29,8 +29,9 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 _FIRST_DASH = (0, 0, 0, 3, 3, 1, 1)  # of each hue
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "star")
 SEQUENTIAL = "Cividis"
-# One hue, from about the page's colour on: shares, where most are small. The lowest is not dark on a dark page.
+# One hue, from about the page's colour on: shares, where most are small. On a dark page the lowest is dark.
 PALE_TO_BLUE = ((0.0, "#E4EDF6"), (0.5, "#8FB6DA"), (1.0, "#1F5F9E"))
+DARK_TO_BLUE = ((0.0, "#1D2732"), (0.5, "#3A6A99"), (1.0, "#8AC4F8"))
 # Blue for negative, orange for positive, grey in the middle: readable on light and dark.
 DIVERGING = ((0.0, BLUE), (0.5, "#D5D8DC"), (1.0, "#C96A00"))
 # Of parts of a sum beside words shaded in blue: blue adds, orange takes away.
@@ -75,6 +76,11 @@ def wrapped(title: str, width: int = TITLE_WIDTH) -> str:
             break
         lines = shorter
     return "<br>".join(html.escape(line, quote=False) for line in lines)
+
+
+def one_hue(dark: bool) -> tuple[tuple[float, str], ...]:
+    """The scale of one hue for a light or a dark page."""
+    return DARK_TO_BLUE if dark else PALE_TO_BLUE
 
 
 def limits_of(values: np.ndarray, limits: tuple[float, float] | None = None) -> tuple[float, float]:

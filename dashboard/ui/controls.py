@@ -52,6 +52,11 @@ def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
                 state.refuse(name, state.default(name), message)
 
 
+def is_dark() -> bool:
+    """Whether the page has dark colours."""
+    return st.context.theme.type == "dark"
+
+
 def scale() -> float:
     """The size factor of type and figures: 1, or more in projector mode."""
     factor = screen_factor()

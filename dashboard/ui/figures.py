@@ -86,7 +86,7 @@ def figure(
     if lecture.shows(taken):  # alone on the projector: it has the room of the controls
         most = (LECTURE_PAIR_HEIGHT if star_in else LECTURE_HEIGHT) * controls.screen_factor()
         chart.layout.height = round(max(chart.layout.height, min(LARGEST * chart.layout.height, most)))
-    chart.layout.paper_bgcolor = DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER
+    chart.layout.paper_bgcolor = DARK_PAPER if controls.is_dark() else LIGHT_PAPER
     st.plotly_chart(
         chart,
         key=key,
@@ -309,7 +309,7 @@ def matrix(
         frame.insert(0, label_column, list(row_labels))
         return frame
 
-    chart = matrices.token_matrix(values, row_labels, column_labels, title, **options)
+    chart = matrices.token_matrix(values, row_labels, column_labels, title, dark=controls.is_dark(), **options)
     figure(
         chart,
         key=key,
@@ -354,10 +354,10 @@ def markup(drawn: str, key: str, of: str = "") -> None:
 def colour_bar(value: str, limits: tuple[float, float], *, pale: bool = False) -> None:
     """One colour bar for several figures on one scale, dark to bright or `pale` to blue, each drawn without its own."""
     low, high = (theme.number(limit, 2) for limit in limits)
-    ends = f"{'pale' if pale else 'dark'} is {low}, {'blue' if pale else 'bright'} is {high}"
+    ends = f"{'pale' if pale and not controls.is_dark() else 'dark'} is {low}, {'blue' if pale else 'bright'} is {high}"
     key = f"Colours of the figures that follow: {messages.escape(value)}, {ends}."
     report.add(key, stand_alone.PagePart(message=key))
-    colours = matrices.palette(9, theme.PALE_TO_BLUE if pale else theme.SEQUENTIAL)
+    colours = matrices.palette(9, theme.one_hue(controls.is_dark()) if pale else theme.SEQUENTIAL)
     stops = ", ".join(f"rgb({red}, {green}, {blue})" for red, green, blue in colours)
     st.html(
         f'<div class="bi-scale" role="img" aria-label="{value}: {ends}"><span>{value}</span>'

@@ -43,7 +43,7 @@ def draw(page: str, draw_corpus: Callable[[], None], draw_session: Callable[[], 
         browser.tools(
             "page_tools",
             can_link=has_room,
-            is_dark=st.context.theme.type == "dark",
+            is_dark=controls.is_dark(),
             screen_factor=controls.screen_factor() if state.get("projector") and lecture.is_given() else None,
             on_screen=lambda: controls.take_screen_factor(browser.sent_by("page_tools", "screen")),
         )

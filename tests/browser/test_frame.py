@@ -316,6 +316,15 @@ def test_projector_mode_hides_the_sidebar_keeps_the_bar_and_comes_back(use: Stag
     expect(page.get_by_role("button", name=re.compile("^lecture"))).to_be_visible()
 
 
+def test_on_a_small_projector_a_view_begins_with_its_picture(use: Stage) -> None:
+    page = use.at("/attention?v=attention-matrix", (1280, 720), projector=True)
+    place = "document.querySelector('.js-plotly-plot').getBoundingClientRect().top"
+    wait_until(page, f"() => document.querySelector('.js-plotly-plot') && {place} < 340")
+    expect(page.get_by_test_id("stHeader")).not_to_be_empty()
+    box = "(selector) => document.querySelector(selector).getBoundingClientRect()"
+    assert page.evaluate(f"({box})('[data-testid=stHeader]').bottom <= ({box})('.st-key-page_header').top + 1")
+
+
 def test_the_colours_change_on_every_page(visit: Visit) -> None:
     page = visit("/tokens")
     background = "() => getComputedStyle(document.querySelector('.stApp') ?? document.body).backgroundColor"

@@ -122,7 +122,7 @@ def _message(model_input: AttentionInput, linked: np.ndarray, query: int) -> str
             first = (
                 f"No head looks from one word at another{findings.away(best)} much more than usual; most so "
                 f"block {best.block}, head {best.head}: "
-                f"{findings.name(model_input.pieces, best.query)} at {findings.name(model_input.pieces, best.key)} with "
+                f"{findings.name(model_input.sentence, best.query)} at {findings.name(model_input.sentence, best.key)} with "
                 f"{percent(best.weight)}."
             )
     counts = "" if kinds is None else findings.of_kinds(kinds, messages.escape(model_input.special_names))
@@ -305,13 +305,13 @@ def _look(model_input: AttentionInput, attentions: np.ndarray, query: int) -> st
 
     For a word it is the word at which it looks furthest above the head's habit, as on Start, where the habits are known.
     """
-    block, head, pieces = model_input.block, model_input.head, model_input.pieces
+    block, head, sentence = model_input.block, model_input.head, model_input.sentence
     row = attentions[block, head, query]
     if not row.any():
         return ""
     most = int(row.argmax())
-    begin = f"In block {block}, head {head}, {findings.name(pieces, query)} gives"
-    plain = f"{begin} most of its attention to {findings.name(pieces, most)}: {percent(float(row[most]))}."
+    begin = f"In block {block}, head {head}, {findings.name(sentence, query)} gives"
+    plain = f"{begin} most of its attention to {findings.name(sentence, most)}: {percent(float(row[most]))}."
     habits = kept_habits(model_input.backend)
     word = next((word for word in model_input.words if word.last == query), None)
     if habits is None or word is None:
@@ -321,10 +321,10 @@ def _look(model_input: AttentionInput, attentions: np.ndarray, query: int) -> st
     if look is None or look.weight - look.usual < DECIDED:
         return plain
     usual = f"{percent(look.usual)} is usual for this head at this distance"
-    said = f"{begin} {findings.name(pieces, look.target)} {percent(look.weight)} of its attention; {usual}."
+    said = f"{begin} {findings.name(sentence, look.target)} {percent(look.weight)} of its attention; {usual}."
     if look.target == most:
         return said
-    return f"{said} It gives most to {findings.name(pieces, most)}: {percent(float(row[most]))}."
+    return f"{said} It gives most to {findings.name(sentence, most)}: {percent(float(row[most]))}."
 
 
 def _does(model_input: AttentionInput, attentions: np.ndarray, block: int, head: int) -> str:

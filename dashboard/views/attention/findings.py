@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from components.analysis.attention.head_kinds import HeadKinds, Kind
 from components.analysis.attention.telling import APART, HeadLook
 from components.analysis.first_look.decisive import DECIDED
 from components.numbers import percent
-from dashboard.ui import messages
+from dashboard.ui import messages, wording
+
+if TYPE_CHECKING:
+    from components.model.trace import TokenizedSentence
 
 NAMED = 20  # characters of a token
 READ_TOGETHER = "Both sentences are read together here: numbers differ from those of one sentence."
 
 
-def name(pieces: Sequence[str], position: int) -> str:
-    """A token in quotation marks, with markup shown as typed."""
-    return f"“{messages.escape(pieces[position][:NAMED])}”"
+def name(sentence: TokenizedSentence, position: int) -> str:
+    """A token in quotation marks, with markup shown as typed; a piece with the word that it belongs to."""
+    piece = f"“{messages.escape(sentence.tokens[position].piece[:NAMED])}”"
+    is_whole = len(sentence.word_positions(position)) == 1
+    return piece if is_whole else f"{piece} of {wording.quoted(sentence.word_text(position))}"
 
 
 def special_names(pieces: Sequence[str], special: Sequence[bool]) -> str:
@@ -62,14 +68,12 @@ def stands_out(look: HeadLook | None) -> bool:
     return look is not None and look.excess >= DECIDED
 
 
-def of_look(look: HeadLook, pieces: Sequence[str], has_habits: bool) -> str:
+def of_look(look: HeadLook, sentence: TokenizedSentence, has_habits: bool) -> str:
     """Where a head looks, beside what is usual for it."""
-    usual = f"on average this head gives {percent(look.usual)} " + (
-        "to that distance" if has_habits else "from one such word of this text to another"
-    )
+    where = "at this distance" if has_habits else "from one such word of this text to another"
     return (
-        f"In block {look.block}, head {look.head}, {name(pieces, look.query)} looks at {name(pieces, look.key)} with "
-        f"{percent(look.weight)}; {usual}."
+        f"In block {look.block}, head {look.head}, {name(sentence, look.query)} gives {name(sentence, look.key)} "
+        f"{percent(look.weight)} of its attention; {percent(look.usual)} is usual for this head {where}."
     )
 
 
@@ -77,13 +81,13 @@ def of_head(
     at: tuple[int, int],
     look: HeadLook | None,
     kinds: HeadKinds | None,
-    pieces: Sequence[str],
+    sentence: TokenizedSentence,
     specials: str,
     has_habits: bool,
 ) -> str:
     """What one head does in this text: its look if it stands out, else its kind; empty for a text without tokens."""
     if look is not None and stands_out(look):
-        return of_look(look, pieces, has_habits)
+        return of_look(look, sentence, has_habits)
     if kinds is None:
         return ""
     block, head = at

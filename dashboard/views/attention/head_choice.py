@@ -153,7 +153,7 @@ class AttentionInput:
     def head_in_words(self) -> str:
         """What the head on display does in this text; empty if it has no tokens of its own."""
         specials, has_habits = messages.escape(self.special_names), kept_habits(self.backend) is not None
-        return findings.of_head((self.block, self.head), self.look, self.kinds, self.pieces, specials, has_habits)
+        return findings.of_head((self.block, self.head), self.look, self.kinds, self.sentence, specials, has_habits)
 
     @property
     def direction(self) -> TextsFilter:

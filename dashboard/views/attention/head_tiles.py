@@ -14,7 +14,7 @@ import numpy as np
 
 from components.charts import theme
 from components.charts.matrices import as_cells, palette_bytes
-from dashboard.ui import browser
+from dashboard.ui import browser, controls
 
 MAX_CELLS = 4 * 2**20 - 2**16  # one byte per cell; the rest of 4 MB is for the hints
 
@@ -71,5 +71,6 @@ def head_tiles(
         }
     ).encode()
     # A component accepts bytes only as its whole data, so the layout is sent in front of the cells.
-    packed = struct.pack("<I", len(layout)) + layout + palette_bytes(theme.PALE_TO_BLUE) + as_cells(values, *limits)
+    colours = palette_bytes(theme.one_hue(controls.is_dark()))
+    packed = struct.pack("<I", len(layout)) + layout + colours + as_cells(values, *limits)
     browser.web_component("heads", HTML)(key=key, data=packed, on_clicked_change=clicked)

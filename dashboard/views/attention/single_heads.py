@@ -119,7 +119,7 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
         figures.finding(_message(model_input, view), key=f"{view}_view", read=how_to, not_shown=NOT_SHOWN)
     tall = views.frame_height(view, n_tokens, len(blocks), n_heads, zoom)
     alt = f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}"
-    is_dark = st.context.theme.type == "dark"
+    is_dark = controls.is_dark()
     document = _document(model_input, view, blocks, heads, zoom, is_dark)
     st.iframe(document, height=tall, alt=alt)
     if report.is_collecting():

@@ -121,7 +121,7 @@ VIEWS = (
         stop="compare",
         question="Which sentences are similar?",
         asks=("How similar are my sentences to each other?",),
-        intro="Deep blue: two sentence vectors point in similar directions (cosine similarity).",
+        intro="The bluer a cell, the more similar the two sentence vectors (cosine).",
         draw="dashboard.views.heatmaps.similarity:sentences",
         settings=(
             *OF_SENTENCES,

@@ -171,7 +171,7 @@ def sentences(models: Sequence[Backend]) -> None:
     has_list = len(models) == 1 and len(similarities[0].pairs()) <= FEW_BESIDE  # beside the matrix
     read = (
         PERCENTILES if as_percentiles else "Each cell is the cosine of two sentence vectors."
-    ) + " Groups of similar sentences are deep blue squares along the diagonal."
+    ) + " Groups of similar sentences are blue squares along the diagonal."
     not_shown = "Whether two sentences mean the same: shared words, length and pooling also have an effect."
     messages_of = [
         _finding(item, baseline, layer, as_percentiles, words)
@@ -196,6 +196,7 @@ def sentences(models: Sequence[Backend]) -> None:
                     value="percentile" if as_percentiles else "cosine",
                     clickable=True,
                     colour_bar=len(texts) > 12,  # else the cells have numbers
+                    dark=controls.is_dark(),
                     chosen=(order.index(chosen[0]), order.index(chosen[1])) if chosen else None,
                 ),
                 key=f"sentences_{number}",
@@ -324,6 +325,7 @@ def _show_pairs(pairs: pd.DataFrame, key: str) -> None:
     """Draw the pairs so that both sentences can be read: a few whole, of many the first two lines."""
     if len(pairs) <= FEW_PAIRS:
         shown = pairs.assign(cosine=pairs["cosine"].map(partial(theme.number, digits=4)))
+        shown["pair"] = pairs["pair"].str.replace(" ", "\u2060")  # no line ends at the dash of a narrow column
         if "percentile" in shown:
             shown["percentile"] = [calibration.rounded(value / 100) for value in pairs["percentile"]]
         figures.plain_table(shown)

@@ -572,7 +572,8 @@ def _differences(different: Sequence[str], total: int, spans: Sequence[alignment
     if different:
         named = ", ".join(f"“{word[:20]}”" for word in different[:NAMED_WORDS])
         end = " and others." if len(different) > NAMED_WORDS else "."
-        return f"{len(different)} of {wording.counted(total, 'word')} split differently: {messages.escape(named)}{end}"
+        count = "The only word is" if total == 1 else f"{len(different)} of {total} words"
+        return f"{count} split differently: {messages.escape(named)}{end}"
     if all(span.is_the_same for span in spans):
         return "Both tokenizers split this sentence in the same way."
     return "Both tokenizers split all words in the same way, but not the other characters."

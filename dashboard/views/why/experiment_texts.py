@@ -48,8 +48,10 @@ def minimal_pairs() -> tuple[MinimalPair, ...]:
 
 
 def shows_example() -> bool:
-    """Whether a ready-made pair stands in for the sentences that a session starts with, which differ in many words."""
-    return bool(state.get("sentences") == state.default("sentences") and state.get("experiment_texts") != "own")
+    """Whether a ready-made pair stands in for one sentence alone, or for those of a new session, which differ in many words."""
+    sentences = state.get("sentences")
+    is_other = len(sentences) > 1 and sentences != state.default("sentences")
+    return not is_other and state.get("experiment_texts") != "own"
 
 
 def example(backend: Backend) -> MinimalPair:

@@ -207,13 +207,8 @@ def _draw_results(
     look_for = ""
     if pair is not None and is_included and shown.is_patching and shown.outcome == "cosine":
         look_for = f" {pair.look_for}"
-    figures.finding(
-        _headline(shown, kind, cells, found, patches, joint),
-        key="experiments",
-        read=_read(shown, kind, found) + look_for,
-        not_shown=_NOT_SHOWN[shown.is_patching],
-    )
-    _map(shown, kind, grid, cells, found, patches)
+    message = _headline(shown, kind, cells, found, patches, joint)
+    _map(shown, kind, grid, cells, found, patches, message, _read(shown, kind, found) + look_for)
     _way(shown, cells, found, patches, joint)
     _list(shown, cells, found, patches, joint)
     _notes(shown)
@@ -406,7 +401,14 @@ def _effect(shown: _Shown, patches: list[Patch], found: Outcomes, row: int) -> s
 
 
 def _map(
-    shown: _Shown, kind: MapKind, grid: list[list[Patch]], cells: list[Patch], found: Outcomes, patches: list[Patch]
+    shown: _Shown,
+    kind: MapKind,
+    grid: list[list[Patch]],
+    cells: list[Patch],
+    found: Outcomes,
+    patches: list[Patch],
+    message: str,
+    read: str,
 ) -> None:
     as_share = found.shares is not None and state.get("experiment_numbers") == "share"
     effects = found.shares if as_share and found.shares is not None else found.changes
@@ -454,6 +456,10 @@ def _map(
         table=lambda: _table(shown, cells, found),
         on_select=partial(_clicked, kind),  # a callback must not keep the results
         select_many=False,
+        message=message,
+        most_above=len(message),  # all of it belongs above
+        read=read,
+        not_shown=_NOT_SHOWN[shown.is_patching],
     )
 
 

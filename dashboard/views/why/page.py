@@ -20,7 +20,8 @@ SETTINGS = (
     choice("score_split", "by", ("tokens", "words", "blocks"), words="split of the score"),
     choice("split_reference", "ref", ("smallest", "unknown", "mask", "padding", "mean"), words="reference"),
     number("split_steps", "steps", 20, 100, least=4, words="number of steps"),
-    # "ready": a ready-made pair in place of the sentences that a session starts with; a person's own are always shown
+    # "ready": a ready-made pair in place of the sentences that a session starts with, or of one alone; two of a person's own
+    # are always shown
     # A number is that of a ready-made pair, from 1, which a person has begun to work with.
     choice("experiment_texts", "xt", ("ready", "own", *"1234567"), words="sentences of the experiment"),
     text("third_text", "xc", most=1_000, words="text C"),

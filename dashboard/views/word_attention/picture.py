@@ -147,7 +147,7 @@ def draw(backend: Backend) -> None:
         _picture(backend, looked, row, pick)
         controls.choice("look_direction", "The word", DIRECTIONS, show_label=False)
         st.caption(
-            "Numbered is not the bluest column: what a head gives to that distance in other sentences is subtracted first."
+            "Numbers 1 to 3 are not the bluest columns: they look further above what is usual for the head at that distance."
         )
     _other_answer(backend, looked)
 

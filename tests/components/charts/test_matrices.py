@@ -61,7 +61,7 @@ def test_large_matrices_have_square_cells_and_upright_labels_and_end_within_a_sc
     small, large = drawn(np.eye(SQUARE_FROM - 1)), drawn(np.eye(SQUARE_FROM + 1))
     assert small.layout.yaxis.scaleanchor is None
     assert large.layout.yaxis.scaleanchor == "x"
-    assert large.layout.xaxis.tickangle == -90
+    assert large.layout.xaxis.autotickangles == (0, -90)  # level where they do not overlap
     assert large.layout.height <= 570
     wide = token_matrix(np.zeros((1, 2)), ["0 a"], ["0 " + 60 * "w", "1 b"], "T", rows="r", columns="c", value="v")
     assert len(wide.layout.xaxis.ticktext[0]) <= 14
@@ -128,6 +128,18 @@ def test_a_pale_matrix_goes_to_blue() -> None:
     colours = np.frombuffer(palette_bytes(theme.PALE_TO_BLUE), np.uint8).reshape(256, 3).astype(int)
     assert [list(colours[at]) for at in (0, 255)] == [[0xE4, 0xED, 0xF6], [0x1F, 0x5F, 0x9E]]
     assert (np.diff(colours.sum(axis=1)) <= 0).all()  # ever darker
+
+
+def test_on_a_dark_page_a_pale_matrix_begins_dark_and_its_numbers_can_be_read() -> None:
+    colours = np.frombuffer(palette_bytes(theme.DARK_TO_BLUE), np.uint8).reshape(256, 3).astype(int)
+    assert (np.diff(colours.sum(axis=1)) >= 0).all()  # ever brighter
+    labels = ["a", "b"]
+    matrix = token_matrix(
+        np.eye(2), labels, labels, "T", rows="r", columns="c", value="v", pale=True, dark=True, show_values=True
+    )
+    below, above = matrix.data
+    assert (below.textfont.color, [text.strip() for text in below.text[0]]) == ("#000000", ["1.00", ""])
+    assert (above.textfont.color, [text.strip() for text in above.text[0]]) == ("#FFFFFF", ["", "0.00"])
 
 
 def test_shrinking_keeps_the_largest_of_each_patch() -> None:

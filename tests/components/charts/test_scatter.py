@@ -193,3 +193,9 @@ def test_the_name_of_a_group_stands_in_its_middle_and_not_at_an_outlier():
     places = {item.text: (item.x, item.y) for item in figure.layout.annotations}
     assert max(places["<b>a</b>"]) <= 1
     assert min(places["<b>b</b>"]) >= 30
+
+
+def test_a_map_has_room_for_a_name_above_its_topmost_point():
+    points = np.array([[0.0, 1.0], [0.0, 0.0], [3.0, 0.0], [3.0, 1.0]])
+    figure = scatter.name_groups(go.Figure({"layout": {"yaxis": {"range": (-0.5, 1.5)}}}), points, ["a", "a", "b", "b"])
+    assert figure.layout.yaxis.range == pytest.approx((-0.5, 1.68))

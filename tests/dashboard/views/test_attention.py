@@ -106,7 +106,7 @@ def test_all_views_of_heads_open_with_the_most_telling_head(open_page: Open) -> 
     assert (sent(app)["block"], sent(app)["head"]) == (block, head)
     share = f"{100 * attentions()[block, head, query, key]:.0f} %"
     pieces = [token.piece for token in backend().tokenize([BANK[0]])[0].tokens]
-    said = f"In block {block}, head {head}, “{pieces[query]}” looks at “{pieces[key]}” with {share}; on average this head gives"
+    said = f"In block {block}, head {head}, “{pieces[query]}” gives “{pieces[key]}” {share} of its attention; "
     assert said in texts(app)
     assert "b" not in app.query_params
     assert "h" not in app.query_params
@@ -165,8 +165,15 @@ def test_small_texts_of_another_model_are_answered(open_page: Open, tmp_path: Pa
             assert not app.exception, (view, text)
     # No habits are known: the comparison is with the words of this text, and the finding says so.
     app = open_page("attention", v="all-heads", m=folder, s=["the red cat sat by the bank"])
-    assert "on average this head gives" in texts(app)
-    assert "from one such word of this text to another" in texts(app)
+    assert "is usual for this head from one such word of this text to another" in texts(app)
+
+
+def test_a_piece_is_named_with_the_word_that_it_belongs_to() -> None:
+    sentence = backend().tokenize(["Das Krankenhaus."])[0]
+    named = [findings.name(sentence, token.position).replace("\\", "") for token in sentence.tokens]
+    assert named[:2] == ["“[CLS]”", "“das”"]
+    assert named[3].startswith("“##")
+    assert named[3].endswith("” of “Krankenhaus”")
 
 
 def test_of_a_long_text_the_open_head_shows_its_strongest_tokens(open_page: Open) -> None:

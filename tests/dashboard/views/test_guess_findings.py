@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,12 +61,11 @@ TYPED = {"true": None, "true_ranks": np.zeros(7, int), "true_share": NAN, "other
         ),
         (
             {"probabilities": np.array([0.1, 0.096, 0.08]), "other_rank": None},
-            "“paris” (10 %) and “lyon” (9.6 %) are nearly level, and no guess has more.",
+            "“paris” (10 %) and “lyon” (9.6 %) come first, nearly level.",
         ),
         (
             {**TYPED, "probabilities": np.array([0.1, 0.09, 0.08])},
-            "“paris” (10 %) and “lyon” (9.0 %) are nearly level, and no guess has more; "
-            "looking only left, the first is “the” (14 %).",
+            "“paris” (10 %) and “lyon” (9.0 %) come first, nearly level; looking only left, the first is “the” (14 %).",
         ),
         (
             {
@@ -73,7 +73,7 @@ TYPED = {"true": None, "true_ranks": np.zeros(7, int), "true_share": NAN, "other
                 "true_ranks": np.array([9, 5, 4, 2, 5, 4, 4]),
                 "probabilities": np.array([0.1, 0.096, 0.08]),
             },
-            "“paris” (10 %) and “lyon” (9.6 %) are nearly level, and no guess has more; “rome” is fourth of 30,522; "
+            "“paris” (10 %) and “lyon” (9.6 %) come first, nearly level; “rome” is fourth of 30,522; "
             "looking only left, “rome” is third.",
         ),
         ({"other_rank": None}, "“paris” is the first guess (42 %), since layer 5."),  # no causal mask for this model
@@ -196,7 +196,7 @@ def test_which_word_surprises_most() -> None:
 def test_two_contexts() -> None:
     river = guessed(pieces=("bed", "bank", "paris"), probabilities=np.array([0.3, 0.2, 0.1]))
     assert findings.of_two(guessed(), river, 10) == (
-        "Sentence A: first comes “paris” (42 %); sentence B: “bed” (30 %). 1 of 3 guesses is the same."
+        "First comes “paris” (42 %) in A, “bed” (30 %) in B. 1 of 3 guesses is the same."
     )
     same = findings.of_two(guessed(), guessed(probabilities=np.array([0.1, 0.05, 0.01])), 10)
     assert same == "“paris” comes first in both sentences (42 % and 10 %). 3 of 3 guesses are the same."
@@ -205,8 +205,10 @@ def test_two_contexts() -> None:
     low = [
         guessed(pieces=(name,) * 3, true="bank", true_ranks=np.array([rank])) for name, rank in (("a", 12), ("b", 50))
     ]
-    said = "None of 3 guesses are the same; “bank” is 12th in A and “bank” is 50th in B."
+    said = "None of 3 guesses are the same; “bank” is 12th in A and 50th in B."
     assert findings.of_two(low[0], low[1], 10).endswith(said)
+    other = replace(low[1], true="bench")
+    assert findings.of_two(low[0], other, 10).endswith("“bank” is 12th in A and “bench” is 50th in B.")
 
 
 def found(

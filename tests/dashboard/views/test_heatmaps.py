@@ -412,7 +412,7 @@ def test_the_pairs_have_the_percentiles_of_the_matrix(open_page: Open, sentences
     app = open_page("heatmaps", v="sentence-pairs", s=list(sentences), pool="cls", l="1", pct="1")
     matrix = np.asarray(figures(app)[0]["data"][0]["z"], float)
     pairs = (app.table or app.dataframe)[0].value
-    expected = [matrix[int(first) - 1, int(second) - 1] for first, second in pairs["pair"].str.split(" – ")]
+    expected = [matrix[int(first) - 1, int(second) - 1] for first, second in pairs["pair"].str.findall(r"\d+")]
     if app.table:
         assert list(pairs["percentile"]) == [calibration.rounded(value / 100) for value in expected]
     else:

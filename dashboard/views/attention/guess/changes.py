@@ -139,7 +139,7 @@ def _further(pieces: Sequence[str], angles: np.ndarray, is_hidden: np.ndarray, m
     at = int(np.argmax(np.where(is_hidden, -1.0, angles)))
     if kind != "words" or round(float(angles[at])) <= round(float(angles[most])):
         return ""
-    return f"; {quoted(pieces[at])}, no word, by {angles[at]:.0f}°"
+    return f"; that of {quoted(pieces[at])}, no word, by {angles[at]:.0f}°"
 
 
 def say_whose(backend: Backend) -> None:

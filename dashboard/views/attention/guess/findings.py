@@ -131,7 +131,7 @@ def _of_guess(guess: Guessed) -> str:
         return f"{said}{_other_way(guess)}."
     if guess.is_nearly_level:
         second, less = quoted(guess.pieces[1]), share_text(float(guess.probabilities[1]))
-        said = f"{first} ({share}) and {second} ({less}) are nearly level, and no guess has more"
+        said = f"{first} ({share}) and {second} ({less}) come first, nearly level"
         if guess.true is not None and guess.true not in guess.pieces[:2]:
             said += f"; {quoted(guess.true)} is {ordinal(int(guess.true_ranks[-1]))} of {guess.n_pieces:,}"
         return f"{said}{_other_way(guess)}."
@@ -215,18 +215,17 @@ def of_two(first: Guessed, second: Guessed, k: int) -> str:
     both = f"{common or 'None'} of {shown} guesses {'is' if common == 1 else 'are'} the same"
     # A hidden word that stands below the guesses that are shown.
     below = [
-        f"{quoted(guess.true)} is {ordinal(int(guess.true_ranks[-1]))} in {name}"
+        (guess.true, f"{ordinal(int(guess.true_ranks[-1]))} in {name}")
         for guess, name in ((first, "A"), (second, "B"))
         if guess.true is not None and guess.true_ranks[-1] > shown
     ]
-    both += f"; {' and '.join(below)}" if below else ""
+    for number, (word, place) in enumerate(below):
+        begin = " and " if number else "; "
+        both += f"{begin}{place}" if number and word == below[0][0] else f"{begin}{quoted(word)} is {place}"
     shares = [share_text(float(guess.probabilities[0])) for guess in (first, second)]
     if first.pieces[0] == second.pieces[0]:
         return f"{quoted(first.pieces[0])} comes first in both sentences ({shares[0]} and {shares[1]}). {both}."
-    return (
-        f"Sentence A: first comes {quoted(first.pieces[0])} ({shares[0]}); sentence B: {quoted(second.pieces[0])} "
-        f"({shares[1]}). {both}."
-    )
+    return f"First comes {quoted(first.pieces[0])} ({shares[0]}) in A, {quoted(second.pieces[0])} ({shares[1]}) in B. {both}."
 
 
 def of_template(found: TemplateGuesses) -> str:

@@ -321,6 +321,12 @@ def test_the_rank_in_the_corpus(open_page: Open) -> None:
     assert f"Rank with C: **{b}** for B, **{a}** for A." in texts(app)
 
 
+def test_one_sentence_alone_opens_a_ready_made_pair(open_page: Open) -> None:
+    app = opened(open_page, s=["one cat"])
+    assert "Ready-made: not those at the top." in texts(app)
+    assert figures(app)
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [

@@ -46,9 +46,10 @@ def holes(text: str, tokenization: Tokenization) -> tuple[tuple[int, int], ...]:
 def with_gaps(text: str) -> str:
     """A sentence in which "...", "_", "[ ]" and the like are "___" where they stand alone, as a word would: a hole.
 
-    For what a person types as one sentence; in the texts of a corpus dots are a pause.
+    For what a person types as one sentence; in the texts of a corpus dots are a pause. Dots at the end are its full stop too,
+    without which a model guesses that.
     """
-    return _ALONE.sub("___", text)
+    return _ALONE.sub(lambda gap: "___." if gap.end() == len(text) and gap[0][-1] in ".…" else "___", text)
 
 
 def carried(character: int, here: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]) -> int:

@@ -1151,6 +1151,7 @@ def test_repeated_sentences_are_said(open_page: Open) -> None:
     assert "All 3 texts are searched, 1 of them right for none of these queries." in texts(every)
     said = "3 queries, 3 texts searched, 1 of them right for none of these (“Corpus”, above: the right texts alone)"
     assert said in captions(every)
+    assert every.segmented_control(key="w_texts_searched").value == "all"  # under “Corpus”
     app = ready(open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own)))  # an address of before
     assert setting(app, "texts_searched") == "right"
     assert "Only the 2 right texts are searched." in texts(app)

@@ -262,7 +262,7 @@ def searched_texts(pairs: Pairs) -> str:
     """How many queries search how many texts, and where some are right for no query, whether these are searched."""
     said = f"{pairs.asked}, {counted(len(pairs.documents), 'text')} searched"
     if pairs.others:
-        said += f", {pairs.others:,} of them on rows without a query (“Corpus”, above: the right texts alone)"
+        said += f", {pairs.others:,} of them right for none of these (“Corpus”, above: the right texts alone)"
     if pairs.unsearched:
         are = "is" if pairs.unsearched == 1 else "are"
         said += (
@@ -278,4 +278,4 @@ def among(pairs: Pairs) -> str:
     which = which or f"{'All ' * bool(pairs.others)}{counted(count, 'text')}"
     said = f"{which} {'is' if count == 1 else 'are'} searched"
     said += f", {pairs.others:,} of them right for none of these queries" if pairs.others else ""
-    return f"{pairs.asked}. {said}." if pairs.asking > len(pairs) else f"{said}."
+    return f"{pairs.asked}: {said[0].lower()}{said[1:]}." if pairs.asking > len(pairs) else f"{said}."

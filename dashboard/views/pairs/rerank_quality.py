@@ -185,7 +185,8 @@ def picture(sets: Sequence[CollectionLook]) -> None:
     where = "stored: measured once, on two cores" if first.is_stored else "measured on this server"
     st.caption(
         f"Both times are {where}. MaxSim compares token vectors that are kept; a cross-encoder reads the query with each "
-        "candidate anew. One that was trained for search needs a download: the sidebar has it."
+        "candidate anew. Here MaxSim alone orders the candidates; “What helps” mixes it with the cosine. "
+        "A cross-encoder that was trained for search needs a download: the sidebar has it."
     )
 
 

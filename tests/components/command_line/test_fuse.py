@@ -171,7 +171,7 @@ def test_search_by_a_weight(index):
         (["--fuse", "bm25", "--depth", "0"], "--depth is 0"),
         (["--fuse", "bm25", "--rrf-k", "-1"], "--rrf-k is -1"),
         (["--fuse", "bm25", "--normalise", "z"], "without --weights"),
-        (["--fuse", "bm25", "--weights", "0.5", "--normalise", "softmax"], "minmax or z"),
+        (["--fuse", "bm25", "--weights", "0.5", "--normalise", "softmax"], "minmax, z or rrf"),
     ],
 )
 def test_bad_values_are_one_line_and_status_2(folder, index, more, said):

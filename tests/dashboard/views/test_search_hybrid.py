@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from components.model.trace import POOLINGS
+from components.retrieval.corpora.corpus import Corpus, ReadReport
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.fusion.hits import FusedRanking
 from components.retrieval.rankings.run_code import RunCode
@@ -59,6 +60,36 @@ def test_hits_by_both_have_the_terms_of_their_scores(open_page: Open) -> None:
     assert by_vectors[first] > 1
     assert f"rises from {by_vectors[first]} to 1**: it has rank {by_words[first]} by words." in texts(app)
     assert not hits(app)[0]["terms"]  # the list by vectors has none
+
+
+def test_ranks_are_put_together_with_weights(open_page: Open) -> None:
+    app = at_rest(open_page("search", q=QUERY, vs="fused", fu="weighted", fuw="20", fuk="10"))
+    assert not app.error
+    by_vectors, by_words = plain_ranks(QUERY)
+    sums = 0.8 / (10 + by_vectors) + np.where(by_words > 0, 0.2 / (10.0 + by_words), 0)
+    best = np.argsort(-sums, kind="stable")[:10]
+    assert [row["index"] for row in hits(app, 1)] == best.tolist()
+    for row in hits(app, 1):
+        assert row["terms"][0] == f"vectors 0.8/(10+{by_vectors[row['index']]})"
+        assert row["score"] == f"{sums[row['index']]:.4f}"
+        assert row["bar"] == pytest.approx(sums[row["index"]] * 11, abs=1e-4)
+    assert "vectors + BM25, 20 % words by ranks (k 10)" in texts(app).replace("\\", "")
+
+
+def test_equal_texts_are_one_text_of_a_hybrid_list(open_page: Open) -> None:
+    """Their ranks are those among different texts: repeated rows are no ties."""
+    lines = ["The cat is in.", "The dog is on.", "The ship is at.", "The lamp is by."]
+    rows = [*lines, *[lines[1]] * 3, lines[0]]
+    own = Corpus("again", tuple(rows), {}, ReadReport(len(rows), len(rows), duplicates=len(rows) - len(lines)))
+    caching.corpora().put(current.key_of(own), own)
+    app = at_rest(open_page("search", corpus=current.key_of(own), q="a dog", vs="fused"))
+    both = backend().embed([*lines, "a dog"], options=backend().embed_options(precision="float32"))[0, 0].astype(float)
+    both /= np.linalg.norm(both, axis=1, keepdims=True)
+    order = np.argsort(-(both[:-1] @ both[-1])).tolist()
+    assert {row["index"]: row["terms"][0] for row in hits(app, 1)} == {
+        number: f"vectors 1/(60+{order.index(number) + 1})" for number in range(len(lines))
+    }
+    assert [row["same"] for row in hits(app, 1) if row["index"] < 2] == ["4 rows", "2 rows"]
 
 
 def test_other_vectors_and_max_sim_are_put_together_and_say_their_ranks(open_page: Open) -> None:

@@ -6,12 +6,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from components.numbers import enumerated, number
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.fusion.hits import fused_ranking, query_scores, term_text
 from components.retrieval.fusion.ranks import ranker_scores, reranked_scores
+from components.retrieval.fusion.scores import RunScores
 from components.retrieval.fusion.settings import USUAL, FusionSettings
 from components.retrieval.rankings.ranking import TEN
 from components.retrieval.rankings.run_code import MOST_FUSED, RunCode
@@ -29,9 +31,11 @@ from dashboard.views.search.ranked import Explained, Ranked, Scale
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
+    from components.arrays import Int64
     from components.model.backend import Backend
+    from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.fusion.hits import FusedRanking
-    from components.retrieval.fusion.scores import Fusion, RunScores
+    from components.retrieval.fusion.scores import Fusion
     from components.retrieval.index.folder import VectorIndex
     from dashboard.views.search.request import SearchRequest
 
@@ -156,7 +160,12 @@ def _ranked(
 ) -> Ranked:
     """The fused ranking; `names` are those of the other runs."""
     fusion = settings.of(len(runs))
+    different = _different(request.corpus)
+    runs = [RunScores(run.scores[:, different], run.is_ranked[:, different], run.tied) for run in runs]
     ranking = fused_ranking(runs, fusion, max(request.k, TEN))
+    scores = np.full(len(request.corpus), np.nan)
+    scores[different] = ranking.scores
+    ranking = replace(ranking, scores=scores, best=different[ranking.best])
     places = {int(row): place for place, row in enumerate(ranking.best)}
     # Of one other ranking by words, people know which it is from the title.
     labels = ("words",) if len(names) == 1 and names[0] in TITLES.values() else tuple(names)
@@ -193,6 +202,16 @@ def _ranked(
         ),
         terms=terms,
     )
+
+
+def _different(corpus: Corpus) -> Int64:
+    """The first row of each different text: equal texts are one, so that they are no tie of a ranking."""
+    if not corpus.report.duplicates:
+        return np.arange(len(corpus))
+    first: dict[str, int] = {}
+    for row, text in enumerate(corpus.texts):
+        first.setdefault(text, row)
+    return np.array(list(first.values()), np.int64)
 
 
 def _term_or_no_rank(term: float, rank: int, fusion: Fusion) -> str:

@@ -442,7 +442,7 @@ def test_the_time_of_many_candidates_follows_from_the_first_hundred(monkeypatch)
 def test_some_queries_are_asked_of_all_documents() -> None:
     pairs = pair_runs.pairs_of_rows("rows", ["a", "b", "c", "a"], ["one", "two", "", "two"], every_text=True)
     some = pair_runs.asked_of(pairs, [1])
-    assert (some.queries.texts, some.documents.texts, some.answers_of(0)) == (("two",), ("a", "b", "c"), (0, 1))
+    assert (some.queries.texts, some.documents.texts, some.answers_of(0)) == (("two",), ("a", "b", "c"), (1, 0))
     assert (pairs.asked, some.asked) == ("3 rows, 2 different queries", "1 query")
     vectors = np.eye(3)
     asked = np.array([[1.0, 0, 0], [0, 0.1, 1]])

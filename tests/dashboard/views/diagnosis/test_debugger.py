@@ -185,6 +185,12 @@ def test_a_trait_and_a_column_choose_queries_and_each_repair_has_its_rank(open_p
         shown = counts.get(name, ["0", "0"])
         assert shown == [str((held & failed).sum()), str((held & ~failed).sum())]
     assert not data["compared"]
+    assert "Fewer than 30 queries fail: the values" in texts(app) or "too few found" in texts(app)
+    for team in ("billing", "sales"):
+        own = np.array([each == team for each in teams])
+        cells = [f"team: {team}", str(own.sum()), str((own & failed).sum())]
+        rows = [row for table in app.table for row in table.value.to_numpy().tolist()]
+        assert cells in [[str(cell).replace("\\", "") for cell in row[:3]] for row in rows]
     assert "of this part fails. Traits are counted, and not compared" in texts(app)
     assert "Add queries that work" not in texts(app)  # the file may have them
     assert [item["key"] for item in data["traits"] if item["picked"]] == [trait]

@@ -1147,14 +1147,14 @@ def test_repeated_sentences_are_said(open_page: Open) -> None:
     rows.append({"sentence": "Without a query.", "compressed": " "})
     own = read_corpus("\n".join(map(json.dumps, rows)).encode(), "again.jsonl", "sentence")
     caching.corpora().put(current.key_of(own), own)
-    older = ready(open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own)))
-    assert setting(older, "texts_searched") == "all"  # the page is asked for as today: an address is translated before
-    app = ready(open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own), tx="right"))
+    every = ready(open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own), tx="all"))
+    assert "All 3 texts are searched, 1 of them right for none of these queries." in texts(every)
+    said = "3 queries, 3 texts searched, 1 of them right for none of these (“Corpus”, above: the right texts alone)"
+    assert said in captions(every)
+    assert every.segmented_control(key="w_texts_searched").value == "all"  # under “Corpus”
+    app = ready(open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own)))  # an address of before
+    assert setting(app, "texts_searched") == "right"
     assert "Only the 2 right texts are searched." in texts(app)
-    assert "All 3 texts are searched, 1 of them right for none of these queries." in texts(older)
-    assert "3 queries, 3 texts searched, 1 of them on rows without a query (“Corpus”, above: the right" in captions(
-        older
-    )
     assert "1 row has the sentence of an earlier row, which is searched once" in captions(app)
     left_out = "1 text on rows without a query is left out (“Corpus”, above: all texts)"
     assert f"3 queries, 2 texts searched; {left_out}. Each query has one correct answer" in captions(app)

@@ -204,4 +204,4 @@ def test_a_hybrid_list_is_tried_as_it_was_measured_and_what_both_halves_left_has
     assert tuple(told[name] for name in values) == ("fused", ("bm25",), "z", 20)
     left = row(folds.LEAVE, folds.LEAVE)
     assert all(np.isnan(value) for value in helps._ends("change", left, left.result.change).values())
-    assert helps._best_left(left).endswith("gives 50.0 %")
+    assert helps._best_left(left).endswith(" has Recall@1 50.0 %")

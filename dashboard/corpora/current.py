@@ -27,8 +27,8 @@ from components.retrieval.corpora.column_names import is_question
 from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.corpora.readers.separated_rows import DialectChoice
+from components.retrieval.corpora.rows import roles
 from components.retrieval.corpora.rows.parts import find_parts
-from components.retrieval.corpora.rows.roles import is_named_query
 from components.shown_code.arrays import file_of as saved_file
 from components.shown_code.search import CORPUS_TABLE
 from dashboard import access, caching, state
@@ -324,7 +324,7 @@ def own_queries(corpus: Corpus, most: int, *, named: bool = True) -> tuple[str, 
     """
     column = query_column(corpus) if state.get("corpus") else None
     found: dict[str, None] = {}
-    for value in () if column is None or (named and not is_named_query(column)) else corpus.columns[column]:
+    for value in () if column is None or (named and not roles.is_named_query(column)) else corpus.columns[column]:
         if query := " ".join(value.split()):
             found.setdefault(query)
         if len(found) == most:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from components.errors import InputError
+from components.numbers import counted
 from components.retrieval.corpora.readers.dialects import HEADER_WORDS, dialect_of, has_names, words_in
 from components.retrieval.corpora.readers.encoding import Decoded, clean
 from components.retrieval.corpora.readers.limits import MOST_FIELDS, Count
@@ -123,8 +124,7 @@ def _table_of(
         elif not any(map(str.strip, record.fields)):
             bad.add(record.line + start, "empty")
         else:
-            fields = "1 field" if len(record.fields) == 1 else f"{len(record.fields):,} fields"
-            bad.add(record.line + start, f"{fields} instead of {width:,}")
+            bad.add(record.line + start, f"{counted(len(record.fields), 'field')} instead of {width:,}")
         if max_rows is not None and len(columns) >= max_rows:
             break
     columns.flush()

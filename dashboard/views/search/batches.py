@@ -49,7 +49,7 @@ MOST_COMMANDS = 10  # of the code of the figure
 AT_ONCE = 10  # queries, which take about a second
 UNKNOWN = "says nothing: unknown language"  # of a score
 FAR = "nothing close"  # no closer than chance
-WRONG = "not its right text"  # by the file
+WRONG = "wrong text"  # by the file
 
 
 def many_queries(backend: Backend) -> None:

@@ -64,4 +64,4 @@ def test_ready_made_queries_are_those_of_the_demo(open_page: Open) -> None:
     said = re.search(rf"By the file the best hit is right for (\d+) of {len(queries)} queries", texts(many))
     assert said is not None
     (drawn,) = [item.proto.body for item in many.get("html") if "bi-found" in item.proto.body]
-    assert drawn.count("not its right text") == len(queries) - int(said[1])
+    assert drawn.count("wrong text") == len(queries) - int(said[1])

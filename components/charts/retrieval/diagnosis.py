@@ -169,7 +169,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
         for x, anchor, above, text in (
             (0.0, "left", 0.32, name),
             (1.0, "right", 0.32, f"{theme.number(bar.recall, 1)} %"),
-            (0.0, "left", -0.36, f'<span style="font-size: 0.8em">{below}</span>'),  # larger on a projector too
+            (0.0, "left", -0.36, theme.small(below)),
         ):
             where = {"x": x, "xref": "paper", "xanchor": anchor, "y": row - above, "yref": "y", "yanchor": "middle"}
             figure.add_annotation(text=text, showarrow=False, **where)

@@ -158,7 +158,7 @@ def quality_and_time(points: Sequence[LookPoint], title: str) -> go.Figure:
         figure.add_annotation(
             x=point.milliseconds,
             y=point.low if number % 2 == 0 else point.high,
-            text=f'<span style="font-size: 0.86em">{theme.plain(point.name)}</span>',  # larger on a projector too
+            text=theme.small(theme.plain(point.name)),
             showarrow=False,
             xanchor="left"
             if point.milliseconds < 0.2 * most

@@ -116,6 +116,11 @@ def annotate(figure: go.Figure, notes: Sequence[Mapping[str, object]]) -> None:
     figure.layout.annotations = (*figure.layout.annotations, *notes)
 
 
+def small(text: str) -> str:
+    """A text in smaller type, which grows with the rest of a figure on a projector."""
+    return f'<span style="font-size: 0.83em">{text}</span>'
+
+
 def legend_below(figure: go.Figure, shown: bool | None = None) -> None:
     """The legend at the figure's lower edge, in the order of the curves.
 

@@ -27,6 +27,7 @@ from components.retrieval.corpora.column_names import is_question
 from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.corpora.readers.separated_rows import DialectChoice
+from components.retrieval.corpora.rows import roles
 from components.retrieval.corpora.rows.parts import find_parts
 from components.retrieval.evaluation import pair_runs
 from components.shown_code.arrays import file_of as saved_file
@@ -323,11 +324,14 @@ def own_rows(corpus: Corpus, query: str) -> tuple[int, ...]:
     )
 
 
-def own_queries(corpus: Corpus, most: int) -> tuple[str, ...]:
-    """The first queries of a person's own corpus, each once; none where no column is known to hold some."""
+def own_queries(corpus: Corpus, most: int, *, named: bool = True) -> tuple[str, ...]:
+    """The first queries of a person's own corpus, each once; none where no column is known to hold some.
+
+    `named`: only where its name says so, not of one that is taken because the file has no other.
+    """
     column = query_column(corpus) if state.get("corpus") else None
     found: dict[str, None] = {}
-    for value in () if column is None else corpus.columns[column]:
+    for value in () if column is None or (named and not roles.is_named_query(column)) else corpus.columns[column]:
         if query := " ".join(value.split()):
             found.setdefault(query)
         if len(found) == most:

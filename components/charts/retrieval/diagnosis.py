@@ -169,7 +169,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
         for x, anchor, above, text in (
             (0.0, "left", 0.32, name),
             (1.0, "right", 0.32, f"{theme.number(bar.recall, 1)} %"),
-            (0.0, "left", -0.36, f'<span style="font-size: 0.8em">{below}</span>'),  # larger on a projector too
+            (0.0, "left", -0.36, theme.small(below)),
         ):
             where = {"x": x, "xref": "paper", "xanchor": anchor, "y": row - above, "yref": "y", "yanchor": "middle"}
             figure.add_annotation(text=text, showarrow=False, **where)
@@ -196,7 +196,8 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
     low, high = max(-4.0, min(ends) - 6), min(106.0, max(ends) + 6)
     step = next(step for step in (2, 5, 10, 20, 25) if high - low <= 4 * step or step == 25)
     figure.layout.xaxis2.range = (low, high)
-    figure.layout.xaxis2.tickvals = [tick for tick in range(0, 101, step) if tick >= low]  # no share is above 100 %
-    figure.layout.xaxis2.ticksuffix = " %"
+    ticks = [tick for tick in range(0, 101, step) if tick >= low]  # no share is above 100 %
+    figure.layout.xaxis2.tickvals = ticks
+    figure.layout.xaxis2.ticktext = [f"{tick} %" if tick == ticks[-1] else str(tick) for tick in ticks]
     figure.layout.showlegend, figure.layout.hovermode, figure.layout.barmode = False, "closest", "overlay"
     return theme.finish(figure, title, _TOP + 42 + _REMEDY * len(bars))

@@ -158,7 +158,7 @@ def quality_and_time(points: Sequence[LookPoint], title: str) -> go.Figure:
         figure.add_annotation(
             x=point.milliseconds,
             y=point.low if number % 2 == 0 else point.high,
-            text=theme.plain(point.name),
+            text=theme.small(theme.plain(point.name)),
             showarrow=False,
             xanchor="left"
             if point.milliseconds < 0.2 * most
@@ -166,7 +166,6 @@ def quality_and_time(points: Sequence[LookPoint], title: str) -> go.Figure:
             if point.milliseconds > 0.8 * most
             else "center",
             yanchor="top" if number % 2 == 0 else "bottom",
-            font={"size": theme.FONT_SIZE * 0.86},
         )
     low, high = min(point.low for point in points), max(point.high for point in points)
     room = max(1.0, 0.2 * (high - low))

@@ -392,6 +392,8 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
     by_splade = [RunCode(key) for key, request in models.items() if request.backend.splade is not None]
     chosen_runs = state.get("runs")
     with place:
+        place, below = st.container(), st.container()
+    with below:  # what only some runs need stands last
         k = _candidates()
     single = [*first_codes, *by_words, *by_splade]
     single += [

@@ -57,7 +57,7 @@ def compare(backend: Backend) -> None:
         scale = controls.scale()
         measure_slot, reference_slot, other_slot = (
             st.container(width=round(width * scale), key=f"compare_{name}")
-            for name, width in (("measure", 150), ("reference", 270), ("other", 270))
+            for name, width in (("measure", 150), ("reference", 250), ("other", 300))
         )
         panel = choices.runs_panel()
         with controls.options():

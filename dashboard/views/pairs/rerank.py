@@ -47,7 +47,7 @@ EFFECTS: dict[StageKind, dict[str, str]] = {
     "rerank": dict.fromkeys(REPAIRED, "repaired") | dict.fromkeys(HARMED, "harmed"),
     "maxsim": {READY_QUERIES[0]: "repaired", HARMED[1]: "harmed", READY_QUERIES[-1]: "repaired"},
 }
-READY_CHARACTERS = 20  # of a ready-made query in the row
+READY_CHARACTERS, OWN_CHARACTERS = 20, 40  # of a ready-made query in the row, and of one of a person's own corpus
 EFFECTS_HOLD = range(10, 21)  # candidates
 EFFECTS_NOTE = "It repairs the first two ready-made queries and harms the next two."
 TRAINED_NOTE = (
@@ -157,10 +157,9 @@ def rerank(backend: Backend) -> None:
 
 
 def _controls() -> DeltaGenerator:
-    ready = _ready_queries()
-    is_of_demo = (
-        state.peek("query") in READY_QUERIES and ready is not READY_QUERIES
-    )  # it says nothing of another corpus
+    ready, query = _ready_queries(), str(state.peek("query"))
+    # One of the demo says nothing of a corpus that does not have it.
+    is_of_demo = query in READY_QUERIES and not current.own_rows(current.corpus(), query)
     if "query" not in st.session_state or is_of_demo:
         state.put("query", ready[0] if ready else "")  # a query whose correct answer is known
     with controls.row():
@@ -176,16 +175,22 @@ def _controls() -> DeltaGenerator:
 
 def _ready_queries() -> tuple[str, ...]:
     """Queries whose correct answers are known: headlines of the demo corpus, or the first ones of a person's own."""
-    return current.own_queries(current.corpus(), len(READY_QUERIES)) if state.get("corpus") else READY_QUERIES
+    return (
+        current.own_queries(current.corpus(), len(READY_QUERIES), named=False) if state.get("corpus") else READY_QUERIES
+    )
 
 
 def _ready_made() -> None:
     """Ready-made queries, each with what the second stage does to it where that is known."""
     kind = state.get("second_stage")
     effects = EFFECTS[kind] if _is_included(kind) and state.get("k") in EFFECTS_HOLD else {}
-    as_shown = (lambda query: messages.escape(shortened(query, 40))) if state.get("corpus") else str
+    is_own = bool(state.get("corpus"))
     texts = {
-        query: f"{effects[query]}: {shortened(query, READY_CHARACTERS)}" if query in effects else as_shown(query)
+        query: f"{effects[query]}: {shortened(query, READY_CHARACTERS)}"
+        if query in effects
+        else messages.escape(shortened(query, OWN_CHARACTERS))
+        if is_own
+        else query
         for query in _ready_queries()
     }
     controls.ready_row(

@@ -17,7 +17,6 @@ from components.charts import theme
 from components.errors import InputError
 from components.numbers import counted
 from components.retrieval.corpora import corpus as reading
-from components.retrieval.corpora.rows import roles
 from components.retrieval.search.exact import ExactSearch
 from components.retrieval.search.query import query_vectors
 from components.shown_code.code import Command
@@ -50,7 +49,7 @@ MOST_COMMANDS = 10  # of the code of the figure
 AT_ONCE = 10  # queries, which take about a second
 UNKNOWN = "says nothing: unknown language"  # of a score
 FAR = "nothing close"  # no closer than chance
-WRONG = "not its right text"  # by the file
+WRONG = "wrong text"  # by the file
 
 
 def many_queries(backend: Backend) -> None:
@@ -285,15 +284,13 @@ def finding_of_queries(
 
 def _queries() -> tuple[str, ...]:
     """The queries of the uploaded file, or else those typed; none if there is a file that cannot be read."""
-    own = current.own_queries(current.corpus(), settings.MOST_QUERIES + 1)
-    # They stand there at once, unless their column is a guess by what else the file has, or they are too many.
-    is_named = bool(own) and roles.is_named_query(str(current.query_column(current.corpus())))
+    own = current.own_queries(current.corpus(), settings.MOST_QUERIES + 1)  # they stand there at once, if not too many
     with controls.row():
         typed = controls.bind(
             "typed_queries",
             st.text_area,
             "Queries, one per line",
-            default="\n".join(own if is_named and len(own) <= settings.MOST_QUERIES else ready_queries()),
+            default="\n".join(own if 0 < len(own) <= settings.MOST_QUERIES else ready_queries()),
             to_widget="\n".join,
             from_widget=settings.clean_queries,
             height=76,
@@ -302,7 +299,7 @@ def _queries() -> tuple[str, ...]:
         )
         panel = st.popover("Upload queries", icon=":material/upload_file:", width="content")
     if state.get("corpus"):
-        _offer_own(current.corpus(), own, settings.clean_queries(typed))
+        _offer_own(current.corpus(), settings.clean_queries(typed))
     with panel:
         file = uploads.uploader("queries", "A file with one query per line", key="queries_file", type=["txt"])
     of_file = uploads.kept("queries", caching.query_files(), file, _read_queries)
@@ -311,7 +308,7 @@ def _queries() -> tuple[str, ...]:
     return _few_enough(settings.clean_queries(typed))
 
 
-def _offer_own(corpus: Corpus, found: tuple[str, ...], typed: tuple[str, ...]) -> None:
+def _offer_own(corpus: Corpus, typed: tuple[str, ...]) -> None:
     """A button that takes the queries of a corpus which has a column with some, where others are `typed`: the first ones of
     too many.
 
@@ -320,6 +317,7 @@ def _offer_own(corpus: Corpus, found: tuple[str, ...], typed: tuple[str, ...]) -
     if current.query_column(corpus) is None and corpus.columns:
         advice = "Choose a column to use its queries"
         chooser.choose_query_column(corpus, None, placeholder=advice, label_visibility="collapsed")
+    found = current.own_queries(corpus, settings.MOST_QUERIES + 1, named=False)
     taken = found[: settings.MOST_QUERIES]
     if taken in ((), typed):
         return

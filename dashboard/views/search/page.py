@@ -77,6 +77,7 @@ VIEWS = (
             "model2",
             "percentiles",
             "query",
+            "query_column",
             "score_label",
             "blind",
             "compare_with",

@@ -35,6 +35,7 @@ from dashboard.ui.wording import (
     PRODUCTS,
     SIMILARITY_HELP,
     SIMILARITY_NAMES,
+    shortened,
 )
 from dashboard.views.search import blind, chance, judging, splade, why
 from dashboard.views.search.comparisons import hybrid
@@ -190,13 +191,13 @@ def _results(request: SearchRequest, panel: DeltaGenerator, first_options: Delta
 
 
 def examples(corpus: Corpus) -> None:
-    """Queries to begin with, below the hits: ready-made ones, or how texts of a person's own corpus begin."""
-    of_demo = ready_queries()
+    """Queries to begin with, below the hits: ready-made ones, those of a person's own corpus, or how its texts begin."""
+    of_demo, own = ready_queries(), current.own_queries(corpus, OWN_EXAMPLES)
     texts = {query: query for query in of_demo} or {
-        query: messages.escape(query) for query in own_beginnings(corpus.texts)
+        query: messages.escape(shortened(query, MOST_OF_EXAMPLE)) for query in own or own_beginnings(corpus.texts)
     }
     if texts:
-        label = "Ready-made queries" if of_demo else "Beginnings of your texts"
+        label = "Ready-made queries" if of_demo else "Your queries" if own else "Beginnings of your texts"
         controls.ready_row(label, texts, state.get("query"), _choose_query, key="w_ready_query")
 
 

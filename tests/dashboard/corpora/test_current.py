@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.ui.wording import shortened
 from dashboard.views.search import results
 from tests.dashboard.page_states import small_corpus
 from tests.support.pages import Open, settled, texts
@@ -40,15 +41,17 @@ def test_ready_made_queries_are_those_of_the_demo(open_page: Open) -> None:
     assert tuple(demo.button_group(key="w_ready_query").options) == results.READY_QUERIES
     own = settled(open_page("hits", corpus=small_corpus()))  # as of an upload whose link names no query
     assert own.text_input(key="w_query").value == ""
-    offered = own.button_group(key="w_ready_query").options
-    assert len(offered) == 3
-    assert not {*offered} & {*results.READY_QUERIES}  # nothing of the demo corpus remains
-    assert all(any(text.startswith(query) for text in current.demo().texts) for query in offered)  # a part of the demo
-    assert "No query yet." in texts(own)
-    assert "ready-made" not in texts(own)
     found = caching.corpora().find(small_corpus())
     assert found is not None
     queries = list(dict.fromkeys(found.columns["compressed"]))
+    offered = [option.replace("\\", "") for option in own.button_group(key="w_ready_query").options]
+    assert offered == [shortened(query, results.MOST_OF_EXAMPLE) for query in queries[: results.OWN_EXAMPLES]]
+    assert not {*offered} & {*results.READY_QUERIES}  # nothing of the demo corpus remains
+    beginnings = results.own_beginnings(current.demo().texts[:9])  # as of a file without queries
+    assert len(beginnings) == results.OWN_EXAMPLES
+    assert all(text.startswith(begin) for text, begin in zip(current.demo().texts, beginnings, strict=False))
+    assert "No query yet." in texts(own)
+    assert "ready-made" not in texts(own)
     many = settled(open_page("many-queries", corpus=small_corpus()))
     assert many.text_area(key="w_typed_queries").value.splitlines() == queries  # those of the file
     assert not [button for button in many.button if button.key == "own_queries_used"]
@@ -61,4 +64,4 @@ def test_ready_made_queries_are_those_of_the_demo(open_page: Open) -> None:
     said = re.search(rf"By the file the best hit is right for (\d+) of {len(queries)} queries", texts(many))
     assert said is not None
     (drawn,) = [item.proto.body for item in many.get("html") if "bi-found" in item.proto.body]
-    assert drawn.count("not its right text") == len(queries) - int(said[1])
+    assert drawn.count("wrong text") == len(queries) - int(said[1])

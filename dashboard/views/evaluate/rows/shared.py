@@ -147,9 +147,7 @@ def _bars(kinds: Mapping[str, int]) -> str:
         for kind in KINDS
     )
     queries = counted(sum(kinds.values()), "query", "queries")
-    what = (
-        f"Shared with the answer <span>{queries}; words such as “the” do not count, other forms are other words</span>"
-    )
+    what = f"Shared with the answer <span>{queries}</span>"
     return f'<div class="bi-kinds"><h6>{what}</h6>{lines}</div>'
 
 

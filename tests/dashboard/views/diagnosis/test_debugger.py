@@ -146,7 +146,8 @@ def test_the_texts_are_compared_and_all_failed_queries_can_be_opened(
     assert any(name.startswith("cross-encoder") for name in sides.iloc[:, 0])
     assert len(figures(read)) == 4  # the bars, both ledgers, the histogram
     traits = next(table for table in (plain_table(read, n) for n in range(len(read.table))) if "trait" in table.columns)
-    assert list(traits["trait"]) == ["near duplicate as rival", *list(CAUSES)[1:]]
+    called = {"near duplicate": "near duplicate as rival", "words": "query word that only the rival has"}
+    assert list(traits["trait"]) == [called.get(name, name) for name in CAUSES]
     assert "of the queries that do not fail" in traits.columns
     assert "What the rivals of failed queries share" in texts(read)
     assert "by cause" not in texts(read)

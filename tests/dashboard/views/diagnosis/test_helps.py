@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from components.charts import theme
 from components.charts.retrieval.diagnosis import RemedyBar, TraitBar, remedy_bars, trait_shares
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, spec_of
 from components.retrieval.evaluation.metrics import Interval
@@ -87,7 +88,7 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
         "left as it is: nothing was better",
         "left as it is: nothing was better; a sham of this kind repaired 0 and harmed 4",
     )
-    assert below == [f'<span style="font-size: 0.8em">{text}</span>' for text in sentences]
+    assert below == [theme.small(text) for text in sentences]
     assert list(drawn.layout.xaxis2.tickvals) == [70, 80, 90, 100]  # and no share above 100 %
     assert "83.6 %" in said
     # The advised row, and no other, is tinted and says so.
@@ -232,4 +233,4 @@ def test_a_hybrid_list_is_tried_as_it_was_measured_and_what_both_halves_left_has
         assert np.allclose(np.divide(opened.weights, sum(opened.weights)), fusion.weights)
     left = row(folds.LEAVE, folds.LEAVE)
     assert all(np.isnan(value) for value in helps._ends("change", left, left.result.change).values())
-    assert helps._best_left(left).endswith("gives 50.0 %")
+    assert helps._best_left(left).endswith(" has Recall@1 50.0 %")

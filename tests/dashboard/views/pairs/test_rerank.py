@@ -393,4 +393,4 @@ def test_a_persons_own_corpus_opens_with_its_first_query_instead_of_one_of_the_d
         assert app.text_input(key="w_query").value == queries[0]
         assert re.search(r"Correct answer: (from|stays)", texts(app))
         offered = [option.replace("\\", "") for option in app.button_group(key="w_ready_pair_query").options]
-        assert offered == [shortened(query, 40) for query in queries[: len(view.READY_QUERIES)]]
+        assert offered == [shortened(query, view.OWN_CHARACTERS) for query in queries[: len(view.READY_QUERIES)]]

@@ -327,7 +327,7 @@ def _carried(shown: _Shown, cells: list[Patch], found: Outcomes) -> str:
     if share >= CARRIES:
         return (
             f"“{own}” is in both, yet A's at layer {patch.number} alone brings back **{100 * share:.0f} % of the difference**: "
-            "it has read the other words."
+            "it has read the rest."
         )
     strongest = _strongest(found)
     if strongest is None:

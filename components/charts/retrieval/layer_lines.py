@@ -12,7 +12,7 @@ from components.charts import curves, theme
 
 HEIGHT, TOP, BELOW = 470, 46, 56  # pixels of the figure, above the plot, and below it
 RANGE = (-3.0, 104.0)  # per cent: a point at either end is drawn whole
-LINE, TO_LABEL, LETTER = 19, 22, 7.6  # pixels: between two labels, from a line's end to its label, of a letter
+LINE, TO_LABEL, LETTER = 21, 22, 7.6  # pixels: between two labels, from a line's end to its label, of a letter
 _SHIFT = 0.09  # layers between the points of two poolings, so that their intervals do not lie on each other
 _RISES = 4.0  # per cent: a line above this leaves room for a note below it
 _FLAT = 15.0  # per cent: other lines above this leave room for a note at 0

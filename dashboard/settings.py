@@ -48,8 +48,9 @@ class Setting:
         False  # an address has it once it was chosen, even if it is the default: some view begins otherwise
     )
 
-    # An address of a view with it always has it: those of before leave it out, and mean what was the default then.
-    always: bool = False
+    # An address of a view with it always has it: those of before leave it out, and mean what was the default then. Or each one
+    # does in which the setting of this name has a value.
+    always: bool | str = False
 
     @property
     def label(self) -> str:
@@ -358,7 +359,7 @@ SHARED: tuple[Setting, ...] = (  # what views of several pages use; the others a
     number("fusion_depth", "fud", 0, MOST_DEPTH, words="number of texts of each ranking"),
     text("query_column", "col", words="column with the queries"),
     # All texts of the corpus, or those alone that are right for some query; addresses of before: declared/older.py
-    replace(choice("texts_searched", "tx", ("all", "right")), always=True),
+    replace(choice("texts_searched", "tx", ("all", "right")), always="corpus"),
     choice("graded_source", "gs", ("demo", "file", "path"), words="collection"),
     # None: the first that the files have, and all of a document's
     replace(

@@ -317,10 +317,15 @@ def chosen() -> dict[str, list[str]]:
     """The texts of every setting that this session has a value for, by the setting's name."""
     found: dict[str, list[str]] = {}
     for setting in SETTINGS:
-        has_value = setting.always or st.session_state.get(setting.name) is not None
+        has_value = _is_always_named(setting) or st.session_state.get(setting.name) is not None
         if has_value and (texts := _texts_of(setting)) is not None:
             found[setting.name] = texts
     return found
+
+
+def _is_always_named(setting: Setting) -> bool:
+    """Whether its default is named too."""
+    return bool(peek(setting.always)) if isinstance(setting.always, str) else setting.always
 
 
 def apply_chosen(values: dict[str, list[str]]) -> list[str]:
@@ -358,7 +363,11 @@ def _whole(page: str) -> dict[str, list[str]]:
     address = {VIEW: [view]} if len(table.views_of(page)) > 1 else {}
     for setting in table.settings_in(view):
         is_default = peek(setting.name) == setting.default
-        if is_default and not setting.always and not (setting.if_chosen and setting.name in st.session_state):
+        if (
+            is_default
+            and not _is_always_named(setting)
+            and not (setting.if_chosen and setting.name in st.session_state)
+        ):
             continue
         texts = _texts_of(setting)
         if texts is not None:

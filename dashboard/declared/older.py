@@ -194,7 +194,7 @@ def with_defaults(address: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return {**address, short: [value]}
 
 
-# Views that searched only the right texts of a file, before there was a choice. Since then each address of them names it.
+# Views that searched only the right texts of a file, before there was a choice. Since then each address with a file names it.
 _OF_RIGHT_TEXTS = {
     *("compare-runs", "layer-grid", "evaluated-data", "pooling-lab", "approximation", "retrieve-rerank"),
 }

@@ -352,11 +352,11 @@ def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
     )
     app.selectbox(key="w_training_figure").set_value("rate").run()
     assert len(traces(app, 1)["learning rate"]) == STEPS
-    # Without its settings a run has its curves, and no command.
+    # Without its settings a run has its curves, and no command that trains again.
     (run.path / "settings.json").write_text("{")
     app.run()
     assert len(traces(app, 1)["learning rate"]) == STEPS
-    assert codes(app)["training_rate"].code.commands == ()
+    assert [command[0] for command in codes(app)["training_rate"].code.commands] == ["numbers"]
 
 
 def test_the_microscope_goes_back_through_the_steps_on_one_scale(open_page: Open) -> None:
@@ -435,7 +435,8 @@ def test_runs_are_listed_and_one_can_be_shown_and_deleted(open_page: Open) -> No
     app.button(key=f"show_{other.name}").click().run()
     assert setting(app, "training_run") == other.name
     assert len(traces(app, 0)["training loss, each step"]) == 10
-    assert codes(app)["training_loss"].code.commands == ()  # one would train all steps
+    (command,) = codes(app)["training_loss"].code.commands
+    assert command[0] == "numbers"  # "train" would train all steps
     app.button(key=f"delete_{other.name}").click().run()
     assert not other.path.exists()
     assert "is not available here. It was deleted" in texts(app)

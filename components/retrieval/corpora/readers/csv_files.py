@@ -18,7 +18,7 @@ from components.retrieval.corpora.readers.dialects import (
     SNIFFED_LINES,
     dialect_of,
     has_names,
-    sniff_delimiter,
+    is_named_table,
     words_in,
 )
 from components.retrieval.corpora.readers.encoding import Decoded, clean
@@ -49,14 +49,14 @@ def read_separated(
 ) -> Table:
     """The table of a CSV file, or its first `max_rows` rows. Without a delimiter, it is detected.
 
-    A given one counts where it stands in the first lines, or no other one divides them.
+    A given one counts, unless it stands nowhere in the first lines and another one makes a table with known names of them.
     What a person chose of the dialect stands above whatever the file seems to be.
 
     Raises InputError where the quotes of the header, or of nearly all rows, do not match, and above the limits.
     """
     if delimiter is not None:
         judged = list(islice(text.lines(), SNIFFED_LINES))
-        if judged and delimiter not in "".join(judged) and sniff_delimiter(judged) in judged[0]:
+        if delimiter not in "".join(judged) and is_named_table(judged):
             delimiter = None
     lines, start = text.lines(), 0
     first = next(lines, None)

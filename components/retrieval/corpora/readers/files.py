@@ -68,7 +68,7 @@ _FOREIGN = (
     (b"\x80\x04\x95", "a pickle (which can run code when it is read)"),
     (b"version https://git-lfs", "a pointer to a file that Git LFS keeps (git lfs pull fetches it)"),
 )
-_WEB_PAGE = re.compile(rb"\s*<(?:!doctype html|html|table)\b", re.IGNORECASE)
+_WEB_PAGE = re.compile(rb"\s*<(?:!doctype html|html|table)\b[^<>]{0,2000}>\s*<", re.IGNORECASE)  # and a second tag
 _ARRAY_OF_OBJECTS = re.compile(r"\s*\[\s*\{")
 # Other formats, by what each line of a .txt file has.
 _OTHER_FORMATS: tuple[tuple[str, str, Callable[[str], bool]], ...] = (

@@ -81,6 +81,38 @@ def test_what_a_file_holds_stands_above_its_name(name: str, content: str) -> Non
     assert read_corpus(content.encode(), name).texts == TWO
 
 
+@pytest.mark.parametrize("mark", [",", ";", "|"])
+def test_texts_on_lines_of_a_tsv_are_not_divided(mark: str) -> None:
+    lines = [f"I like tea{mark} but not coffee at all in the morning.", f"He came{mark} he saw{mark} he left again."]
+    lines += ["She sang to all of us.", f"No{mark} I will not go there."]
+    assert read_corpus("\n".join(lines).encode(), "a.tsv").texts == tuple(lines)
+    assert read_corpus("\n".join(["text", *lines]).encode(), "a.tsv").texts == tuple(lines)
+    # As many of them in each line, which are no table without a known name; and one name, which not every line bears out.
+    turns = [f"Hello{mark} I need help with my order{place}." for place in range(60)]
+    assert read_corpus("\n".join(turns).encode(), "a.tsv").texts == tuple(turns)
+    assert read_corpus("\n".join([f"Text{mark} not voice at all.", *lines]).encode(), "a.tsv").texts[-4:] == tuple(
+        lines
+    )
+    many = [f'{place}{mark}"The river{mark} rises\nhere."' for place in range(300)]
+    assert len(read_corpus("\n".join([f"id{mark}text", *many]).encode(), "a.tsv").texts) == 300
+
+
+def test_lists_as_text_are_read_only_where_they_can_be_sets() -> None:
+    cells = [f"['a cat number {place} sat here']" for place in range(9)]
+    same = read_corpus("\n".join(["text", *(f'"{cell}"' for cell in cells)]).encode(), "a.csv")
+    assert same.texts == tuple(cell[2:-2] for cell in cells)
+    cells.append("['one more', 'and two']")
+    uneven = read_corpus("\n".join(["text", *(f'"{cell}"' for cell in cells)]).encode(), "a.csv")
+    assert uneven.texts == tuple(cells)
+    assert not uneven.columns
+    assert uneven.report.notes == (
+        "The column text holds lists that are written as text, not as many texts in each: they are read as they stand.",
+    )
+    turns = json.dumps([{"role": "user", "content": "Hi, is it open?"}])
+    chat = "text\n" + 2 * ('"' + turns.replace('"', '""') + '"\n')
+    assert read_corpus(chat.encode(), "a.csv").texts == (turns, turns)
+
+
 def test_lists_on_lines_are_still_sets_of_sentences() -> None:
     turns = [{"role": "user", "content": "Hi"}]
     assert read_corpus(b'["A river", "River"]\n["A bank", "Bank"]\n', "a.jsonl").columns["compressed"] == (
@@ -119,6 +151,11 @@ def test_what_was_fetched_in_place_of_a_file_is_named(name: str, content: str, k
         read_corpus(content.encode(), name)
 
 
+@pytest.mark.parametrize("first", ["<table> tags lay out rows.", "<html> begins a page.", "<table class='x'>, it says"])
+def test_a_text_about_tags_is_no_web_page(first: str) -> None:
+    assert read_corpus(f"{first}\nOther sentences.\n".encode(), "a.txt").texts == (first, "Other sentences.")
+
+
 @pytest.mark.parametrize(
     ("content", "ending"),
     [("1\tThe river rises.\n2\tThe bank opens.\n", ".tsv"), ('{"text": "A river"}\n\n', ".jsonl")],
@@ -137,13 +174,32 @@ def test_lines_of_a_table_in_a_text_file_are_named(content: str, ending: str) ->
     [
         ("İstanbul büyük bir şehir.\nIğdır küçük bir il.\n", "cp1254"),
         ("Öğrenci okula gidiyor.\n", "cp1254"),
+        ("Kız kardeş.\n", "cp1254"),
+        ("Öğretmen José bugün geldi.\nBütün ağaçlar yeşildi.\nÇocuklar gidiyor.\nYağmur yağıyor.\n", "cp1254"),
         ("Það er gott veður í dag.\nÁin hækkar.\n", "cp1252"),
+        ("The word þe is old. The letter ð is eth in Old English, and þorn.\n", "cp1252"),
     ],
 )
 def test_turkish_is_told_from_icelandic(text: str, encoding: str) -> None:
     corpus = read_corpus(text.encode(encoding), "a.txt")
     assert corpus.texts == tuple(text.splitlines())
     assert corpus.report.encoding == encoding
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Gdje je đak i vođa?", "cp1250"),  # Croatian
+        ("Vrijeme je vruće, đak čita.", "cp1250"),
+        ("Bude nový den.", "cp1250"),  # Czech
+        ("Dobrý den, je tu nový rok a příliš žluťoučký kůň.", "cp1250"),
+        ("Rīgā ir ļoti skaista diena šodien.", "cp1257"),  # Latvian
+        ("Täna on žürii šokis õhtul.", "cp1257"),  # Estonian
+        ("Aceasta este o zi frumoasă şi ţara.", "cp1250"),  # Romanian
+    ],
+)
+def test_other_languages_are_not_turkish(text: str, encoding: str) -> None:
+    assert read_corpus(text.encode(encoding), "a.txt").report.encoding != "cp1254"
 
 
 def test_texts_that_may_stand_for_none_are_said() -> None:
@@ -171,10 +227,28 @@ def test_labels_beside_pairs_are_said_not_to_be_looked_at() -> None:
     assert not any("right pair" in note for note in rows_in("query,answer,id\nWhere?,Here.,1\n", wanted="pairs").notes)
 
 
+@pytest.mark.parametrize(
+    ("labels", "is_said"),
+    [
+        (("billing", "shipping"), False),
+        (("Not entailment", "entailment"), True),
+        (("neutral", "contradiction"), True),
+        (("4.5", "\u22121"), True),
+    ],
+)
+def test_topics_beside_pairs_are_no_judgements(labels: tuple[str, str], is_said: bool) -> None:
+    rows = rows_in(
+        f"query,answer,label\nWhere is it?,It is here.,{labels[0]}\nWho is it?,A dog.,{labels[1]}\n", wanted="pairs"
+    )
+    assert any("Each row counts as a right pair" in note for note in rows.notes) == is_said
+
+
 def test_classes_in_another_case_are_one_class() -> None:
     rows = rows_in("sentence1,sentence2,label\nA b,C d,yes\nE f,G h,no\nI j,K l,YES\nM n,O p,No\n")
     assert [row.label for row in rows.rows] == ["yes", "no", "yes", "no"]
     assert "2 labels in another case than yes and no count as these." in rows.notes
+    one = rows_in("sentence1,sentence2,label\nA b,C d,US\nE f,G h,UK\nI j,K l,Us\n")
+    assert "1 label in another case than US counts as this." in one.notes
 
 
 def test_scores_in_arabic_digits_are_numbers() -> None:

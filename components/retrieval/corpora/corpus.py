@@ -44,7 +44,6 @@ PAIR_COLUMN = "compressed"  # the name of the column with the second text of a p
 EXAMPLES = 5
 BROKEN_BYTES = "bytes that are not utf-8"
 NAMED_COLUMNS = 12
-MOST_NAME_WORDS = 3  # a longer name of the text column may be a sentence of a file without names
 SET_SIZE = 10  # sentences kept of a list
 
 
@@ -118,10 +117,6 @@ class ReadReport:
         elif not self.is_named:
             said.append(
                 "The first line is read as a row, since it does not look like names of columns: a line above names them."
-            )
-        elif self.dialect and len(self.text_column.split()) > MOST_NAME_WORDS:
-            said.append(
-                f"The first line is read as the names of the columns: {self.text_column[:120]}. If not, add names above it."
             )
         if self.encoding_guessed:
             said.append(f"The encoding {self.encoding} is a guess.")

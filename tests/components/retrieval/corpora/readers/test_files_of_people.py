@@ -8,7 +8,9 @@ import pytest
 
 from components.errors import InputError
 from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.readers.files import read_table
 from components.retrieval.corpora.readers.limits import Count
+from components.retrieval.corpora.readers.separated_rows import DialectChoice
 from components.retrieval.corpora.rows.read import Rows, rows_of, table_of
 from components.retrieval.corpora.rows.roles import Wanted
 
@@ -46,6 +48,30 @@ def test_names_that_stand_in_the_middle_again_are_no_row() -> None:
     assert "row 3 (the names of the columns once more)" in report.refused
     assert read_corpus(b"text\nThe river\ntext\n", "a.csv").texts == ("The river",)
     assert read_corpus(b"Hello\nThe river\nHello\n", "a.csv").texts == ("The river", "Hello")
+
+
+def test_names_that_stand_again_in_part_are_said() -> None:
+    content = "id,text,label\n1,The river rises.,a\nid,text,grade\n2,The bank opens.,b\n"
+    said = read_corpus(content.encode(), "a.csv").report.notes
+    assert said == ("Most names of the columns stand again in line 3, which is read as a row.",)
+    assert not read_corpus(content.replace("id,text,grade", "id,Text of it,x").encode(), "a.csv").report.notes
+    assert not read_corpus(b"id,text,,\n1,The river rises.,,\n2,The bank opens.,,\n", "a.csv").report.notes
+
+
+def test_short_texts_that_are_taken_for_names_are_said_to_be_a_guess() -> None:
+    content = "hello,good morning\nbye,see you\nthanks,you are welcome\n"
+    report = read_corpus(content.encode(), "a.csv").report
+    assert "That the first row names the columns is a guess: “hello”, “good morning” could be a row." in report.notes
+    assert report.otherwise == (DialectChoice(header=False),)
+    assert read_corpus(content.encode(), "a.csv", "column 2", dialect=report.otherwise[0]).texts[0] == "good morning"
+    with pytest.raises(InputError, match=r"“What is it\?”, “A dog” could be a row\..* --no-header"):
+        rows_in("What is it?,A dog\nWho is he?,My friend\nWhere is it?,At home\n", wanted="pairs")
+    for named in (
+        "my id,my text\n1,The river rises.\n",
+        "text,my note\nThe river,good\n",
+        "premise,hypothesis\nA b,C d\n",
+    ):
+        assert not read_table(named.encode(), "a.csv").otherwise
 
 
 def test_a_quote_can_stand_behind_a_space() -> None:

@@ -139,6 +139,15 @@ def test_lists_as_text_are_read_only_where_they_can_be_sets() -> None:
     assert read_corpus(chat.encode(), "a.csv").texts == (turns, turns)
 
 
+@pytest.mark.parametrize("form", ["%s\n%s\n", "[%s,\n%s]", "%s,\n%s ,\n"])
+def test_a_key_that_stands_twice_is_said(form: str) -> None:
+    corpus = read_corpus(
+        (form % ('{"text": "a: b", "n": {"a": 1}}', '{"text": "One.", "text" : "Two."}')).encode(), "a.jsonl"
+    )
+    assert corpus.texts == ("a: b", "Two.")
+    assert corpus.report.notes == ("1 row has a key twice: its last value counts.",)
+
+
 def test_lists_on_lines_are_still_sets_of_sentences() -> None:
     turns = [{"role": "user", "content": "Hi"}]
     assert read_corpus(b'["A river", "River"]\n["A bank", "Bank"]\n', "a.jsonl").columns["compressed"] == (

@@ -26,6 +26,7 @@ from components.jobs import IsStopped, ReportProgress, Stopped
 from components.numbers import counted
 from components.retrieval.corpora.readers.limits import never
 from components.retrieval.corpora.rows.roles import LABEL, NEGATIVE
+from components.retrieval.corpora.rows.scores import NEGATIVE_LABELS, POSITIVE_LABELS, label_word
 from components.retrieval.evaluation.pair_runs import pairs_of_rows
 from components.training.data import Split, TrainingData, group_numbers, normalised
 from components.training.objectives import objective
@@ -39,9 +40,6 @@ AddNegatives = Callable[[TrainingData], TrainingData]  # pairs to triplets
 RELATIVE_MARGIN = 0.05  # a wrong answer's score lies so much below that of the correct one, as a share of it
 ANCHORS_AT_ONCE = 256
 GOOD_SCORE = 0.8  # of 0..1: pairs with at least this score count as partners
-POSITIVE_LABELS = {"1", "yes", "true", "entailment", "duplicate", "paraphrase", "equivalent", "relevant", "positive"}
-NEGATIVE_LABELS = {"0", "no", "false", "contradiction", "notentailment", "notduplicate", "irrelevant", "unrelated"}
-NEGATIVE_LABELS |= {"negative", "notrelevant", "notequivalent", "notparaphrase", "different"}
 BINARY_NAMES = ("does not belong", "belongs together")
 
 
@@ -362,7 +360,7 @@ def binary_classes(data: TrainingData) -> tuple[int, int]:
     Of two classes 1 and 0, 1 means that they belong together. Among three, and for premises with hypotheses, numbers say
     nothing: in SNLI 0 is entailment.
     """
-    plain = ["0" if name == "-1" else "".join(filter(str.isalnum, name.casefold())) for name in data.label_names]
+    plain = ["0" if name == "-1" else label_word(name) for name in data.label_names]
     if len(plain) > 2 or "premise" in map(str.casefold, data.read_from.values()):
         plain = [name if not name.isdigit() else "" for name in plain]
     positive = [number for number, name in enumerate(plain) if name in POSITIVE_LABELS]

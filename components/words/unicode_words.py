@@ -121,13 +121,18 @@ def joined(found: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def words_and_signs(text: str) -> list[str]:
-    """The words of a text, folded, and the signs between them that change what it says: "5 €" and "5 $", "-5" and "5"."""
+    """The words of a text, folded, and the signs between them that change what it says: "5 €" and "5 $", "-5" and "5".
+
+    A minus sign is the hyphen of a keyboard; one behind a word, or behind a number and a space, is no sign.
+    """
+    text = text.replace("\N{MINUS SIGN}", "-")
     found: list[str] = []
     done = 0
     for word, start, end in spans(text):
         between = text[done:start]
         found += _SIGN.findall(between)
-        if between.endswith("-") and text[start].isdigit() and (between != "-" or not done):  # no hyphen of two words
+        is_hyphen = done and (between == "-" or (between.strip() == "-" and text[done - 1].isdigit()))
+        if between.endswith("-") and text[start].isdigit() and not is_hyphen:
             found.append("-")
         found.append(word)
         done = max(done, end)

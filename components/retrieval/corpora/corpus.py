@@ -44,7 +44,6 @@ PAIR_COLUMN = "compressed"  # the name of the column with the second text of a p
 EXAMPLES = 5
 BROKEN_BYTES = "bytes that are not utf-8"
 NAMED_COLUMNS = 12
-MOST_NAME_WORDS = 3  # a longer name of the text column may be a sentence of a file without names
 SET_SIZE = 10  # sentences kept of a list
 
 
@@ -118,10 +117,6 @@ class ReadReport:
         elif not self.is_named:
             said.append(
                 "The first line is read as a row, since it does not look like names of columns: a line above names them."
-            )
-        elif self.dialect and len(self.text_column.split()) > MOST_NAME_WORDS:
-            said.append(
-                f"The first line is read as the names of the columns: {self.text_column[:120]}. If not, add names above it."
             )
         if self.encoding_guessed:
             said.append(f"The encoding {self.encoding} is a guess.")
@@ -252,7 +247,7 @@ def _corpus(name: str, table: Table, chosen: TextColumn, limits: Limits | None, 
     Raises InputError where there is none, or where there are more than the limit.
     """
     column = chosen.name
-    values, said = with_written_lists(column, table.columns[column])
+    values, said = _with_sets(column, table.columns[column])
     others = {key: others for key, others in table.columns.items() if key != column}
     sizes = [len(value) for value in values if isinstance(value, list) and value]
     has_lists = bool(sizes) and 2 * len(sizes) >= sum(value is not None for value in values)
@@ -315,6 +310,18 @@ def _corpus(name: str, table: Table, chosen: TextColumn, limits: Limits | None, 
         ),
     )
     return Corpus(name, tuple(texts), MappingProxyType(columns), report)
+
+
+def _with_sets(column: str, values: Sequence[Any]) -> tuple[Sequence[Any], list[str]]:
+    """The values, with lists that are written as text read where all can be sets: as many texts in each; and what is said."""
+    read, said = with_written_lists(column, values)
+    lists = [value for value in read if isinstance(value, list) and value]
+    are_sets = len(set(map(len, lists))) == 1 and all(isinstance(item, str) for value in lists for item in value)
+    if read is values or are_sets:
+        return read, said
+    return values, [
+        f"The {called(column)} holds lists that are written as text, not as many texts in each: they are read as they stand."
+    ]
 
 
 def _cleaned(parts: Sequence[Any], width: int, check_bytes: bool) -> list[CleanedText] | str:

@@ -141,7 +141,19 @@ def test_training_tells_texts_apart_that_differ_in_signs():
     assert normalised("The cat sat.") == normalised("the cat   sat")
     assert words_and_signs("from 5 € to €6") == ["from", "5", "€", "to", "€", "6"]
     assert words_and_signs("-5 to (-3), 7-8, a-9") == ["-", "5", "to", "-", "3", "7", "8", "a-9"]
-    assert normalised("It is -5 °C.") != normalised("It is 5 °C.")
+    assert words_and_signs("5, -3 but pages 3 -5 and 3\u22125") == [
+        "5",
+        "-",
+        "3",
+        "but",
+        "pages",
+        "3",
+        "5",
+        "and",
+        "3",
+        "5",
+    ]
+    assert normalised("It is -5 °C.") == normalised("It is \u22125 °C.") != normalised("It is 5 °C.")
 
 
 def test_parts_are_deleted_from_a_text_without_spaces():

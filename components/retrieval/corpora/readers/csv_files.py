@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from operator import eq
 
 from components.errors import InputError
-from components.numbers import counted
+from components.numbers import counted, enumerated
 from components.retrieval.corpora.column_names import plain
 from components.retrieval.corpora.readers.dialects import (
     HEADER_WORDS,
@@ -18,7 +19,8 @@ from components.retrieval.corpora.readers.dialects import (
     SNIFFED_LINES,
     dialect_of,
     has_names,
-    sniff_delimiter,
+    is_above_numbers,
+    is_named_table,
     words_in,
 )
 from components.retrieval.corpora.readers.encoding import Decoded, clean
@@ -32,10 +34,19 @@ from components.retrieval.corpora.readers.separated_rows import (
     Runaway,
     records,
 )
-from components.retrieval.corpora.readers.table import MOST_COLUMNS, NAMES_AGAIN, TITLE_ROW, BadRows, Samples, Table
+from components.retrieval.corpora.readers.table import (
+    MOST_COLUMNS,
+    NAMES_AGAIN,
+    TITLE_CHARACTERS,
+    TITLE_ROW,
+    BadRows,
+    Samples,
+    Table,
+)
 from components.retrieval.corpora.readers.titles import READ_LINES, Titles, titles_of
 
 HEADER_ROWS = 20  # by which it is judged whether the first row names the columns
+NAMES_SHOWN = 3
 _BLOCK_ROWS, _BLOCK_FIELDS = 1_000, 100_000  # rows that are put into columns together
 
 
@@ -49,14 +60,14 @@ def read_separated(
 ) -> Table:
     """The table of a CSV file, or its first `max_rows` rows. Without a delimiter, it is detected.
 
-    A given one counts where it stands in the first lines, or no other one divides them.
+    A given one counts, unless it stands nowhere in the first lines and another one makes a table with known names of them.
     What a person chose of the dialect stands above whatever the file seems to be.
 
     Raises InputError where the quotes of the header, or of nearly all rows, do not match, and above the limits.
     """
     if delimiter is not None:
         judged = list(islice(text.lines(), SNIFFED_LINES))
-        if judged and delimiter not in "".join(judged) and sniff_delimiter(judged) in judged[0]:
+        if delimiter not in "".join(judged) and is_named_table(judged):
             delimiter = None
     lines, start = text.lines(), 0
     first = next(lines, None)
@@ -129,11 +140,14 @@ def _table_of(
         is_named = True
     elif is_named is None:
         is_named = has_names(header.fields, [row.fields for row in following if len(row.fields) == width])
-    is_guess = choice.header is None and (not is_named or any(words_in(name) >= HEADER_WORDS for name in header.fields))
+    is_doubtful = choice.header is None and not titles and is_named and _may_be_row(header.fields, following)
+    is_guess = choice.header is None and (not is_named or is_doubtful)
     otherwise = (DialectChoice(header=not is_named),) if is_guess else ()
     if titles:
         otherwise = (DialectChoice(header=True),)
     rows = chain(following, rows) if is_named else chain([header], following, rows)
+    names_here = [name or None for name in header.fields] if is_named else []
+    again: list[int] = []  # lines that repeat most names
     named = max(
         (place for place, name in enumerate(header.fields, start=1) if name.strip() or not is_named), default=width
     )
@@ -153,6 +167,9 @@ def _table_of(
             columns.add(record.line + start, record.fields)
             samples.add(record.line + start, record.lines)
             joined += len(record.lines) > 1
+            same = sum(map(eq, record.fields, names_here))
+            if same > 1 and 2 * same > width - names_here.count(None):
+                again.append(record.line + start)
         elif not any(map(str.strip, record.fields)):
             bad.add(record.line + start, "empty")
         else:
@@ -160,6 +177,14 @@ def _table_of(
         if max_rows is not None and len(columns) >= max_rows:
             break
     columns.flush()
+    notes = []
+    if is_doubtful:
+        shown = ", ".join(f"“{clean(name).text[:TITLE_CHARACTERS]}”" for name in header.fields[:NAMES_SHOWN])
+        notes.append(f"That the first row names the columns is a guess: {shown} could be a row.")
+    if again:
+        lines = enumerated([f"{line:,}" for line in again[:NAMES_SHOWN]])
+        more = f" and {len(again) - NAMES_SHOWN:,} more" if len(again) > NAMES_SHOWN else ""
+        notes.append(f"Most names of the columns stand again in line {lines}{more}, which is read as a row.")
     names = column_names(header.fields if is_named else [""] * width)
     kept: dict[str, Sequence[str]] = dict(zip(names[:MOST_COLUMNS], columns.values, strict=True))
     return Table(
@@ -175,7 +200,19 @@ def _table_of(
         otherwise=otherwise,
         titles=tuple((line, clean(title).text) for line, title in titles),
         header_row=header.line + start,
+        notes=tuple(notes),
     )
+
+
+def _may_be_row(header: Sequence[str], rows: Sequence[Record]) -> bool:
+    """Whether a first row that is taken for names could be one of texts: only its length says that it is none."""
+    if any(words_in(name) >= HEADER_WORDS for name in header):
+        return True
+    if not rows or all(words_in(name) == 1 for name in header) or any(plain(name) in KNOWN_NAMES for name in header):
+        return False
+    columns = zip(*(row.fields for row in rows if len(row.fields) == len(header)), strict=True)
+    filled = ([value for value in column if value.strip()] for column in columns)
+    return not any(map(is_above_numbers, header, filled))
 
 
 class _CsvColumns:

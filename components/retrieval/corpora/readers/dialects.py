@@ -128,6 +128,16 @@ def sniff_delimiter(lines: Sequence[str], with_escapes: bool = True) -> str:
     return max(fits, key=lambda delimiter: fits[delimiter], default=",")
 
 
+def is_named_table(lines: Sequence[str]) -> bool:
+    """Whether a delimiter divides all of the first lines into as many fields, two or more, and the first has a known name."""
+    with suppress(csv.Error):
+        read = csv.reader([f"{line}\n".replace("\r", "\v") for line in lines], delimiter=sniff_delimiter(lines))
+        rows = [row for row in read if any(map(str.strip, row))]
+        widths = set(map(len, rows[:-1] if len(lines) == SNIFFED_LINES else rows))  # the last may go on
+        return len(widths) == 1 and widths != {1} and any(plain(name) in KNOWN_NAMES for name in rows[0])
+    return False
+
+
 def has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row of a table names its columns, by the rows that follow.
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -52,11 +53,12 @@ _WHOLE_CHARACTERS = re.compile("[^\x00-\x7f\udc80-\udcff]+")
 _BREAK = re.compile("\r\n?|\n")
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1f\x85\u2028\u2029]+")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
-# Bytes of İ, ı, Ğ, ğ, Ş and ş in Turkish, and of þ, ð and ý in Icelandic, which has letters with accents beside them.
-_TURKISH, _ICELANDIC = (
-    re.compile(rb"[\xd0\xdd\xde\xf0\xfd\xfe]"),
-    re.compile(rb"[\xc1\xc6\xc9\xcd\xd3\xda\xe1\xe6\xe9\xed\xf3\xfa]"),
-)
+# Bytes of İ, ı, Ğ, ğ, Ş and ş in Turkish, which are ý, ð and þ in Icelandic and other letters in Czech, Croatian or Latvian.
+_TURKISH = frozenset(b"\xd0\xdd\xde\xf0\xfd\xfe")
+_IN_TURKISH = _TURKISH | frozenset(b"\xc7\xd6\xdc\xe7\xf6\xfc")  # with Ç, Ö, Ü, ç, ö and ü
+_LETTER = re.compile(rb"[\x8a\x8c-\x8f\x9a\x9c-\x9f\xc0-\xff]")  # beyond ASCII in the encodings of these languages
+_FIRST_SOFT_G = re.compile(rb"(?<![A-Za-z\x80-\xff])[\xd0\xf0]")  # no word of Turkish begins with ğ
+_TURKISH_SHARE = 0.9  # of the letters beyond ASCII: a Turkish text can have names of other languages
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -231,7 +233,7 @@ def _guessed(content: bytes, name: str) -> Decoded:
         if match.chaos <= matches[0].chaos + CHAOS_MARGIN
         for name in match.could_be_from_charset  # those that decode the sample to the same text
     }
-    if "cp1254" in plausible and _TURKISH.search(sample) is not None and _ICELANDIC.search(sample) is None:
+    if "cp1254" in plausible and _may_be_turkish(sample):
         names.insert(0, "cp1254")
     elif "cp1252" in plausible:
         names.insert(0, "cp1252")
@@ -245,6 +247,14 @@ def _guessed(content: bytes, name: str) -> Decoded:
         "Only text files can be read.",
         "Check that it is a text file, save it as UTF-8, or choose its encoding.",
     )
+
+
+def _may_be_turkish(sample: bytes) -> bool:
+    """Whether nearly all letters beyond ASCII are of Turkish: two kinds or more, one of which Western languages lack."""
+    letters = Counter(b"".join(_LETTER.findall(sample)))
+    own = _IN_TURKISH & letters.keys()
+    fit = sum(letters[letter] for letter in own) - len(_FIRST_SOFT_G.findall(sample))
+    return len(own) > 1 and bool(own & _TURKISH) and fit >= _TURKISH_SHARE * letters.total()
 
 
 def _beyond_ascii(content: bytes) -> bytes:

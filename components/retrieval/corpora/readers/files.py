@@ -19,6 +19,7 @@ from typing import Any
 
 from components.errors import InputError, first_line
 from components.jobs import IsStopped
+from components.numbers import counted
 from components.retrieval.corpora.readers.csv_files import column_names, read_separated
 from components.retrieval.corpora.readers.encoding import Decoded, decode
 from components.retrieval.corpora.readers.limits import (
@@ -68,7 +69,7 @@ _FOREIGN = (
     (b"\x80\x04\x95", "a pickle (which can run code when it is read)"),
     (b"version https://git-lfs", "a pointer to a file that Git LFS keeps (git lfs pull fetches it)"),
 )
-_WEB_PAGE = re.compile(rb"\s*<(?:!doctype html|html|table)\b", re.IGNORECASE)
+_WEB_PAGE = re.compile(rb"\s*<(?:!doctype html|html|table)\b[^<>]{0,2000}>\s*<", re.IGNORECASE)  # and a second tag
 _ARRAY_OF_OBJECTS = re.compile(r"\s*\[\s*\{")
 # Other formats, by what each line of a .txt file has.
 _OTHER_FORMATS: tuple[tuple[str, str, Callable[[str], bool]], ...] = (
@@ -233,9 +234,13 @@ class _JsonColumns:
         self._objects: list[dict[str, Any]] = []  # that are not in the columns yet
         self._characters = 0  # of their JSON
         self._count = count
+        self._repeating = 0  # objects with a key that stands twice
 
-    def add(self, number: int, value: Any, characters: int, text: str | None = None) -> None:
+    def add(
+        self, number: int, value: Any, characters: int, text: str | None = None, has_repeated_key: bool = False
+    ) -> None:
         """Add a row, whose JSON has this many characters; `text` if at hand. Raises InputError above a limit."""
+        self._repeating += has_repeated_key
         if isinstance(value, str):
             value = {LINE_COLUMN: value}
         elif isinstance(value, list):
@@ -277,8 +282,15 @@ class _JsonColumns:
     def table(self) -> Table:
         """The table of all rows that were added."""
         self._flush()
+        has = "has" if self._repeating == 1 else "have"
+        said = f"{counted(self._repeating, 'row')} {has} a key twice: its last value counts."
         return Table(
-            dict(self._columns), self.numbers, self.bad, left_out=tuple(self._left_out), samples=self._samples.first
+            dict(self._columns),
+            self.numbers,
+            self.bad,
+            left_out=tuple(self._left_out),
+            samples=self._samples.first,
+            notes=(said,) if self._repeating else (),
         )
 
 
@@ -291,7 +303,7 @@ def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, c
         try:
             for number, (value, characters) in enumerate(array.values(), start=1):
                 count.add_rows(1)
-                columns.add(number, value, characters)
+                columns.add(number, value, characters, has_repeated_key=array.has_repeated_key)
                 if number == max_rows:
                     break
             return columns.table()
@@ -321,12 +333,20 @@ def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, c
             except (ValueError, RecursionError):
                 columns.bad.add(number, "broken JSON")
                 continue
-            columns.add(number, value, len(line), line)
+            columns.add(number, value, len(line), line, _has_repeated_key(value, line))
             if max_rows is not None and number - len(columns.bad) >= max_rows:
                 break
     if is_array and not columns.numbers:
         raise _no_json(name)
     return columns.table()
+
+
+def _has_repeated_key(value: Any, text: str, start: int = 0, end: int | None = None) -> bool:
+    """Whether a key stands twice in an object, which has this JSON; only one with more colons than keys is read again."""
+    if not isinstance(value, dict) or text.count(":", start, end) <= len(value):
+        return False
+    pairs: list[Any] = json.loads(text[start:end].rstrip().removesuffix(","), object_pairs_hook=list)
+    return len(pairs) > len(value)
 
 
 def _whole(text: Decoded) -> str:
@@ -361,6 +381,7 @@ class _JsonArray:
     def __init__(self, blocks: Iterator[str]) -> None:
         self._blocks = blocks
         self._decoder = json.JSONDecoder()
+        self.has_repeated_key = False  # in the last value
         self._text, self._position = next(blocks, ""), 0  # the text at hand, and how much of it has been read
         self._lines_before, self._column_before = (
             0,
@@ -446,4 +467,5 @@ class _JsonArray:
         if length > MOST_ROW_CHARACTERS:
             self._position -= length
             raise _BrokenJson(_LONG_VALUE)
+        self.has_repeated_key = _has_repeated_key(value, self._text, end - length, end)
         return value, length

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import InputError
-from components.numbers import counted
+from components.numbers import counted, enumerated
 from components.retrieval.corpora.column_names import plain
 from components.retrieval.corpora.columns import TEXT_NAMES, are_turns, as_text, called, is_missing, list_of_turns
 from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
@@ -387,8 +387,9 @@ class _Made:
                 f"{'is' if self._no_texts == 1 else 'are'} skipped."
             )
         if several := +self._respelt:
+            count = f"count{'s' if several.total() == 1 else ''} as {'this' if len(several) == 1 else 'these'}"
             self.notes.append(
-                f"{counted(several.total(), 'label')} in another case than {' and '.join(several)} count as these."
+                f"{counted(several.total(), 'label')} in another case than {enumerated(list(several))} {count}."
             )
         self.notes += may_be_none([text for _, own, wrongs, _ in self._rows for text in (*own, *wrongs)])
         if not self._wrongs:

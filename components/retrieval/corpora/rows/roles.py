@@ -33,7 +33,7 @@ from components.retrieval.corpora.corpus import PAIR_COLUMN
 from components.retrieval.corpora.readers.dialects import is_number
 from components.retrieval.corpora.readers.table import SET_COLUMN
 from components.retrieval.corpora.rows import passages
-from components.retrieval.corpora.rows.scores import NO_NUMBER, UNKNOWN, read_scores, score_text
+from components.retrieval.corpora.rows.scores import NO_NUMBER, UNKNOWN, is_judgement, read_scores, score_text
 
 DataKind = Literal["sentences", "pairs", "triplets", "scored", "labelled"]
 Wanted = Literal["any", "scored", "pairs"]  # what rows are read for: to train, to compare with scores, or to search
@@ -267,11 +267,11 @@ def left_out(columns: Mapping[str, Sequence[Any]], recognised: Recognised) -> di
 
 
 def labels_of_pairs(columns: Mapping[str, Sequence[Any]], used: Iterable[str]) -> str:
-    """That a column of labels or scores does not say here which pairs are right; "" where there is none."""
+    """That a column of judgements does not say here which pairs are right; "" where there is none."""
     known = set(used)
     for column in [name for name in columns if name not in known and plain_name(name) in _LABEL_NAMES | _SCORE_NAMES]:
         given = list(dict.fromkeys(filter(None, map(as_text, columns[column][: passages.SAMPLE_ROWS]))))
-        if len(given) > 1:
+        if len(given) > 1 and all(is_judgement(text) for text in given if text.casefold() not in UNKNOWN):
             shown = " or ".join(text[:EXAMPLE_CHARACTERS] for text in given[:EXAMPLES])
             return f"Each row counts as a right pair, whether its {column} is {shown}: leave out the rows that are not."
     return ""

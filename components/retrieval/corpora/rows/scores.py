@@ -27,7 +27,12 @@ NO_NUMBER = "the score is not a number"
 UNKNOWN = frozenset(
     {"", "-", "--", "–", "—", "?", ".", "n/a", "na", "nan", "none", "null", "nil", "unknown", "#n/a", "#nv"}
 )
+# Labels that say whether two texts belong together, as `label_word` has them.
+POSITIVE_LABELS = {"1", "yes", "true", "entailment", "duplicate", "paraphrase", "equivalent", "relevant", "positive"}
+NEGATIVE_LABELS = {"0", "no", "false", "contradiction", "notentailment", "notduplicate", "irrelevant", "unrelated"}
+NEGATIVE_LABELS |= {"negative", "notrelevant", "notequivalent", "notparaphrase", "different"}
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?", re.IGNORECASE)
+_JUDGEMENTS = POSITIVE_LABELS | NEGATIVE_LABELS | {"neutral"}
 _WITH_COMMA = re.compile(r"[+-]?\d*,\d+(?:e[+-]?\d+)?", re.IGNORECASE)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
 _LARGE = re.compile(r"[+-]?[1-9]\d{2,}")  # beside which a comma may divide thousands
@@ -78,6 +83,16 @@ def score_text(value: Any) -> str:
         return str(int(value))
     text = clean(str(value)).text.replace("\N{MINUS SIGN}", "-").replace("\N{ARABIC DECIMAL SEPARATOR}", ".")
     return str(int(float(text))) if re.fullmatch(r"[+-]?\d{1,15}(\.0+)?", text) else text
+
+
+def label_word(label: str) -> str:
+    """A label as it is compared: "notentailment" for "Not entailment" and "not_entailment"."""
+    return "".join(filter(str.isalnum, label.casefold()))
+
+
+def is_judgement(value: str) -> bool:
+    """Whether a value says how well two texts belong together: a number, or a known label."""
+    return _NUMBER.fullmatch(score_text(value)) is not None or label_word(value) in _JUDGEMENTS
 
 
 def minus_one_is_unknown(numbers: Iterable[float]) -> bool:

@@ -46,10 +46,12 @@ _NAMES: dict[Part, re.Pattern[str]] = {
 }
 _LINES = (".tsv", ".txt")  # an id, a tab, a text
 _JUDGEMENT_BYTES = 200  # of an entry of a mapping, with its pair
-_JUDGEMENT_COLUMNS = ("query-id", "corpus-id", "score")
-_ID_NAMES = frozenset(
-    {"id", "queryid", "qid", "query", "topic", "topicid", "corpusid", "docid", "docno", "pid", "documentid"}
+_JUDGEMENT_NAMES = (
+    ("queryid", "qid", "topicid", "query", "topic"),
+    ("corpusid", "docid", "documentid", "passageid", "pid", "docno"),
+    ("score", "relevance", "rel", "grade", "label"),
 )
+_ID_NAMES = frozenset({"id", *_JUDGEMENT_NAMES[0], *_JUDGEMENT_NAMES[1]})
 _RUN_FIELDS = 6  # of a line of TREC's runs
 _GRADE = re.compile(r"([+-]?\d{1,6})(\.0+)?", re.ASCII)
 
@@ -158,7 +160,7 @@ def read_judgements(
             bad.add(number, LONG_ROW)
             continue
         fields = _fields_of(line)
-        if not any(fields) or (lines == 0 and _is_header(fields[0])):
+        if not line.strip() or (lines == 0 and _is_header(fields[0])):
             continue
         lines += 1
         if len(fields) not in {3, 4}:
@@ -166,6 +168,9 @@ def read_judgements(
             bad.add(number, f"{counted(len(fields), 'field')}{is_run} instead of 3 or 4")
             continue
         query, *_, document, grade_text = fields  # the second of TREC's four fields, 0, has no meaning
+        if not (query and document and grade_text):
+            bad.add(number, "without query-id, corpus-id or score")
+            continue
         grade = _GRADE.fullmatch(grade_text)
         if grade is None:
             bad.add(number, f"{grade_text[:20]!r} is not a whole number")
@@ -178,8 +183,8 @@ def read_judgements(
     if not grades:
         raise InputError(
             f"{name} has no judgement" + (f" (line {bad.first[0].row}: {bad.first[0].reason})." if bad else "."),
-            "Judgements are lines of query, document and grade (header query-id, corpus-id, score), or of TREC's four "
-            "fields: query 0 document grade.",
+            "Judgements are lines of query, document and grade (header query-id, corpus-id, score), objects with these "
+            "keys, or TREC's four fields: query 0 document grade.",
             "Check the file, or export it in one of these formats.",
         )
     return GradedJudgements(grades, lines, duplicates, bad)
@@ -189,14 +194,18 @@ def _fields_of(line: str) -> list[str]:
     """The fields of a line of judgements: between tabs or spaces, or in an object, as data sets of the hub have them."""
     if line.startswith("{"):
         with suppress(ValueError, RecursionError):
-            judgement = json.loads(line)
-            return [str(judgement.get(name, "")).strip() for name in _JUDGEMENT_COLUMNS]
+            given = {_plain(name): str(value).strip() for name, value in json.loads(line).items() if value is not None}
+            return [next((given[name] for name in names if name in given), "") for names in _JUDGEMENT_NAMES]
     return [field.strip() for field in (line.split("\t") if "\t" in line else line.split())]
 
 
 def _is_header(first: str) -> bool:
     """Whether the first field of a file is the name of a column of ids."""
-    return re.sub(r"[\W_]", "", first.casefold()) in _ID_NAMES
+    return _plain(first) in _ID_NAMES
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name.casefold())
 
 
 def _read_table(source: Source, name: str, limits: Limits | None, is_stopped: IsStopped) -> Table:

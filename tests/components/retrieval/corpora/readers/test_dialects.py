@@ -206,7 +206,7 @@ def test_rows_that_are_no_texts_are_named_by_what_they_are() -> None:
         "a list instead of text",
     ]
     assert report.refused.startswith(
-        "4 of 5 rows cannot be used and are left out: an object instead of text: 1 row; yes or no instead of text: 1 row; "
+        "4 of 5 rows cannot be used and are left out: row 2 (an object instead of text), row 3 (yes or no instead of text), "
     )
 
 

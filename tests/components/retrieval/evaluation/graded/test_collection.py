@@ -18,6 +18,7 @@ from components.retrieval.evaluation.graded.collection import (
     read_graded,
     read_graded_folder,
 )
+from components.retrieval.evaluation.graded.files import read_judgements
 from components.retrieval.evaluation.graded.metrics import MEASURES
 from components.retrieval.search.lexical import make_ranker
 from tests.support.judged_collections import (
@@ -80,6 +81,27 @@ def test_every_form_gives_the_same_collection(files):
     assert found.content_hash == read_graded(BEIR).content_hash
     assert found.report.judgements == 4
     assert found.report.left_out == {"queries without a relevant document": 1}
+
+
+@pytest.mark.parametrize(
+    "names", [("query_id", "corpus_id", "score"), ("qid", "pid", "relevance"), ("Topic", "docno", "rel")]
+)
+def test_objects_of_judgements_can_have_other_names(names):
+    rows = [dict(zip(names, values, strict=True)) for values in (("q1", "d1", 2), ("q1", "d2", 0))]
+    assert read_judgements(jsonl(rows), "a.jsonl").grades == {("q1", "d1"): 2, ("q1", "d2"): 0}
+
+
+def test_objects_without_a_judgement_are_counted():
+    rows = [
+        {"query-id": "q1", "corpus-id": "d1", "score": 1},
+        {"query-id": "q1", "score": 1},
+        {"corpus-id": None, "id": 3},
+    ]
+    found = read_judgements(jsonl(rows), "a.jsonl")
+    assert found.grades == {("q1", "d1"): 1}
+    assert dict(found.bad.reasons) == {"without query-id, corpus-id or score": 2}
+    with pytest.raises(InputError, match="objects with these keys"):
+        read_judgements(jsonl(rows[1:]), "a.jsonl")
 
 
 def test_what_is_left_out_is_counted_and_adds_up():

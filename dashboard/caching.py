@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.evaluation.sts import ScoredPairs
     from components.retrieval.failures.failed_queries import SearchedCorpus
+    from components.retrieval.failures.traits import Traits
     from components.retrieval.index.cache import IndexCache
     from components.retrieval.index.folder import IndexInfo, VectorIndex
     from components.retrieval.search.blind_votes import BlindVotes
@@ -476,6 +477,8 @@ searched_corpora: Callable[[], CachePart[SearchedCorpus]] = partial(
 id_columns: Callable[[], CachePart[str]] = partial(_of_kind, "id columns")  # their names, by corpus
 # By corpus and column: the values of other columns by which queries can be chosen.
 query_parts: Callable[[], CachePart[dict[str, str]]] = partial(_of_kind, "query parts")
+# By corpus, column, these values, and whether every text is searched: which queries have each.
+query_values: Callable[[], CachePart[Traits]] = partial(_of_kind, "values of queries")
 # By corpus and queries that joined it: the corpus with them, their column, and its upload ("" where it is not kept).
 joined_corpora: Callable[[], CachePart[tuple[Corpus, str, str]]] = partial(_of_kind, "joined corpora")
 # By corpus: ids to rows, texts to rows, and these texts in order.

@@ -112,6 +112,9 @@ def positions(name: str, short: str, unique: bool = False, words: str = "") -> S
     return Setting(name, short, (), parse, lambda value: [str(position) for position in value], words=words)
 
 
+MOST_OF_QUERY = 1_000  # characters
+
+
 def text(name: str, short: str, default: str = "", most: int = 100, words: str = "") -> Setting:
     def parse(values: list[str]) -> str:
         return clean_text(_single(values))[:most]
@@ -347,7 +350,7 @@ SHARED: tuple[Setting, ...] = (  # what views of several pages use; the others a
         lambda value: [value],
         shared=True,
     ),
-    replace(text("query", "q", DEFAULT_QUERY, 1_000), if_chosen=True),
+    replace(text("query", "q", DEFAULT_QUERY, MOST_OF_QUERY), if_chosen=True),
     # None: what the model was published for
     replace(choice("similarity", "sim", EVERY_SIMILARITY), default=None),
     number("k", "k", 10, 100, least=1, words="number of hits"),

@@ -36,6 +36,7 @@ from dashboard import access, caching, state
 from dashboard.corpora import uploads
 from dashboard.jobs import requests
 from dashboard.jobs.requests import NotReady
+from dashboard.settings import MOST_OF_QUERY
 from dashboard.sharing import report
 
 if TYPE_CHECKING:
@@ -317,22 +318,24 @@ def own_rows(corpus: Corpus, query: str) -> tuple[int, ...]:
     column = query_column(corpus)
     if column is None:
         return ()
-    query = query.strip()
+    query = " ".join(query.split())  # as `own_queries` has it
     return caching.own_rows().get(
         (state.get("corpus"), column, query),
-        lambda: tuple(row for row, text in enumerate(corpus.columns[column]) if text.strip() == query),
+        lambda: tuple(row for row, text in enumerate(corpus.columns[column]) if " ".join(text.split()) == query),
     )
 
 
 def own_queries(corpus: Corpus, most: int, *, named: bool = True) -> tuple[str, ...]:
     """The first queries of a person's own corpus, each once; none where no column is known to hold some.
 
+    Those that have no room in the field of a query are left out.
+
     `named`: only where its name says so, not of one that is taken because the file has no other.
     """
     column = query_column(corpus) if state.get("corpus") else None
     found: dict[str, None] = {}
     for value in () if column is None or (named and not roles.is_named_query(column)) else corpus.columns[column]:
-        if query := " ".join(value.split()):
+        if 0 < len(query := " ".join(value.split())) <= MOST_OF_QUERY:
             found.setdefault(query)
         if len(found) == most:
             break

@@ -28,7 +28,7 @@ def judgements(corpus: Corpus) -> Judgements:
     """The session's marks on sentences of this corpus, for a view that shows them. Equal texts have the mark of one."""
     usage.note(usage.MARKS)
     judged = (of_session().get(corpus.content_hash) or Judgements()).within(len(corpus))
-    return judged.by_text(corpus.texts) if corpus.report.duplicates else judged
+    return judged.by_text(corpus.first_rows) if corpus.report.duplicates else judged
 
 
 def mark(corpus_hash: str, query: str, index: int, relevant: bool | None) -> None:

@@ -215,9 +215,10 @@ def _with_rollout(values: Mapping[str, list[str]], names: Mapping[str, str]) -> 
     return {**values, names["flow"]: ["rollout"], names["flow_block"]: values.get(names["flow_block"], ["0"])}
 
 
-def session_with_rollout(values: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """The same for the settings of a session file, by name."""
-    return _with_rollout(values, {name: name for name in ("flow", *_OF_FLOW)})
+def session_as_meant(values: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The settings of a session file, by name, with what they mean: rollout, and the right texts of a person's own file."""
+    texts = {} if "texts_searched" in values or not any(values.get("corpus", ())) else {"texts_searched": ["right"]}
+    return _with_rollout({**values, **texts}, {name: name for name in ("flow", *_OF_FLOW)})
 
 
 def views_of(page: str) -> tuple[str, ...]:

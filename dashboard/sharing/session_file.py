@@ -119,7 +119,7 @@ def read(content: bytes) -> SessionFile:
         page, chosen = older.session(page, chosen)
     return SessionFile(
         page,
-        older.session_with_rollout(chosen),
+        older.session_as_meant(chosen),
         _texts_only((item.get("key"), item.get("revision")) for item in _objects(models)),
         _texts_only(versions_there.items() if isinstance(versions_there, dict) else ()),
         str(own_corpus.get("name", ""))[:100],

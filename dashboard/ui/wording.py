@@ -262,7 +262,9 @@ def searched_texts(pairs: Pairs) -> str:
     """How many queries search how many texts, and where some are right for no query, whether these are searched."""
     said = f"{pairs.asked}, {counted(len(pairs.documents), 'text')} searched"
     if pairs.others:
-        said += f", {pairs.others:,} of them right for none of these (“Corpus”, above: the right texts alone)"
+        said += f", {pairs.others:,} of them right for none of these"
+        # Of a part of the queries, others are right for the rest of them, of which no choice of texts is.
+        said += " (“Corpus”, above: the right texts alone)" * bool(pairs.asking)
     if pairs.unsearched:
         are = "is" if pairs.unsearched == 1 else "are"
         said += (

@@ -51,7 +51,10 @@ def numbers_at(address: str, key: str = "") -> dict[str, Any]:
 
 def _read(address: str) -> tuple[str, dict[str, Any]]:
     """The view of an address and its settings by name, also of one of an older form. Raises InputError."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError as problem:
+        raise InputError(f"This is no address: {problem}.", "It is that of a view.", FIX) from problem
     path, query = parts.path.rpartition("/")[2], parts.query
     page, query = addresses.corrected(path, query) or (path, query)
     texts = parse_qs(query, keep_blank_values=True, errors="surrogatepass")

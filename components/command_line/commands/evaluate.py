@@ -246,6 +246,9 @@ def read_pairs(options: argparse.Namespace, limits: Limits) -> tuple[Pairs, RowU
     return pairs, reading, rows
 
 
+OLDER_RECORD = "A record from before --texts has the right texts alone: add --texts right. Or: "
+
+
 def _recorded(path: Path, pairs: Pairs) -> tuple[Run, ...]:
     """The runs of a file of --against. Raises InputError for one that is not of these pairs."""
     from components.retrieval.evaluation.run_record import MOST_BYTES, read_runs
@@ -274,7 +277,8 @@ def _recorded(path: Path, pairs: Pairs) -> tuple[Run, ...]:
         raise InputError(
             f"{path.name} has no run by vectors of these pairs.",
             "Runs can only be compared on the same queries and texts in the same order, with the same --texts both times.",
-            "Name the file of pairs of that run, or record a run of these pairs with evaluate --record.",
+            OLDER_RECORD * bool(pairs.others)
+            + "Name the file of pairs of that run, or record a run of these pairs with evaluate --record.",
         )
     return runs
 

@@ -14,10 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
+from components.arrays import Int64, read_only
 from components.errors import InputError
 from components.jobs import IsStopped
 from components.numbers import counted
@@ -136,6 +140,19 @@ class Corpus(Texts):
     """The sentences of a file, their other columns, and how the file was read."""
 
     report: ReadReport = field(default_factory=lambda: ReadReport(0, 0))
+
+    @cached_property
+    def first_rows(self) -> Int64:
+        """The first row with the text of each row, [row]."""
+        if not self.report.duplicates:
+            return read_only(np.arange(len(self)))
+        first: dict[str, int] = {}
+        return read_only(np.array([first.setdefault(text, row) for row, text in enumerate(self.texts)], np.int64))
+
+    @cached_property
+    def different(self) -> Int64:
+        """The first row of each different text: equal texts are one, so that they are no tie of a ranking."""
+        return read_only(np.flatnonzero(self.first_rows == np.arange(len(self))))
 
 
 def read_corpus(

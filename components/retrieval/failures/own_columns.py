@@ -38,7 +38,7 @@ def values_of(columns: Mapping[str, Sequence[str]], parts: Sequence[str], rows: 
     """Which of the `parts` each query has, as traits; `rows` [query] are the rows of the file that name it, at least one."""
     holds = np.zeros((len(parts), len(rows)), bool)
     named = [part.partition("=")[::2] for part in parts]
-    stripped = {name: np.array([value.strip() for value in columns[name]], object) for name, _ in named}
+    stripped = {name: np.array([value.strip() for value in columns[name]], object) for name in dict(named)}
     every = np.concatenate([np.empty(0, np.int64), *(np.asarray(own, np.int64) for own in rows)])
     starts = np.cumsum([0, *map(len, rows)])[:-1]
     for number, (name, value) in enumerate(named if rows else ()):

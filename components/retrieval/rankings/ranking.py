@@ -48,21 +48,27 @@ class Ranking:
         hits: Int64 | None = None,
         tied: tuple[int, int] | None = None,
         equal: float = TIED,
+        rows: Int64 | None = None,
         **more: Any,
     ) -> Self:
         """The ranking of one query by the scores of all texts [text]. Every ranking by scores is made here.
 
         hits: the texts best first, at least k and ten where there are as many; by default those with a score above 0.
         tied: how many texts share the score of the last hit, and how many of these are hits; by default they are counted:
-        scores are equal if they differ by at most `equal`, or by this share of a larger one. more: further fields.
+        scores are equal if they differ by at most `equal`, or by this share of a larger one. rows: the texts that can be
+        hits, by default all. more: further fields.
         """
+        able = scores
+        if rows is not None:
+            able = np.full(len(scores), np.nan)
+            able[rows] = scores[rows]
         if hits is None:
-            hits = top(np.where(np.isnan(scores), -np.inf, scores), max(k, TEN))
+            hits = top(np.where(np.isnan(able), -np.inf, able), max(k, TEN))
             hits = hits[scores[hits] > 0]
         best = hits[:k]
         if tied is None and len(best):
             last = float(scores[best[-1]])
-            is_tied = np.abs(scores - last) <= equal * max(1.0, abs(last))
+            is_tied = np.abs(able - last) <= equal * max(1.0, abs(last))
             tied = int(np.count_nonzero(is_tied)), int(np.count_nonzero(is_tied[best]))
         all_tied, tied_shown = tied or (0, 0)
         return cls(

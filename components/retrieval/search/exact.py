@@ -66,28 +66,33 @@ class ExactSearch:
             return products
         return _divided(products, self.norms * np.float32(np.linalg.norm(query)))
 
-    def search(self, queries: Float32, k: int, similarity: Similarity = "cosine") -> Hits:
+    def search(self, queries: Float32, k: int, similarity: Similarity = "cosine", rows: Int64 | None = None) -> Hits:
         """The k best sentences for each query [query, dim], or all if there are fewer.
 
-        Raises InputError for k < 1 and for vectors with values that are not finite.
+        `rows`, ascending, are the numbers of those that are looked at; by default all. Raises InputError for k < 1 and for
+        vectors with values that are not finite.
         """
         if k < 1:
             raise InputError(f"k is {k}.", "A search returns at least 1 hit.", "Choose 1 or more.")
         queries = np.atleast_2d(np.asarray(queries, np.float32))
         if len(queries) == 1:
-            return self.hits_of(queries[0], self.scores(queries[0], similarity), k, similarity)
+            return self.hits_of(queries[0], self.scores(queries[0], similarity), k, similarity, rows)
         lengths = np.linalg.norm(queries, axis=1).astype(np.float32)
         parts: list[Hits] = []
         step = max(1, _CELLS // max(1, len(self.vectors)))
         for start in range(0, len(queries), step):
-            rows = slice(start, start + step)
+            part = slice(start, start + step)
             if is_distance(checked_similarity(similarity)):
-                parts += [self.hits_of(query, self.scores(query, similarity), k, similarity) for query in queries[rows]]
+                parts += [
+                    self.hits_of(query, self.scores(query, similarity), k, similarity, rows) for query in queries[part]
+                ]
                 continue
-            scores = self._products(queries[rows])  # [query, sentence]
+            scores = self._products(queries[part])  # [query, sentence]
             if similarity == "cosine":
-                scores = _divided(scores, lengths[rows, None] * self.norms[None])
-            parts += [self.hits_of(query, own, k, similarity) for query, own in zip(queries[rows], scores, strict=True)]
+                scores = _divided(scores, lengths[part, None] * self.norms[None])
+            parts += [
+                self.hits_of(query, own, k, similarity, rows) for query, own in zip(queries[part], scores, strict=True)
+            ]
         if not parts:
             nothing = np.empty((0, min(k, len(self.vectors))))
             return Hits(nothing.astype(np.int64), nothing, np.empty(0, np.int64), np.empty(0, np.int64))
@@ -98,8 +103,17 @@ class ExactSearch:
             )
         )
 
-    def hits_of(self, query: Float32, scores: Float32, k: int, similarity: Similarity = "cosine") -> Hits:
+    def hits_of(
+        self,
+        query: Float32,
+        scores: Float32,
+        k: int,
+        similarity: Similarity = "cosine",
+        rows: Int64 | None = None,
+    ) -> Hits:
         """The hits of one query [dim] with its `scores` [sentence], as `search` returns them."""
+        if rows is not None:
+            scores = scores[rows]
         k = min(k, len(scores))
         if k == 0:
             return Hits(np.empty((1, 0), np.int64), np.empty((1, 0)), np.zeros(1, np.int64), np.zeros(1, np.int64))
@@ -108,7 +122,7 @@ class ExactSearch:
             raise not_finite()
         least = float(np.partition(scores, len(scores) - k)[len(scores) - k])
         candidates = np.flatnonzero(scores >= np.float32(least - NEAR * size))
-        return self._settled(query, candidates, k, similarity, size)
+        return self._settled(query, candidates if rows is None else rows[candidates], k, similarity, size)
 
     def among(self, query: Float32, candidates: Int64, k: int, similarity: Similarity = "cosine") -> Hits:
         """The k best of some candidates [candidate] for one query [dim], with their scores in float64.

@@ -9,6 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _NONE: Mapping[int, bool] = MappingProxyType({})
 
@@ -34,12 +39,12 @@ class Judgements:
         kept = {query: {row: value for row, value in own.items() if row < count} for query, own in self.marks.items()}
         return Judgements(MappingProxyType({query: MappingProxyType(own) for query, own in kept.items() if own}))
 
-    def by_text(self, texts: Sequence[str]) -> Judgements:
-        """Those of the sentences `texts` with each mark at the first row of its text, where equal texts stand in several."""
+    def by_text(self, first_rows: Sequence[int] | NDArray[np.integer]) -> Judgements:
+        """Those with each mark at the first row of its text, [row], where equal texts stand in several; the last one counts."""
         return Judgements(
             MappingProxyType(
                 {
-                    query: MappingProxyType({texts.index(texts[row]): value for row, value in own.items()})
+                    query: MappingProxyType({int(first_rows[row]): value for row, value in own.items()})
                     for query, own in self.marks.items()
                 }
             )

@@ -133,7 +133,11 @@ def part_choice(parts: Mapping[str, str]) -> str:
 
 def values_of(corpus: SearchedCorpus, parts: Sequence[str]) -> Traits:
     """Which of some parts each query is of."""
-    return own_columns.values_of(current.in_use().columns, parts, list(corpus.right_rows.values()))
+    own = current.in_use()
+    key = (current.key_of(own), current.query_column(own), tuple(parts), corpus.every_text)
+    return caching.query_values().get(
+        key, lambda: own_columns.values_of(own.columns, parts, list(corpus.right_rows.values()))
+    )
 
 
 def by_columns(chosen: QueryChoice, parts: Mapping[str, str], shares: Sequence[TraitShare]) -> None:

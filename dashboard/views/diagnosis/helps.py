@@ -232,7 +232,8 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
     failed, rows = np.flatnonzero(found.now > 1), told.rows
     if not len(failed):
         return
-    tried = [row for row in rows if _has_search(found, row)]
+    # Search has all texts: where the right ones alone were searched, it cannot show what was measured.
+    tried = [row for row in rows if _has_search(found, row) and not found.pairs.unsearched]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row_try_remedies"):
         if tried:
             st.markdown("Try in Search:", width="content")

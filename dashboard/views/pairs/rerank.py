@@ -48,6 +48,7 @@ EFFECTS: dict[StageKind, dict[str, str]] = {
     "maxsim": {READY_QUERIES[0]: "repaired", HARMED[1]: "harmed", READY_QUERIES[-1]: "repaired"},
 }
 READY_CHARACTERS, OWN_CHARACTERS = 20, 40  # of a ready-made query in the row, and of one of a person's own corpus
+_CORPUS = "_rerank_corpus"  # session key: the corpus that was last shown
 EFFECTS_HOLD = range(10, 21)  # candidates
 EFFECTS_NOTE = "It repairs the first two ready-made queries and harms the next two."
 TRAINED_NOTE = (
@@ -158,8 +159,11 @@ def rerank(backend: Backend) -> None:
 
 def _controls() -> DeltaGenerator:
     ready, query = _ready_queries(), str(state.peek("query"))
-    # One of the demo says nothing of a corpus that does not have it.
-    is_of_demo = query in READY_QUERIES and not current.own_rows(current.corpus(), query)
+    # One of the demo says nothing of another corpus, once that is chosen; what an address has, or is typed, stays.
+    key = state.peek("corpus")
+    is_other = st.session_state.get(_CORPUS, key) != key
+    st.session_state[_CORPUS] = key
+    is_of_demo = is_other and query in READY_QUERIES and not current.own_rows(current.corpus(), query)
     if "query" not in st.session_state or is_of_demo:
         state.put("query", ready[0] if ready else "")  # a query whose correct answer is known
     with controls.row():

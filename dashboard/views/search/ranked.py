@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from components.analysis.similarity import calibration
 from components.charts.theme import number
-from components.retrieval.evaluation.ranks import tolerance
-from components.retrieval.rankings.ranking import TEN, Ranking
+from components.retrieval.rankings.ranking import Ranking
+from components.retrieval.search.exact import SAME, Hits
 from components.shown_code.code import UNWRITTEN, NoCode
 
 if TYPE_CHECKING:
@@ -54,48 +53,27 @@ def up_to(best: float, level: float | None) -> Scale:
     )
 
 
-MOST_REPEATED = 90  # rows beyond the hits that are looked at where texts are repeated
+TIMES_MORE = (1, 10, 100)  # the hits are asked of an engine that approximates, where texts are repeated
 
 
-def rows_wanted(corpus: Corpus, k: int) -> int:
-    """How many rows are ranked for k different texts: more where the corpus repeats some."""
-    return k + min(corpus.report.duplicates, MOST_REPEATED)
+def different_hits(search: Callable[[int], Hits], corpus: Corpus, k: int) -> Hits:
+    """The hits of a `search` for a number of rows as those of k different texts, each by its first row.
 
-
-def of_texts(ranked: Ranked, corpus: Corpus, k: int) -> tuple[Ranked, Mapping[int, int]]:
-    """A ranking of rows as one of different texts, each by its first row, and how many rows have each text of more than one.
-
-    Equal texts are one text, so that they are no tie; the first k are hits.
+    Of an engine that approximates, which cannot be told to look at some rows alone; fewer than k where it finds no more.
     """
-    if not corpus.report.duplicates or not len(ranked.best):
-        return ranked, {}
-    texts = corpus.texts
-    found: dict[str, int] = {}
-    for row in dict.fromkeys([*ranked.best.tolist(), *ranked.first_ten.tolist()]):
-        found.setdefault(texts[row], row)
-    firsts: dict[str, int] = {}
-    counts = Counter(
-        text for row, text in enumerate(texts) if text in found and firsts.setdefault(text, row) is not None
-    )
-    scores = ranked.scores.copy()
-    own = {firsts[text]: row for text, row in found.items()}  # the row of a text to the one that was ranked
-    for first, row in own.items():
-        scores[first] = ranked.scores[row]
-    rows = np.array(list(own), np.int64)
-    best, terms = rows[:k], ranked.terms
-    last = float(scores[best[-1]])
-    tied = {texts[row] for row in np.flatnonzero(np.abs(scores - last) <= tolerance(last)).tolist()}
-    shown = replace(
-        ranked,
-        scores=scores,
-        best=best,
-        hit_scores=scores[best],
-        first_ten=rows[:TEN],
-        tied=len(tied),
-        tied_shown=len(tied & {texts[row] for row in best.tolist()}),
-        terms=None if terms is None else lambda row: terms(own.get(row, row)),
-    )
-    return shown, {firsts[text]: count for text, count in counts.items() if count > 1}
+    if not corpus.report.duplicates:
+        return search(k)
+    for times in TIMES_MORE:
+        found = search(times * k + 1)
+        rows, places = np.unique(corpus.first_rows[found.indices[0]], return_index=True)
+        if len(rows) > k:
+            break
+    order = np.argsort(places)
+    rows, scores = rows[order], found.scores[0][places[order]]
+    last = float(scores[:k][-1]) if len(scores) else 0.0
+    is_tied = np.abs(scores - last) <= SAME * max(1.0, abs(last))
+    tied, shown = (np.array([np.count_nonzero(part)]) for part in (is_tied, is_tied[:k]))
+    return Hits(rows[None, :k], scores[None, :k], tied, shown)
 
 
 def level_of(job: Job | None) -> ChanceLevel | None:

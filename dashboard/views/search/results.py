@@ -40,7 +40,7 @@ from dashboard.ui.wording import (
 from dashboard.views.search import blind, chance, judging, splade, why
 from dashboard.views.search.comparisons import hybrid
 from dashboard.views.search.hit_list import Axis, Hit, hit_list
-from dashboard.views.search.ranked import COSINES, Explained, Ranked, Scale, of_texts, rows_wanted
+from dashboard.views.search.ranked import COSINES, Explained, Ranked, Scale, different_hits
 from dashboard.views.search.request import SearchRequest
 
 if TYPE_CHECKING:
@@ -135,7 +135,6 @@ def _results(request: SearchRequest, panel: DeltaGenerator, first_options: Delta
         examples(request.corpus)
         return
     rankings: list[Ranked] = []
-    k, request = request.k, replace(request, k=rows_wanted(request.corpus, request.k))
     if index is not None:
         with panel:
             layer, pooling = _layer_and_pooling(backend, index, "", "layer", "pooling")
@@ -159,17 +158,12 @@ def _results(request: SearchRequest, panel: DeltaGenerator, first_options: Delta
             comparison = _comparison(request, index, options, max_sim_by)
     if comparison is not None:
         rankings.append(comparison)
-    request = replace(request, k=k)
-    counts: dict[int, int] = {}
-    for number, ranked in enumerate(rankings):
-        rankings[number], repeated = of_texts(ranked, request.corpus, k)
-        counts |= repeated
     if len(rankings) == 2 and state.get("blind"):
         blind.compare(request, rankings)
         examples(request.corpus)
         return
     if rankings:
-        _side_by_side(request, rankings, counts)
+        _side_by_side(request, rankings)
     if comparison is not None and index is not None and request.compare_with == "fused":
         hybrid.on_all_queries(request, index, max_sim_by)
     examples(request.corpus)
@@ -329,8 +323,9 @@ def _by_vectors(
     vectors = caching.query_vectors(request.backend, (request.query,), index.info)
     engine, query = index.engine(layer, pooling), vectors[layer, pooling][0]
     scores = engine.scores(query, similarity)
-    hits = engine.hits_of(query, scores, request.k, similarity)
-    ten = hits if request.k >= TEN else engine.hits_of(query, scores, TEN, similarity)  # of more the same come first
+    find = partial(engine.hits_of, query, scores, similarity=similarity, rows=request.corpus.different)
+    hits = find(k=request.k)
+    ten = hits if request.k >= TEN else find(k=TEN)  # of more the same come first
     exact_scores = scores.astype(np.float64)
     exact_scores[hits.indices[0]] = hits.scores[0]
     title = title or f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
@@ -352,8 +347,9 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
     if engine.facts.note:
         st.caption(messages.escape(engine.facts.note))
     query = caching.query_vectors(request.backend, (request.query,), index.info)[layer, pooling]
-    hits = engine.search(query, request.k, similarity)
-    ten = hits if request.k >= TEN else engine.search(query, TEN, similarity)
+    search = partial(engine.search, query, similarity=similarity)
+    hits = different_hits(search, request.corpus, request.k)
+    ten = hits if request.k >= TEN else different_hits(search, request.corpus, TEN)
     scores = np.full(len(request.corpus), np.nan)
     scores[ten.indices[0]], scores[hits.indices[0]] = ten.scores[0], hits.scores[0]
     name = f"{SIMILARITY_NAMES[similarity].lower()}, {search_engines.NAMES[request.engine]}"
@@ -361,7 +357,7 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
     ranked = _of_hits(title, request, index, (layer, pooling), similarity, scores, hits, ten)
     searched = request.code(index, layer, pooling)
     asked = searched.search(request.query, request.k, similarity, "--engine", request.engine)
-    code = searched.command(type(engine).search, asked)
+    code = searched.command(type(engine).search, asked, prints=_by_rows(request.corpus, "the numbers"))
     ranked = replace(ranked, code=code, code_of_all=code, hits_only=True)
     return replace(ranked, best=hits.indices[0], hit_scores=hits.scores[0])  # a search for ten may find others first
 
@@ -428,7 +424,8 @@ def _by_words(request: SearchRequest, index: VectorIndex | None) -> Ranked:
             return None
         searched = request.code(index, *request.cell(index))
         asked = searched.search(query, k, request.similarity, "--fuse", kind, "--weights", "1", "--json", "-")
-        return searched.command(function, asked, prints=f'the scores as "score" of {kind}, and what each word adds')
+        what = f'the scores as "score" of {kind}, and what each word adds'
+        return searched.command(function, asked, prints=_by_rows(corpus, what))
 
     kind, query, corpus = request.compare_with, request.query, request.corpus
     ranking = word_rankings.word_ranking(request.backend, kind)
@@ -445,6 +442,7 @@ def _by_words(request: SearchRequest, index: VectorIndex | None) -> Ranked:
         code=code_of(request.k, type(ranker).scores) or Command(type(ranker).scores),
         code_of_all=code_of(len(corpus), type(ranker).scores) or Command(type(ranker).scores),
         scale=COSINES if unit == "cosine" else Scale(low, high, ("no word", "each at its most"), OF_WORDS),
+        rows=corpus.different,
         chance=None if kind in COUNTING else chance.of_words(corpus, ranker, ranking.source),
         explained=Explained(
             split=lambda row: ranker.split(query, corpus.texts[row], row),
@@ -465,6 +463,7 @@ def _by_splade(request: SearchRequest, ranker: SpladeRanker) -> Ranked:
         code=Command(SpladeRanker.scores),
         code_of_all=Command(SpladeRanker.scores),
         is_open_ended=True,
+        rows=request.corpus.different,
         chance=chance.of_splade(request.corpus, ranker),
         explained=Explained(is_splade=True),
     )
@@ -485,7 +484,8 @@ def _by_second_stage(
     with panel:
         model_gate.label_choice(stage)
     vectors = caching.query_vectors(request.backend, (request.query,), index.info)[layer, pooling]
-    rows = index.engine(layer, pooling).search(vectors, request.candidates, request.similarity).indices[0]
+    search = index.engine(layer, pooling).search
+    rows = search(vectors, request.candidates, request.similarity, request.corpus.different).indices[0]
     scores = reranking.scored(stage, request.corpus, request.query, rows, "search").scores.astype(np.float64)
     is_cross = stage.kind == "rerank"
     ranked = Ranked.of_candidates(
@@ -548,20 +548,28 @@ def _by_second_model(request: SearchRequest) -> Ranked | None:
 def _by_likelihood(request: SearchRequest, scores: np.ndarray) -> np.ndarray:
     """The first sentences by log-probability that have a word of the query."""
     floor = scores.min()  # the log-probability of sentences without a word of the query
-    texts = request.corpus.texts
+    texts, different = request.corpus.texts, request.corpus.different
     return np.array(
         [
             row
-            for row in top(scores, max(request.k, TEN))
+            for row in different[top(scores[different], max(request.k, TEN))]
             if scores[row] > floor or words.shared_words(request.query, texts[row])
         ],
         np.int64,
     )
 
 
-def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked], counts: Mapping[int, int]) -> None:
-    """The lists beside each other; `counts` are the rows of texts that have several."""
+def _by_rows(corpus: Corpus, what: str) -> str:
+    """`what` a command prints that ranks rows, where the page ranks different texts."""
+    return (
+        f"{what}, for each row of a repeated text too, which the page shows once" if corpus.report.duplicates else what
+    )
+
+
+def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
+    """The lists beside each other."""
     corpus, query = request.corpus, request.query
+    counts = np.bincount(corpus.first_rows)
     relevant = marks.judgements(corpus).of(query)
     ids = current.own_ids(corpus)
     for number, (column, ranked) in enumerate(zip(st.columns(len(rankings)), rankings, strict=True)):
@@ -571,7 +579,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked], counts: Ma
         hits = [
             Hit(
                 rank=rank,
-                rows=counts.get(int(row), 1),
+                rows=int(counts[row]),
                 index=int(row),
                 text=corpus.texts[row],
                 score=float(ranked.scores[row]),
@@ -727,7 +735,7 @@ def _marked_again(corpus: Corpus, query: str) -> dict[int, list[int]]:
     judged = marks.of_session().get(corpus.content_hash)
     found: dict[int, list[int]] = {}
     for row in judged.within(len(corpus)).of(query) if judged is not None and corpus.report.duplicates else ():
-        found.setdefault(corpus.texts.index(corpus.texts[row]), []).append(row)
+        found.setdefault(int(corpus.first_rows[row]), []).append(row)
     return found
 
 

@@ -279,6 +279,24 @@ def test_a_recorded_run_is_kept_against_later_ones(pairs: Path, model: str, tmp_
     assert found["recall@1"]["p"] < 0.05
 
 
+def test_a_record_of_the_right_texts_says_with_which_texts_it_is_compared(
+    pairs: Path, model: str, tmp_path: Path
+) -> None:
+    """As `evaluate` recorded it while these were the default."""
+    record, some = tmp_path / "right.json", tmp_path / "some.jsonl"
+    some.write_text(pairs.read_text() + "\n" + json.dumps({"sentence": "A text that nobody asks for."}))
+    of_right = ("evaluate", str(some), "--model", model, "--texts", "right")
+    assert run(*of_right, "--record", str(record)).returncode == 0
+    done = run("evaluate", str(some), "--model", model, "--against", str(record))
+    assert done.returncode == 2
+    assert "A record from before --texts has the right texts alone: add --texts right." in done.stderr.splitlines()[-1]
+    assert run(*of_right, "--against", str(record)).returncode == 0
+    other = run(
+        "evaluate", str(pairs), "--model", model, "--against", str(record), "--layers", "1", "--poolings", "cls"
+    )
+    assert "add --texts" not in other.stderr  # each text of it is right for a query
+
+
 def test_what_cannot_be_compared_is_refused(pairs: Path, model: str, tmp_path: Path) -> None:
     record, other, several = tmp_path / "run.json", tmp_path / "other.jsonl", tmp_path / "several.json"
     assert run("evaluate", str(pairs), "--model", model, "--record", str(record)).returncode == 0

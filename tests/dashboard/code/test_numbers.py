@@ -183,6 +183,7 @@ def test_a_session_that_no_address_holds_says_so(open_page: Open, corpus: str, m
     ("address", "key", "said"),
     [
         ("/meaning?v=nothing", "", r"There is no view “nothing”"),
+        ("http://[x/meaning?v=score-split", "", r"This is no address: Invalid IPv6 URL\."),
         ("/nowhere", "", r"There is no view “nowhere”"),
         ("", "x", r"The view “home” shows no figure “x”|“home” cannot be drawn"),
         ("/meaning?v=score-split&l=-1", "", r"value for the layer \(“l=-1”\) is not valid"),

@@ -6,6 +6,7 @@ import re
 
 from streamlit.testing.v1 import AppTest
 
+from components.retrieval.corpora.corpus import Corpus
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.ui.wording import shortened
@@ -65,3 +66,28 @@ def test_ready_made_queries_are_those_of_the_demo(open_page: Open) -> None:
     assert said is not None
     (drawn,) = [item.proto.body for item in many.get("html") if "bi-found" in item.proto.body]
     assert drawn.count("wrong text") == len(queries) - int(said[1])
+
+
+def of_queries() -> None:
+    import streamlit as st
+
+    from dashboard import caching, state
+    from dashboard.corpora import current
+
+    corpus = caching.corpora().find(st.session_state["own"])
+    assert corpus is not None
+    state.put("corpus", st.session_state["own"])
+    queries = current.own_queries(corpus, 5, named=False)
+    st.session_state["found"] = [(query, current.own_rows(corpus, query)) for query in queries]
+
+
+def test_a_query_of_the_file_has_its_right_texts_whatever_spaces_stand_in_it() -> None:
+    """One without room in the field would be cut there, and is not offered."""
+    asked = ("reset  password", "w" * 1_001, " reset password", "v" * 1_000)
+    own = Corpus("spaces.csv", ("One.", "Two.", "Three.", "Four."), {"query": asked})
+    caching.corpora().put(current.key_of(own), own)
+    app = AppTest.from_function(of_queries)
+    app.session_state["own"] = current.key_of(own)
+    app.run()
+    assert not app.exception
+    assert app.session_state["found"] == [("reset password", (0, 2)), ("v" * 1_000, (3,))]

@@ -267,6 +267,6 @@ def test_an_older_address_of_flow_means_rollout_in_the_first_block() -> None:
         "fl": ["rollout"],
         "fb": ["0"],
     }
-    assert older.session_with_rollout({"flow_block": ["2"]}) == {"flow_block": ["2"], "flow": ["rollout"]}
-    assert older.session_with_rollout({"flow": ["through"], "flow_token": ["2"]})["flow"] == ["through"]
-    assert older.session_with_rollout({"block": ["2"]}) == {"block": ["2"]}
+    assert older.session_as_meant({"flow_block": ["2"]}) == {"flow_block": ["2"], "flow": ["rollout"]}
+    assert older.session_as_meant({"flow": ["through"], "flow_token": ["2"]})["flow"] == ["through"]
+    assert older.session_as_meant({"block": ["2"]}) == {"block": ["2"]}

@@ -11,6 +11,7 @@ import pytest
 
 from components.jobs import Stopped
 from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.texts import Texts
 from components.retrieval.failures import edits
 from components.retrieval.failures.failed_queries import searched_corpus
 from components.retrieval.search.exact import ExactSearch
@@ -53,9 +54,10 @@ def test_repairs_stop_when_they_are_asked_to(
     backend = SimpleNamespace(
         tokenization=SimpleNamespace(vocabulary=(), tokenize=tokenize), spec=SimpleNamespace(key="m"), revision="r"
     )
+    documents = Texts("institute", ("The physics institute", "may close."))
     searched: Any = SimpleNamespace(
         backend=backend,
-        corpus=SimpleNamespace(documents=SimpleNamespace(texts=("The physics institute", "may close."))),
+        corpus=SimpleNamespace(documents=documents, pairs=SimpleNamespace(documents=documents)),
         index=SimpleNamespace(info=SimpleNamespace(options=None), folder=SimpleNamespace(name="f")),
         request=SimpleNamespace(query_options=lambda documents: SimpleNamespace(prompt="")),
         engine=None,

@@ -109,6 +109,28 @@ def test_what_is_no_session_is_refused(file: bytes, said: str) -> None:
         session_file.read(file)
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"corpus": ["0" * 32]}, ["right"]),  # of before there was a choice
+        ({"corpus": ["0" * 32], "texts_searched": ["all"]}, ["all"]),
+        ({"corpus": [""]}, None),
+        ({}, None),
+    ],
+)
+def test_a_session_of_before_has_the_right_texts_of_its_file(
+    given: dict[str, list[str]], meant: list[str] | None
+) -> None:
+    assert session_file.read(content(settings=given)).settings.get("texts_searched") == meant
+    read = session_file.read(content(format_version=session_file.FORMAT_VERSION, page="search", settings=given))
+    assert read.settings.get("texts_searched") == meant
+
+
+def test_what_is_saved_names_the_texts(open_page: Open) -> None:
+    written = json.loads(saved(open_page("about", session=PANEL), "about"))
+    assert written["settings"]["texts_searched"] == ["all"]
+
+
 def test_a_bad_file_leaves_the_session_as_it_is(open_page: Open) -> None:
     app = opened(
         open_page("tokens", session=PANEL, s=["Mine."], v="input-tensors"),

@@ -25,6 +25,7 @@ from components.retrieval.corpora.demo import sentences_that_differ
 from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.engines import graph
 from components.retrieval.search import chance, lexical, score_split
+from components.retrieval.search.exact import Hits
 from components.retrieval.search.lexical import make_ranker
 from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs
 from components.retrieval.search.relevance import Judgements
@@ -35,7 +36,7 @@ from dashboard.corpora import current
 from dashboard.jobs import embedding, requests, reranking, search_engines
 from dashboard.views.search import batches, shading
 from dashboard.views.search import chance as chance_findings
-from dashboard.views.search.ranked import Ranked, up_to
+from dashboard.views.search.ranked import Ranked, different_hits, up_to
 from dashboard.views.search.request import SearchRequest
 from dashboard.views.search.whole_corpus import contents, duplicates
 from tests.dashboard.page_states import small_corpus
@@ -899,6 +900,56 @@ def test_a_list_of_texts_is_that_of_plain_numpy_where_rows_repeat(open_page: Ope
     assert rows_of(app) == expected
     assert [row["same"] for row in hits(app)] == [f"{rows.count(lines[row])} rows" for row in expected]
     assert "have the same score" not in texts(app)
+
+
+def test_a_much_repeated_text_pushes_no_other_out(open_page: Open) -> None:
+    """150 of 200 rows have one text: there are ten hits all the same, also of a second stage, and the code is of these."""
+    rows = [*["Thanks!"] * 150, *(f"Thank you for number {number}." for number in range(49)), "Rain fell."]
+    own = Corpus("thanked", tuple(rows), {}, ReadReport(200, 200, duplicates=149))
+    key = current.key_of(own)
+    caching.corpora().put(key, own)
+    for compared in ("maxsim", "bm25", "jm"):
+        app = at_rest(open_page("search", corpus=key, q="thanks number", cand="10", vs=compared))
+        for number in (0, 1):
+            found = rows_of(app, number)
+            assert len({rows[row] for row in found}) == len(found) == 10, (compared, number)
+            assert all(rows.index(rows[row]) == row for row in found)
+        drawn = {name: each.code.text for name, each in app.session_state["_figures_drawn"].items()}
+        assert "top(values, 10)" in drawn["hits_0"]
+        if compared == "bm25":
+            assert "-k 10 " in drawn["hits_1"]
+            assert "for each row of a repeated text too" in drawn["hits_1"]
+    together = at_rest(open_page("search", corpus=key, q="thanks number", vs="fused"))
+    code = together.session_state["_figures_drawn"]["hits_1"].code
+    assert code.commands == ()  # that of the rows has other ranks
+
+
+@pytest.mark.parametrize(("wanted", "asked"), [(1, [2, 11]), (2, [3, 21])])
+def test_an_engine_that_approximates_is_asked_for_more_rows_where_texts_repeat(wanted: int, asked: list[int]) -> None:
+    own = Corpus("thanked", ("a", *["b"] * 9, "c", "a"), {}, ReadReport(12, 12, duplicates=9))
+    scores = np.array([0.2, *[0.9] * 9, 0.4999995, 0.5])
+    order, counts = np.argsort(-scores, kind="stable"), []
+
+    def search(count: int) -> Hits:
+        counts.append(count)
+        best = order[None, :count]
+        return Hits(best, scores[best], np.array([1]), np.array([1]))
+
+    found = different_hits(search, own, wanted)
+    assert counts == asked
+    assert found.indices[0].tolist() == [1, 0][:wanted]
+    np.testing.assert_array_equal(found.scores[0], [0.9, 0.5][:wanted])
+    assert (int(found.tied[0]), int(found.tied_shown[0])) == (1, 1)
+    assert not len(
+        different_hits(lambda _: Hits(order[None, :0], scores[None, :0], *[np.array([0])] * 2), own, 3).scores[0]
+    )
+
+
+def test_marks_of_equal_texts_are_one_and_the_last_counts() -> None:
+    own = Corpus("twice", ("a", "b", "a"), {}, ReadReport(3, 3, duplicates=1))
+    judged = Judgements().mark("q", 0, True).mark("q", 1, True).mark("q", 2, False)
+    assert dict(judged.by_text(own.first_rows).of("q")) == {0: False, 1: True}
+    assert dict(judged.mark("q", 0, True).by_text(own.first_rows).of("q")) == {0: True, 1: True}
 
 
 def test_nearly_equal_scores_of_low_layers_are_in_the_order_of_float64(

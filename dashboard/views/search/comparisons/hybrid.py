@@ -31,9 +31,7 @@ from dashboard.views.search.ranked import Explained, Ranked, Scale
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from components.arrays import Int64
     from components.model.backend import Backend
-    from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.fusion.hits import FusedRanking
     from components.retrieval.fusion.scores import Fusion
     from components.retrieval.index.folder import VectorIndex
@@ -90,7 +88,11 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
             stage = model_gate.second_stage("maxsim", max_sim_by, cell[0])
             if stage is None:
                 return None
-            rows = index.engine(*cell).search(vectors[cell], request.candidates, request.similarity).indices
+            rows = (
+                index.engine(*cell)
+                .search(vectors[cell], request.candidates, request.similarity, request.corpus.different)
+                .indices
+            )
             scores = reranking.scored(stage, request.corpus, request.query, rows[0], "search").scores
             runs.append(reranked_scores(lambda _: runs[0], rows, scores[None])(slice(0, 1)))
             continue
@@ -102,9 +104,9 @@ def together(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, 
         else:
             runs.append(query_scores(vectors[code.cell][0], index.engine(*code.cell).vectors, request.similarity))
     search_code = request.code(index, *cell)
-    # The command puts vectors and rankings by words together.
+    # The command puts vectors and rankings by words together, by the ranks of rows: a repeated text has several there.
     code_of_ranking = Command(fused_ranking)
-    if all(name in KINDS for name in others):
+    if all(name in KINDS for name in others) and not request.corpus.report.duplicates:
         search = search_code.search(request.query, request.k, request.similarity, *of_fusion(others, settings))
         code_of_ranking = search_code.command(fused_ranking, search)
     return _ranked(request, runs, [names[name] for name in others], settings, code_of_ranking)
@@ -160,7 +162,7 @@ def _ranked(
 ) -> Ranked:
     """The fused ranking; `names` are those of the other runs."""
     fusion = settings.of(len(runs))
-    different = _different(request.corpus)
+    different = request.corpus.different
     runs = [RunScores(run.scores[:, different], run.is_ranked[:, different], run.tied) for run in runs]
     ranking = fused_ranking(runs, fusion, max(request.k, TEN))
     scores = np.full(len(request.corpus), np.nan)
@@ -202,16 +204,6 @@ def _ranked(
         ),
         terms=terms,
     )
-
-
-def _different(corpus: Corpus) -> Int64:
-    """The first row of each different text: equal texts are one, so that they are no tie of a ranking."""
-    if not corpus.report.duplicates:
-        return np.arange(len(corpus))
-    first: dict[str, int] = {}
-    for row, text in enumerate(corpus.texts):
-        first.setdefault(text, row)
-    return np.array(list(first.values()), np.int64)
 
 
 def _term_or_no_rank(term: float, rank: int, fusion: Fusion) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import UserList
+from collections.abc import Iterator
+
 import numpy as np
 from scipy import stats
 
@@ -20,6 +23,16 @@ COLUMNS = {
 ROWS = [(row,) for row in range(119)] + [(119, 40)]  # the last query stands on two rows, of both channels
 
 
+class CountedColumn(UserList[str]):
+    """Counts how often it is read through."""
+
+    readings = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.readings += 1
+        return iter(self.data)
+
+
 def test_parts_are_the_values_of_columns_with_a_few() -> None:
     parts = own_columns.parts_of(COLUMNS)
     assert parts == {
@@ -32,6 +45,9 @@ def test_parts_are_the_values_of_columns_with_a_few() -> None:
     found = own_columns.values_of(COLUMNS, tuple(parts), ROWS)
     assert found.of("channel=chat").sum() == 80
     assert found.of("channel=mail").tolist() == [40 <= row < 80 for row in range(119)] + [True]
+    column = CountedColumn(COLUMNS["team"])
+    own_columns.values_of(COLUMNS | {"team": column}, tuple(parts), ROWS)
+    assert column.readings == 1  # also of two of its values
     assert own_columns.values_of(COLUMNS, tuple(parts), []).holds.shape == (4, 0)
 
 

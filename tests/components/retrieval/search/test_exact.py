@@ -62,6 +62,20 @@ def test_ties_go_to_the_lower_number():
     np.testing.assert_array_equal(top(np.zeros(5, np.float32), 3), [0, 1, 2])
 
 
+def test_of_some_rows_alone_the_hits_and_ties_are_theirs():
+    vectors = np.array([[0.9], [0.5], [0.5], [0.4999995]], np.float32)
+    query, rows = np.ones(1, np.float32), np.array([0, 1, 3])
+    search = ExactSearch(vectors).search
+    every, some = search(query, 2, "dot"), search(query, 2, "dot", rows)
+    assert (int(every.tied[0]), int(every.tied_shown[0])) == (2, 1)
+    assert (some.indices.tolist(), int(some.tied[0]), int(some.tied_shown[0])) == ([[0, 1]], 1, 1)
+    assert search(query, 9, "dot", rows).indices.tolist() == [[0, 1, 3]]
+    for similarity in EVERY_SIMILARITY:
+        many = search(np.stack([query, query]), 3, similarity, rows)
+        np.testing.assert_array_equal(many.indices, np.repeat(search(query, 3, similarity, rows).indices, 2, axis=0))
+        assert set(many.indices[0]) == {0, 1, 3}
+
+
 def test_zero_vectors_have_cosine_zero():
     vectors = np.array([[0, 0], [1, 0], [-1, 0]], np.float32)
     np.testing.assert_array_equal(ExactSearch(vectors).scores(np.array([2, 0], np.float32)), [0, 1, -1])

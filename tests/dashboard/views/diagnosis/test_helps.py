@@ -16,12 +16,14 @@ import pytest
 from components.charts import theme
 from components.charts.retrieval.diagnosis import RemedyBar, TraitBar, remedy_bars, trait_shares
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, spec_of
+from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.failures import traits
 from components.retrieval.failures.remedies import USUAL, folds, kinds
 from components.retrieval.failures.traits import TraitShare
 from components.retrieval.fusion.settings import FusionSettings
 from dashboard import caching
+from dashboard.corpora import current
 from dashboard.views.diagnosis import debugger_table, helps, other_models
 from tests.dashboard import page_states
 from tests.dashboard.code.shown import codes, figure
@@ -188,6 +190,24 @@ def test_what_is_not_chosen_is_not_measured_and_says_so(read_page: Open, tiny_fo
     for _, row in table.iloc[1:].iterrows():  # what both halves left has no change
         interval = "" if row["chosen by each half"].startswith("leave it;") else r"[+−]?\d+\.\d to [+−]?\d+\.\d"
         assert re.fullmatch(interval, row["change of Recall@1, 95 %"])
+
+
+def test_search_is_not_offered_for_what_was_measured_among_the_right_texts_alone(
+    open_page: Open, tiny_folder: Callable[[str], Path]
+) -> None:
+    address = {"v": "what-helps", "m": str(tiny_folder("bert"))}
+    small = caching.corpora().find(page_states.small_corpus())
+    assert small is not None
+    asked = [*small.columns["compressed"][:-1], ""]
+    own = Corpus("some.csv", small.texts, {"compressed": tuple(asked)}, small.report)
+    caching.corpora().put(current.key_of(own), own)
+    offered = {}
+    for searched in ("all", "right"):
+        app = at_rest(open_page("diagnose", **address, corpus=current.key_of(own), tx=searched))
+        assert not app.exception
+        offered[searched] = [button.key for button in app.button if (button.key or "").startswith("try_")]
+    assert offered["all"]
+    assert not offered["right"]
 
 
 def test_search_shows_no_other_prompt_where_it_puts_the_models_own_before_the_query() -> None:

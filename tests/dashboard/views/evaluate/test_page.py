@@ -31,6 +31,7 @@ from components.retrieval.evaluation.chance.best import best_of
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded.collection import GradedSet
 from components.retrieval.evaluation.layer_grid import LayerGrid
+from components.retrieval.evaluation.pair_runs import asked_of, pairs_of_corpus
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.evaluation.run_record import Run, RunData, write_runs
 from components.retrieval.evaluation.sts import ScoredPairs
@@ -39,7 +40,7 @@ from components.retrieval.search.words import shared_share
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import evaluation
-from dashboard.ui.wording import POOLING_NAMES
+from dashboard.ui.wording import POOLING_NAMES, searched_texts
 from dashboard.views.evaluate import choices, sts
 from dashboard.views.evaluate.rows import shared
 from tests.support import plain_vectors as plain
@@ -1151,6 +1152,8 @@ def test_repeated_sentences_are_said(open_page: Open) -> None:
     assert "All 3 texts are searched, 1 of them right for none of these queries." in texts(every)
     said = "3 queries, 3 texts searched, 1 of them right for none of these (“Corpus”, above: the right texts alone)"
     assert said in captions(every)
+    part = asked_of(pairs_of_corpus(own, "compressed", True), [0])  # the other texts have queries too
+    assert searched_texts(part) == "1 query, 3 texts searched, 2 of them right for none of these"
     assert every.segmented_control(key="w_texts_searched").value == "all"  # under “Corpus”
     app = ready(open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own)))  # an address of before
     assert setting(app, "texts_searched") == "right"

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.jobs import Stopped
 from components.model.backend import Backend
+from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.rankings.ranking import Ranking
 from components.retrieval.reranking.quality import SecondLook, rankings_of
 from components.retrieval.search.rerank import late_interaction_scores
@@ -384,12 +385,27 @@ def test_the_pieces_sum_to_the_score_on_screen(
     assert sum(cosines) == pytest.approx(float(right["score"]), abs=0.005 * (1 + len(cosines)))
 
 
+def test_an_address_keeps_its_query_and_so_does_one_that_is_typed(open_page: Open) -> None:
+    own = read_corpus(b"Title slips away.\nRain fell.\nA dog ran.\n", "none.txt")  # without queries
+    caching.corpora().put(current.key_of(own), own)
+    query = view.READY_QUERIES[0]
+    app = at_rest(open_page("retrieve-rerank", corpus=current.key_of(own), by="maxsim", q=query))
+    assert app.text_input(key="w_query").value == query
+    at_rest(app.text_input(key="w_query").set_value("rain").run())
+    at_rest(app.text_input(key="w_query").set_value(query).run())
+    assert app.text_input(key="w_query").value == query
+
+
 def test_a_persons_own_corpus_opens_with_its_first_query_instead_of_one_of_the_demo(open_page: Open) -> None:
     found = caching.corpora().find(small_corpus())
     assert found is not None
     queries = list(dict.fromkeys(found.columns["compressed"]))
-    for address in ({}, {"q": view.READY_QUERIES[0]}):  # as after an upload on this view
-        app = at_rest(open_page("retrieve-rerank", corpus=small_corpus(), by="maxsim", **address))
+    for is_chosen in (False, True):
+        app = at_rest(open_page("retrieve-rerank", by="maxsim", **({} if is_chosen else {"corpus": small_corpus()})))
+        if is_chosen:  # as after an upload on this view
+            assert app.text_input(key="w_query").value == view.READY_QUERIES[0]
+            app.session_state["corpus"] = small_corpus()
+            app = at_rest(app.run())
         assert app.text_input(key="w_query").value == queries[0]
         assert re.search(r"Correct answer: (from|stays)", texts(app))
         offered = [option.replace("\\", "") for option in app.button_group(key="w_ready_pair_query").options]

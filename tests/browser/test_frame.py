@@ -378,7 +378,7 @@ def test_the_colours_change_where_a_person_is(visit: Visit) -> None:
     wait_until(page, HAS_RULES)
     page.evaluate("window.isSamePage = true")
     typed = editor_of(page)
-    expect(page.locator(".bi-near").first).to_be_visible(timeout=60_000)  # until then the page changes its height
+    expect(page.locator(".bi-words")).to_be_visible(timeout=60_000)  # until then the page changes its height
     settle(page)
     page.locator(".stMain").evaluate("(main) => main.scrollTo({ top: 150, behavior: 'instant' })")
     top = "() => document.querySelector('.js-plotly-plot').getBoundingClientRect().top"

@@ -695,7 +695,7 @@ def test_output_shapes_and_a_vectors_values(open_page: Open) -> None:
 @pytest.mark.parametrize(
     ("page", "options", "said", "unsaid"),
     [
-        ("layers", {}, "a vector for its position is added", "every sentence. Block"),
+        ("layers", {}, "the same in every sentence, but for its position", "every sentence. Block"),
         ("model", {"view": "zero"}, "layer 0 is identical at the same position", "The position parts differ"),
         ("heatmaps", {"view": "inside"}, "added to what that LayerNorm gives", "The other two are added to it"),
         (

@@ -261,16 +261,17 @@ def test_evaluate_gives_the_grid(folder, embedded):
         "evaluate", str(folder / "pairs.jsonl"), "--layers", "all", "--poolings", "mean,cls,max", "--json", "-"
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "1 of 5 rows cannot be used" in done.stderr
+    assert "5 rows read, 4 used, 1 with the text alone, 0 left out" in done.stderr
     runs = json.loads(done.stdout)["runs"]
     assert [(found["layer"], found["pooling"]) for found in runs] == [
         (layer, name) for layer in range(7) for name in ("mean", "cls", "max")
     ]
+    searched = [*TEXTS, "no query"]  # the text of a row without a query is searched too
     vectors = embedded.embed(
-        [*TEXTS, *(text.split()[1] for text in TEXTS)], options=embedded.embed_options(precision="float32")
+        [*searched, *(text.split()[1] for text in TEXTS)], options=embedded.embed_options(precision="float32")
     )[0, 0]
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    scores = unit[4:] @ unit[:4].T
+    scores = unit[5:] @ unit[:5].T
     ranks = 1 + (scores > np.diag(scores)[:, None]).sum(axis=1)
     last = next(found for found in runs if (found["layer"], found["pooling"]) == (6, "mean"))
     assert last["recall"]["1"] == 100 * float((ranks == 1).mean())

@@ -1,6 +1,6 @@
 // All heads as tiles, by their kind or by their block, and the open one beside them as lines or as a matrix. A click, or Enter
 // on the tile that the arrow keys reached, reports "clicked" with [block, head]; "shape" and "open" report the other choices.
-// A cell has the hue of its key's relation to its query, as dark as its weight: a tile shows the mixture of its head.
+// A cell has the hue of its key's relation to its query, as strong as its weight: a tile shows the mixture of its head.
 const HUES = ["#0E9A73", "#2B7BBA", "#1AA3B8", "#9A6CCB", "#858B95"]; // as RELATIONS of head_kinds.py
 const NARROW = 780; // pixels: below it the open head stands under the tiles
 const LARGEST = 53, SMALLEST = 14, GAP = 5; // pixels

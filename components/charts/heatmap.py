@@ -28,6 +28,7 @@ def similarity_heatmap(
     labels: Sequence[str],
     title: str,
     *,
+    dark: bool,
     limits: tuple[float, float] | None = None,
     show_values: bool = False,
     numbers: Sequence[int] | None = None,
@@ -36,7 +37,6 @@ def similarity_heatmap(
     clickable: bool = False,
     chosen: tuple[int, int] | None = None,
     colour_bar: bool = True,
-    dark: bool = False,
 ) -> go.Figure:
     """A square matrix of similarities [n, n] with the same labels on both sides; NaN stays empty, the diagonal is grey.
 

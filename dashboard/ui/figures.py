@@ -68,11 +68,11 @@ def figure(
     under `key`. Of the finding the sentences within `most_above` characters stand above the figure, the rest below.
     `line_in` is where the line stands that belongs above more than the figure, such as rows beside it.
     """
+    begin_of, rest = map(with_isolated_quotes, parted(message, most_above))  # the signs around a word are no letters
     message = with_isolated_quotes(message)
     part = stand_alone.PagePart(chart, alt=alt, message=message, read=read, not_shown=not_shown)
     title = stand_alone.title_of(chart)
     report.add(key, part, table)
-    begin_of, rest = parted(message, most_above)
     taken, star_in = st.session_state.get(_TOGETHER) or (key, None)
     with line_in or nullcontext(), _line(begin_of, read, not_shown, key):
         if taken == key:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from components.model.architecture.structure import Structure
     from components.model.catalog import ModelSpec
+    from components.model.trace import TokenizedSentence
     from components.retrieval.evaluation.pair_runs import Pairs
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "millions",
     "missing_parts",
     "model_in_words",
+    "named",
     "quoted",
     "rows_of_file",
     "searched_texts",
@@ -113,6 +115,14 @@ def escape(text: str) -> str:
 def quoted(text: str, most: int = 20) -> str:
     """A token or word in quotation marks for Markdown, as typed; a longer one than `most` characters ends in an ellipsis."""
     return f"“{isolated(escape(text if len(text) <= most else f'{text[: most - 1]}…'))}”"
+
+
+def named(sentence: TokenizedSentence, position: int) -> str:
+    """The word at a position in quotation marks; a piece with the word that it belongs to, since a share is its own alone."""
+    word = quoted(sentence.word_text(position))
+    if len(sentence.word_positions(position)) == 1:
+        return word
+    return f"{quoted(sentence.tokens[position].piece)} of {word}"
 
 
 NBSP = "\u00a0"

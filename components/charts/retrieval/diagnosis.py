@@ -196,7 +196,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
     low, high = max(-4.0, min(ends) - 6), min(106.0, max(ends) + 6)
     step = next(step for step in (2, 5, 10, 20, 25) if high - low <= 4 * step or step == 25)
     figure.layout.xaxis2.range = (low, high)
-    ticks = [tick for tick in range(0, 101, step) if tick >= low]  # no share is above 100 %
+    ticks = [tick for tick in range(0, 101, step) if low <= tick <= high]  # no share is above 100 %
     figure.layout.xaxis2.tickvals = ticks
     figure.layout.xaxis2.ticktext = [f"{tick} %" if tick == ticks[-1] else str(tick) for tick in ticks]
     figure.layout.showlegend, figure.layout.hovermode, figure.layout.barmode = False, "closest", "overlay"

@@ -25,7 +25,7 @@ from components.words.quotes import with_isolated_quotes
 from dashboard import state
 from dashboard.jobs.stored.included_words import kept_habits
 from dashboard.lessons import steps
-from dashboard.ui import browser, controls, figures, messages
+from dashboard.ui import browser, controls, figures, messages, wording
 from dashboard.views.attention import findings
 from dashboard.views.attention.head_choice import (
     FILTERS,
@@ -105,9 +105,10 @@ def _read(order: str) -> str:
         else "Each row of tiles is a block. "
     )
     return (
-        "Each tile is one head: rows are the tokens that look, columns those that they look at. A cell is as dark as its "
-        f"weight, and its colour says which token it is, seen from the one that looks. {sorted_by}The numbered heads tell most "
-        "about this text: one word looks at another, two or more places away, much more than this head looks so far anyway."
+        "Each tile is one head: rows are the tokens that look, columns those that they look at. The stronger a cell's "
+        f"colour, the larger its weight; the hue says which token it is, seen from the one that looks. {sorted_by}The "
+        "numbered heads tell most about this text: one word looks at another, two or more places away, much more than this "
+        "head looks so far anyway."
     )
 
 
@@ -122,7 +123,8 @@ def _message(model_input: AttentionInput, linked: np.ndarray, query: int) -> str
             first = (
                 f"No head looks from one word at another{findings.away(best)} much more than usual; most so "
                 f"block {best.block}, head {best.head}: "
-                f"{findings.name(model_input.sentence, best.query)} at {findings.name(model_input.sentence, best.key)} with "
+                f"{wording.named(model_input.sentence, best.query)} at "
+                f"{wording.named(model_input.sentence, best.key)} with "
                 f"{percent(best.weight)}."
             )
     counts = "" if kinds is None else findings.of_kinds(kinds, messages.escape(model_input.special_names))
@@ -310,8 +312,8 @@ def _look(model_input: AttentionInput, attentions: np.ndarray, query: int) -> st
     if not row.any():
         return ""
     most = int(row.argmax())
-    begin = f"In block {block}, head {head}, {findings.name(sentence, query)} gives"
-    plain = f"{begin} most of its attention to {findings.name(sentence, most)}: {percent(float(row[most]))}."
+    begin = f"In block {block}, head {head}, {wording.named(sentence, query)} gives"
+    plain = f"{begin} most of its attention to {wording.named(sentence, most)}: {percent(float(row[most]))}."
     habits = kept_habits(model_input.backend)
     word = next((word for word in model_input.words if word.last == query), None)
     if habits is None or word is None:
@@ -321,10 +323,10 @@ def _look(model_input: AttentionInput, attentions: np.ndarray, query: int) -> st
     if look is None or look.weight - look.usual < DECIDED:
         return plain
     usual = f"{percent(look.usual)} is usual for this head at this distance"
-    said = f"{begin} {findings.name(sentence, look.target)} {percent(look.weight)} of its attention; {usual}."
+    said = f"{begin} {wording.named(sentence, look.target)} {percent(look.weight)} of its attention; {usual}."
     if look.target == most:
         return said
-    return f"{said} It gives most to {findings.name(sentence, most)}: {percent(float(row[most]))}."
+    return f"{said} It gives most to {wording.named(sentence, most)}: {percent(float(row[most]))}."
 
 
 def _does(model_input: AttentionInput, attentions: np.ndarray, block: int, head: int) -> str:

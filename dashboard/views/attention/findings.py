@@ -9,20 +9,13 @@ from components.analysis.attention.head_kinds import HeadKinds, Kind
 from components.analysis.attention.telling import APART, HeadLook
 from components.analysis.first_look.decisive import DECIDED
 from components.numbers import percent
-from dashboard.ui import messages, wording
+from dashboard.ui import wording
 
 if TYPE_CHECKING:
     from components.model.trace import TokenizedSentence
 
 NAMED = 20  # characters of a token
 READ_TOGETHER = "Both sentences are read together here: numbers differ from those of one sentence."
-
-
-def name(sentence: TokenizedSentence, position: int) -> str:
-    """A token in quotation marks, with markup shown as typed; a piece with the word that it belongs to."""
-    piece = f"“{messages.escape(sentence.tokens[position].piece[:NAMED])}”"
-    is_whole = len(sentence.word_positions(position)) == 1
-    return piece if is_whole else f"{piece} of {wording.quoted(sentence.word_text(position))}"
 
 
 def special_names(pieces: Sequence[str], special: Sequence[bool]) -> str:
@@ -71,8 +64,9 @@ def stands_out(look: HeadLook | None) -> bool:
 def of_look(look: HeadLook, sentence: TokenizedSentence, has_habits: bool) -> str:
     """Where a head looks, beside what is usual for it."""
     where = "at this distance" if has_habits else "from one such word of this text to another"
+    query, key = (wording.named(sentence, position) for position in (look.query, look.key))
     return (
-        f"In block {look.block}, head {look.head}, {name(sentence, look.query)} gives {name(sentence, look.key)} "
+        f"In block {look.block}, head {look.head}, {query} gives {key} "
         f"{percent(look.weight)} of its attention; {percent(look.usual)} is usual for this head {where}."
     )
 

@@ -654,6 +654,7 @@ def _matrices(
                     matrix[layer],
                     names,
                     full_title,
+                    dark=controls.is_dark(),
                     limits=limits,
                     show_values=len(names) <= 12 and len(models) == 1,
                     value="percentile" if scale.percentiles else "cosine",

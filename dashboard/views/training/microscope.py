@@ -124,7 +124,7 @@ def matrices(
     for column, matrix, vectors, name in zip(st.columns(2, gap="large"), both, steps, ("before", "now"), strict=True):
         with column:
             figures.figure(
-                heatmap.similarity_heatmap(matrix, sentences, _when(vectors), limits=limits),
+                heatmap.similarity_heatmap(matrix, sentences, _when(vectors), dark=controls.is_dark(), limits=limits),
                 key=f"{key}_{name}",
                 alt=f"Cosines of {len(sentences)} watch sentences, {_when(vectors).lower()}",
                 table=partial(_matrix_table, matrix),

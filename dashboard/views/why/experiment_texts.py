@@ -48,9 +48,13 @@ def minimal_pairs() -> tuple[MinimalPair, ...]:
 
 
 def shows_example() -> bool:
-    """Whether a ready-made pair stands in for one sentence alone, or for those of a new session, which differ in many words."""
+    """Whether a ready-made pair stands in for one sentence alone, or for those of a new session, which differ in many words.
+
+    One sentence of a person's own is enough where no activation comes from A: for zeros, means and another sentence's.
+    """
     sentences = state.get("sentences")
-    is_other = len(sentences) > 1 and sentences != state.default("sentences")
+    is_enough = len(sentences) > 1 or state.get("experiment_values") != "patch"
+    is_other = is_enough and sentences != state.default("sentences")
     return not is_other and state.get("experiment_texts") != "own"
 
 

@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 NAMED = 3  # words of which the counts are given
 
 
-def named(sentence: TokenizedSentence, position: int) -> str:
-    """The token at a position in quotation marks; a piece with the word that it belongs to, since a share is its own alone."""
-    word = wording.quoted(sentence.word_text(position))
-    if len(sentence.word_positions(position)) == 1:
-        return word
-    return f"{wording.quoted(sentence.tokens[position].piece)} of {word}"
-
-
 def of_word(
     word: Word, looks: FirstLooks, decisive: Look | None, sentence: TokenizedSentence, is_usual_known: bool = True
 ) -> str:
@@ -60,7 +52,7 @@ def of_head(
             return "itself"
         if tokens[position].special:
             return messages.escape(tokens[position].piece)
-        return named(sentence, position)
+        return wording.named(sentence, position)
 
     first, *second = np.argsort(-weights, kind="stable")[:2].tolist()
     said = f"In block {block}, head {head}, {wording.quoted(word.text)} looks most at {name(first)}: {percent(weights[first])}"
@@ -152,11 +144,11 @@ def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bo
         return "There is no other word to look at."
     where = f"{percent(look.weight)} in block {look.block}, head {look.head}"
     if not is_usual_known:
-        return f"The largest share of a word goes to {named(sentence, look.target)}: {where}."
+        return f"The largest share of a word goes to {wording.named(sentence, look.target)}: {where}."
     if look.weight - look.usual < DECIDED:
         return "No head gives another word much more than is usual for it at that distance."
     usual = f"{percent(look.usual)} is usual there"
-    return f"The most decisive look goes to {named(sentence, look.target)}: {where} ({usual})."
+    return f"The most decisive look goes to {wording.named(sentence, look.target)}: {where} ({usual})."
 
 
 def of_other_answer(old: str, new: str, candidates: Sequence[tuple[str, int, int]], heads: int) -> str:

@@ -49,18 +49,18 @@ MOST_ROWS, ROWS_OF_MANY = 24, 20  # tokens with a row of their own, and how many
 DECISIVE = 3  # heads that are offered, each for another word
 READ = (
     "Left, the word looks at the tokens of its sentence in one head; a curve is as thick as its share. Right, every head has "
-    "a column: its cells are the same shares for that head, the darker the larger. The numbered heads look most decisively, "
-    "each at another word: the share of a content word is furthest above what the head gives to that distance on average in "
-    "the included sentences, because many heads look at the token before in every sentence. A word of several pieces looks "
-    "from its last one."
+    "a column: its cells are the same shares for that head, the bluer the larger. Of each head the content word counts whose "
+    "share is furthest above what the head gives to that distance on average in the included sentences, because many heads "
+    "look at the token before in every sentence. Of the heads with the same word the most decisive one can have a number: "
+    "its share is the furthest above. Number 1 is the most decisive of all. A word of several pieces looks from its last one."
 )
 READ_TO = (
     "Left, the tokens of the sentence look at the word in one head; a curve is as thick as the share of its own attention "
-    "that a token gives to the word. Right, every head has a column with these shares, the darker the larger. A column does "
-    "not add up to 100 %: each token has 100 % of its own to give. In the numbered heads another word, in each a different "
-    "one, looks most decisively at this one: its share is further above what the head gives to that distance on average in "
-    "the included sentences than anywhere else. What goes to a word of several pieces is added up; a word of several pieces "
-    "looks from its last one."
+    "that a token gives to the word. Right, every head has a column with these shares, the bluer the larger. A column does "
+    "not add up to 100 %: each token has 100 % of its own to give. Of each head the other word counts whose share is furthest "
+    "above what the head gives to that distance on average in the included sentences. Of the heads with the same word the "
+    "most decisive one can have a number: its share is the furthest above. Number 1 is the most decisive of all. What goes to "
+    "a word of several pieces is added up; a word of several pieces looks from its last one."
 )
 DIRECTIONS = {"from": "Looks at", "to": "Is looked at by"}
 NOT_SHOWN = (
@@ -146,9 +146,10 @@ def draw(backend: Backend) -> None:
     with above:
         _picture(backend, looked, row, pick)
         controls.choice("look_direction", "The word", DIRECTIONS, show_label=False)
-        st.caption(
-            "Numbers 1 to 3 are not the bluest columns: they look further above what is usual for the head at that distance."
-        )
+        if looked.decisive:
+            st.caption(
+                "Each numbered head is the most decisive one for another word; it need not be the bluest column."
+            )
     _other_answer(backend, looked)
 
 

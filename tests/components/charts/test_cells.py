@@ -75,8 +75,8 @@ def test_both_colours_of_type_have_texts_of_one_length_for_plotly_sizes_them_by_
 
 
 def test_equal_values_and_no_numbers() -> None:
-    alike = similarity_heatmap(np.ones((2, 2)), ["a", "b"], "t", show_values=True)
+    alike = similarity_heatmap(np.ones((2, 2)), ["a", "b"], "t", dark=False, show_values=True)
     assert {ink for row in written(alike) for text, ink in row if text} <= {"#000000", "#FFFFFF"}
     assert numbers(alike) == [["", "1.00"], ["1.00", ""]]
-    plain = similarity_heatmap(np.ones((2, 2)), ["a", "b"], "t")
+    plain = similarity_heatmap(np.ones((2, 2)), ["a", "b"], "t", dark=False)
     assert len([trace for trace in plain.data if trace.type == "heatmap"]) == 2

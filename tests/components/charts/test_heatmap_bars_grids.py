@@ -26,7 +26,7 @@ from tests.components.charts.cell_numbers import numbers
 
 def test_similarity_heatmap_keeps_equal_labels_apart() -> None:
     matrix = np.array([[1, 0.25], [0.25, 1]])
-    figure = similarity_heatmap(matrix, ["bank", "bank"], "Title", limits=(0, 1))
+    figure = similarity_heatmap(matrix, ["bank", "bank"], "Title", dark=False, limits=(0, 1))
     heat = figure.data[0]
     np.testing.assert_array_equal(heat.z, [[np.nan, 0.25], [0.25, np.nan]])
     np.testing.assert_array_equal(figure.data[1].z, [[1, np.nan], [np.nan, 1]])  # grey, whatever the colour scale
@@ -249,7 +249,7 @@ def test_word_scores_part_the_texts_on_one_symmetric_scale() -> None:
 def test_every_cell_of_a_similarity_heatmap_can_be_clicked_and_the_chosen_pair_is_framed_twice() -> None:
     matrix = np.array([[1.0, 0.25, 0.5], [0.25, 1.0, 0.75], [0.5, 0.75, 1.0]])
     figure = similarity_heatmap(
-        matrix, ["<b>", "two", "three"], "Title", numbers=[3, 1, 2], clickable=True, chosen=(0, 2)
+        matrix, ["<b>", "two", "three"], "Title", dark=False, numbers=[3, 1, 2], clickable=True, chosen=(0, 2)
     )
     points = figure.data[-1]
     assert [tuple(cell) for cell in points.customdata] == [(row, column) for row in range(3) for column in range(3)]
@@ -265,7 +265,7 @@ def test_every_cell_of_a_similarity_heatmap_can_be_clicked_and_the_chosen_pair_i
 
 def test_cells_can_be_clicked_only_on_request_and_show_their_hint_anyway() -> None:
     matrix = np.array([[1.0, 0.25], [0.25, 1.0]])
-    figure = similarity_heatmap(matrix, ["<b>", "two"], "Title")
+    figure = similarity_heatmap(matrix, ["<b>", "two"], "Title", dark=False)
     assert [trace.type for trace in figure.data] == ["heatmap", "heatmap"]
     assert figure.layout.dragmode is None
     for cells in figure.data:  # the diagonal is the second's
@@ -279,16 +279,18 @@ def test_cells_can_be_clicked_only_on_request_and_show_their_hint_anyway() -> No
 
 def test_a_sentence_without_a_vector_has_no_hints() -> None:
     matrix = np.array([[1.0, np.nan, 0.5], [np.nan, np.nan, np.nan], [0.5, np.nan, 1.0]])
-    figure = similarity_heatmap(matrix, ["a", "b", "c"], "Title", clickable=True)
+    figure = similarity_heatmap(matrix, ["a", "b", "c"], "Title", dark=False, clickable=True)
     assert [tuple(cell) for cell in figure.data[-1].customdata] == [(0, 0), (0, 2), (2, 0), (2, 2)]
     assert figure.layout.hoverdistance == 20
-    drawn = similarity_heatmap(matrix, ["a", "b", "c"], "Title").data[0]
+    drawn = similarity_heatmap(matrix, ["a", "b", "c"], "Title", dark=False).data[0]
     assert [list(row) for row in drawn.customdata][1] == ["", "", ""]
 
 
 def test_no_percentile_is_rounded_to_100_in_a_cell() -> None:
     matrix = np.array([[100, 99.85, 99.4], [99.85, 100, 100], [99.4, 100, 100]])
-    figure = similarity_heatmap(matrix, ["a", "b", "c"], "Title", show_values=True, value="percentile", clickable=True)
+    figure = similarity_heatmap(
+        matrix, ["a", "b", "c"], "Title", dark=False, show_values=True, value="percentile", clickable=True
+    )
     assert figure.data[0].texttemplate == "%{text}"
     assert numbers(figure) == [["", "> 99", "99"], ["> 99", "", "> 99"], ["99", "> 99", ""]]
     hints = dict(zip(map(tuple, figure.data[-1].customdata), figure.data[-1].text, strict=True))
@@ -312,5 +314,5 @@ def test_no_percentile_is_rounded_to_100_in_a_cell() -> None:
         assert "%{customdata" in drawn.data[0].hovertemplate
         assert "%{z" not in drawn.data[0].hovertemplate
     assert strip(matrix / 100).data[0].zhoverformat == ".4f"
-    cosines = similarity_heatmap(matrix / 100, ["a", "b", "c"], "Title", show_values=True)
+    cosines = similarity_heatmap(matrix / 100, ["a", "b", "c"], "Title", dark=False, show_values=True)
     assert numbers(cosines)[0][1] == "1.00"

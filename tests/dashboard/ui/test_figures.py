@@ -103,6 +103,30 @@ def test_less_of_a_finding_stands_above_half_a_page() -> None:
     assert f"{above} {below}" == message.strip()
 
 
+def figure_with_a_word_from_right_to_left() -> None:
+    import plotly.graph_objects as go
+
+    from components.shown_code.code import NoCode
+    from dashboard.ui import figures
+
+    figures.begin("text")
+    message = "It gives “م” 48 %. “م” gives 3 %."
+    figures.figure(
+        go.Figure(go.Scatter(x=[0], y=[1])),
+        key="some",
+        alt="A point",
+        table=dict,
+        message=message,
+        most_above=len(message),
+        code=NoCode("None."),
+    )
+
+
+def test_signs_that_isolate_a_word_count_for_nothing_where_a_finding_is_cut() -> None:
+    (said,) = [item.value for item in AppTest.from_function(figure_with_a_word_from_right_to_left).run().markdown]
+    assert said == ":material/insights: It gives “\u2068م\u2069” 48 %. “\u2068م\u2069” gives 3 %."
+
+
 def two_figures_with_one_reading() -> None:
     import pandas as pd
     import plotly.graph_objects as go

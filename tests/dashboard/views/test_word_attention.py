@@ -145,6 +145,18 @@ def test_the_finding_follows_the_chosen_head(open_page: Open) -> None:
     assert "The most decisive look goes to “big”" in texts(at_rest(open_page(VIEW, s=TROPHY, t="10", b="2", h="1")))
 
 
+@pytest.mark.parametrize("direction", ["from", "to"])
+def test_numbered_heads_are_explained_where_there_are_any(open_page: Open, direction: str) -> None:
+    """However many they are, the sentence is true of each; one word alone has none."""
+    for text, token in ((TROPHY, "10"), ("two words", "1"), ("Hello", "1")):
+        app = at_rest(open_page(VIEW, s=text, t=token, dir=direction))
+        numbered = [(each["block"], each["head"]) for each in sent(app)[0]["decisive"]]
+        assert len(set(numbered)) == len(numbered)
+        said = "Each numbered head is the most decisive one for another word; it need not be the bluest column."
+        assert (said in texts(app)) == bool(numbered), text
+    assert not numbered
+
+
 def test_a_head_that_looks_at_its_own_word_has_no_usual_share() -> None:
     (sentence,) = backend().tokenize(["unbelievably"])
     (word,) = words_of([sentence])

@@ -8,8 +8,9 @@ import pytest
 from components.analysis.first_look.words import Interest
 from components.analysis.matched_words import word_vectors
 from components.arrays import cosine
+from components.charts import theme
 from components.model.backend import Backend
-from dashboard.ui import word_chips
+from dashboard.ui import controls, word_chips
 from dashboard.views.layers import word_choice
 from tests.support.pages import Open, backend, figures, read_texts
 from tests.support.unseen_sentences import UNSEEN
@@ -107,3 +108,13 @@ def test_words_of_a_sentence_are_called_nearest_only_by_the_values_by_which_they
     page = {"v": "one-word", "s": ["The trophy does not fit in the suitcase."]}
     assert "nearest content words" in read_texts(open_page("layers", **page))
     assert "shown with content words of its sentence" in read_texts(open_page("layers", c="1", **page))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_matrix_of_many_sentences_has_the_colours_of_the_page(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, dark: bool
+) -> None:
+    monkeypatch.setattr(controls, "is_dark", lambda: dark)
+    app = open_page("layers", v="sentence-curves", s=[f"Number {number} sleeps." for number in range(9)])
+    (drawn,) = figures(app)
+    assert [colour for _, colour in drawn["data"][0]["colorscale"]] == [colour for _, colour in theme.one_hue(dark)]

@@ -289,6 +289,20 @@ def test_ablations_show_how_far_the_cosine_changes(open_page: Open, values: str)
     assert ("The other sentence: " in shown) == (values == "resample")
 
 
+@pytest.mark.parametrize("values", ["zero", "mean", "resample"])
+def test_one_sentence_of_ones_own_is_enough_without_activations_of_a(open_page: Open, values: str) -> None:
+    """Only patching, which needs a second sentence, has a ready-made pair in its place."""
+    text = "The cat sat on the mat."
+    app = opened(open_page, s=[text], xm="parts", xa=values)
+    assert f"**A** {text}" in texts(app)
+    assert f"**B** {text}" in texts(app)
+    assert not [button for button in app.button if button.key == "experiment_keep"]
+    assert np.abs(cells(app)).max() > 0.02
+    patched = opened(open_page, s=[text])
+    assert "Ready-made: not those at the top." in texts(patched)
+    assert f"**A** {text}" not in texts(patched)
+
+
 def test_one_activation_has_one_code(open_page: Open) -> None:
     """With “t04.2” for “t4.2” the list would have two rows with one key."""
     app = opened(open_page, s=[PARIS.a, PARIS.b], xm="heads", xp=["t4.2", "t04.2"])

@@ -187,22 +187,31 @@ def _take_address(page: str, keep: tuple[str, ...] = ()) -> None:
 
 def unpacked(page: str, address: dict[str, list[str]]) -> dict[str, list[str]]:
     """An address with the texts that were packed; without them, and with a notice, if they are damaged."""
-    for key in (PACKED, older.PACKED):
-        words = address.get(key)
-        if words is None:
-            continue
-        others = {other: texts for other, texts in address.items() if other != key}
-        try:
-            if len(words) != 1 or len(words[0]) > ADDRESS_LIMIT:
-                raise ValueError("it is longer than a link can be")
-            texts = packing.unpack(words[0])
-        except ValueError as problem:
-            notice(f"The link's long texts (“{key}”) were ignored: {problem}.")
-            return others
-        if key == older.PACKED and VIEW in others:  # the server has translated all but what was packed
-            texts = older.unpacked("".join(others[VIEW]), texts)
-        return texts | others
-    return address
+    try:
+        return with_packed(address)
+    except ValueError as problem:
+        key = _packed_key(address)
+        notice(f"The link's long texts (“{key}”) were ignored: {problem}.")
+        return {other: texts for other, texts in address.items() if other != key}
+
+
+def with_packed(address: dict[str, list[str]]) -> dict[str, list[str]]:
+    """An address with the texts that were packed, also by an older form. Raises ValueError if they are damaged."""
+    key = _packed_key(address)
+    if not key:
+        return address
+    words, others = address[key], {other: texts for other, texts in address.items() if other != key}
+    if len(words) != 1 or len(words[0]) > ADDRESS_LIMIT:
+        raise ValueError("it is longer than a link can be")
+    texts = packing.unpack(words[0])
+    if key == older.PACKED and VIEW in others:  # the server has translated all but what was packed
+        texts = older.unpacked("".join(others[VIEW]), texts)
+    return texts | others
+
+
+def _packed_key(address: dict[str, list[str]]) -> str:
+    """The key of an address's packed texts; empty if it has none."""
+    return next((key for key in (PACKED, older.PACKED) if key in address), "")
 
 
 def open_address(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) -> None:

@@ -19,11 +19,12 @@ def answer_of(question: dict[str, Any]) -> dict[str, Any]:
     process = subprocess.Popen(
         [sys.executable, "-m", DRAWS],
         cwd=ASSETS.parent,
-        # Nothing is computed that no view shows; and it is no server, which may not open every model.
+        # Nothing is computed that no view shows; and it is no server, which may not open every model, and asks for a login.
         env={
             **operator_settings.environment(),
             operator_settings.WARM_UP.variable: "0",
             operator_settings.FREE_MODELS.variable: "1",
+            operator_settings.LOGIN.variable: "0",
         },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -12,7 +12,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from streamlit.testing.v1 import AppTest
 
-from components import packing
 from components.charts.stand_alone.page import title_of
 from components.errors import InputError, UserError
 from components.markup import to_text
@@ -59,7 +58,7 @@ def _read(address: str) -> tuple[str, dict[str, Any]]:
     page, query = addresses.corrected(path, query) or (path, query)
     texts = parse_qs(query, keep_blank_values=True, errors="surrogatepass")
     try:
-        texts |= packing.unpack("".join(texts.pop(state.PACKED, ()))) if state.PACKED in texts else {}
+        texts = state.with_packed(texts)
     except ValueError as problem:
         raise InputError(f"The long texts of the address are damaged: {problem}.", "They are packed.", FIX) from problem
     page = page or addresses.HOME

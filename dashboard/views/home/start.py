@@ -189,12 +189,23 @@ def _take(text: str) -> bool:
     if sum(map(len, sentences)) > MAX_CHARACTERS:
         state.notice(f"The text was too long: sentences may have {MAX_CHARACTERS:,} characters together.", "home")
         return False
-    if len(sentences) == 1 and sentences != (with_gap := (with_gaps(sentences[0]),)):
+    if (with_gap := _with_gap(text, sentences)) != sentences:
         state.notice_while("sentences", with_gap, "What stood alone in place of a word is a gap to guess now: ___.")
         sentences = with_gap
     if sentences:
         look_at(sentences)
     return bool(sentences)
+
+
+def _with_gap(text: str, sentences: tuple[str, ...]) -> tuple[str, ...]:
+    """The sentences of a text; the one with a gap that it is where dots stand in place of a word and end no sentence.
+
+    Before "I", a name or a number they seem to end one: "The ... I saw was red." A model that cannot guess has no gaps.
+    """
+    if len(sentences) > 2 or not spec_of(state.peek("model")).can_guess:
+        return sentences
+    found = settings.clean_sentences(list(sentences_in(with_gaps(text.strip()))))
+    return found if len(found) == 1 else sentences
 
 
 def look_at(sentences: tuple[str, ...]) -> None:

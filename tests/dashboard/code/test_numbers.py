@@ -13,12 +13,14 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components import operator_settings, packing
 from components.command_line.commands.operating import numbers
 from components.errors import InputError
 from components.shown_code.code import Command
 from dashboard import state
 from dashboard.declared import table
 from dashboard.declared.view import PAIR, RIVER
+from dashboard.website import numbers as drawn_numbers
 from dashboard.website.numbers import numbers_at
 from tests.components.command_line.in_process import run
 from tests.dashboard.code.shown import EQUAL, codes, same, y
@@ -146,9 +148,10 @@ def test_the_command_gives_the_numbers_on_screen(
         same_table(found, on_screen(app, key, found["columns"]))
 
 
-def test_the_process_prints_what_is_drawn(open_page: Open) -> None:
-    """The whole way, with a text that a shell would read in its own way."""
+def test_the_process_prints_what_is_drawn(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole way, with a text that a shell would read in its own way, also where the server asks for a login."""
     app = opened(open_page, "important-words", {"sentences": ("It's a “dog” & a $cat.", "Cats; dogs?")})
+    monkeypatch.setenv(operator_settings.LOGIN.variable, "1")
     found = json.loads(run("numbers", *asked(app, "deletion_curves")).stdout)
     assert (found["view"], len(found["figures"])) == ("important-words", 1)
     assert found["settings"]["s"] == ["It's a “dog” & a $cat.", "Cats; dogs?"]
@@ -212,3 +215,14 @@ def test_a_refusal_is_one_line_with_status_2() -> None:
 def test_an_address_of_an_older_form_is_that_of_today() -> None:
     found = numbers_at("/why?view=methods&s=A+dog.+It+runs.&s=A+puppy.", "word_scores")
     assert found["view"] == "important-words"
+
+
+def test_packed_texts_of_both_forms_are_read_and_a_visible_one_counts_more() -> None:
+    texts = {"q": ["bank"], "s": ["A long text.", "Another."], "m": ["other"]}
+    now = {table.SETTING["vocabulary_query"].short: texts["q"], "s": texts["s"], "m": texts["m"]}
+    for address, packed in (("/text?v=vocabulary&zip=", now), ("/tokens?view=vocabulary&z=", texts)):
+        view, settings = drawn_numbers._read(f"{address}{packing.pack(packed)}&m=embedded")
+        assert view == "vocabulary"
+        assert settings == {"vocabulary_query": "bank", "sentences": ("A long text.", "Another."), "model": "embedded"}
+    with pytest.raises(InputError, match="damaged"):
+        drawn_numbers._read("/tokens?view=vocabulary&z=abc")

@@ -207,10 +207,27 @@ def test_dots_in_place_of_a_word_of_one_sentence_are_a_gap_and_it_is_said() -> N
     app = taken("My grandmother baked a ... for me.", {})
     assert app.session_state["sentences"] == ("My grandmother baked a ___ for me.",)
     assert "a gap to guess" in app.session_state["_notices"][0].text
-    for text in ("My grandmother baked a ___ for me.", "Well... no.", "He thought ... no. | She left."):
+    for typed_text, shown in (
+        ("The ... I saw was red.", "The ___ I saw was red."),
+        ("He was born in ... 1990.", "He was born in ___ 1990."),
+        ("... I saw was red.", "___ I saw was red."),
+    ):
+        assert taken(typed_text, {}).session_state["sentences"] == (shown,)
+    for text in (
+        "My grandmother baked a ___ for me.",
+        "Well... no.",
+        "He thought ... no. | She left.",
+        "No ... | He did ...",
+    ):
         app = taken(text, {})
         assert " | ".join(app.session_state["sentences"]) == text
         assert setting(app, "_notices") is None
+
+
+def test_a_model_that_cannot_guess_gets_the_dots_as_they_were_typed() -> None:
+    app = taken("My grandmother baked a ... for me.", {"model": "embedded-cross-encoder"})
+    assert app.session_state["sentences"] == ("My grandmother baked a ... for me.",)
+    assert setting(app, "_notices") is None
 
 
 def test_a_text_that_is_too_long_is_said() -> None:

@@ -46,8 +46,8 @@ FEW_FAILURES = f"Fewer than {LEAST} queries fail: their traits are counted, and 
 TRAITS: dict[str, str] = {
     "likely misspelling": "A word of five letters or more that neither the corpus, in any regular form, nor the model’s "
     "vocabulary has, one edit from a word of the corpus.",
-    "unknown word": "Another word that neither the corpus, in any regular form, nor the model’s vocabulary has, function words "
-    "apart.",
+    "unknown word": "A word that neither the corpus, in any regular form, nor the model’s vocabulary has, function words and "
+    "likely misspellings apart.",
     "another form of a word": "A right text has a word of the query in another regular form only (voucher, vouchers).",
     "no shared word": "No right text has a word of the query in any regular form, function words apart.",
     "negation": "The query has not, no, never, without or their kind.",

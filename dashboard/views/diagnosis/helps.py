@@ -306,8 +306,7 @@ def _table(told: Diagnosis) -> pd.DataFrame:
     rows = [
         {
             "remedy": row.title,
-            "chosen by each half": " / ".join(dict.fromkeys(name or "leave it" for name in row.result.chosen))
-            + ("" if any(row.result.chosen) else _best_left(row)),
+            "chosen by each half": row.chosen + ("" if any(row.result.chosen) else _best_left(row)),
             "repaired": row.result.repaired,
             "harmed": row.result.harmed,
             "sham repaired": row.control[0],

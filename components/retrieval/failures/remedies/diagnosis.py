@@ -42,6 +42,11 @@ class RemedyRow:
     )  # of a search by the option that was chosen, else the first; None where there is nothing to try
 
     @property
+    def chosen(self) -> str:
+        """The option that each half chose, once where both chose the same."""
+        return " / ".join(dict.fromkeys(name or "leave it" for name in self.result.chosen))
+
+    @property
     def needs_with_size(self) -> str:
         """What it needs, with the size of what is kept once."""
         return self.needs + ("" if self.cost is None else self.cost.once)
@@ -86,6 +91,7 @@ class Diagnosis:
             "remedies": [
                 {
                     "name": row.name,
+                    "chosen": [name or None for name in row.result.chosen],
                     "repaired": row.result.repaired,
                     "harmed": row.result.harmed,
                     "recall@1": _per_cent(row.result.recall),
@@ -277,10 +283,9 @@ def _trait_line(share: TraitShare) -> str:
 
 def _remedy_line(row: RemedyRow) -> str:
     result = row.result
-    chosen = " / ".join(_cell(name) if name != LEAVE else "leave it" for name in result.chosen)
     mrr = result.mrr_change
     return (
-        f"| {row.title} | {chosen} | {result.repaired} | {result.harmed} | {100 * result.recall:.1f} | "
+        f"| {row.title} | {_cell(row.chosen)} | {result.repaired} | {result.harmed} | {100 * result.recall:.1f} | "
         f"{_points(result.change)} | {100 * result.mrr:.1f} | {_points(mrr)} | {_cost_cells(row.cost)} | "
         f"repaired {row.control[0]}, harmed {row.control[1]} | {row.needs_with_size} |"
     )

@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.failures.remedies import diagnosis, folds, kinds
     from components.retrieval.failures.remedies.costs import cost_now
     from components.retrieval.failures.remedies.present import present
-    from components.retrieval.failures.repair import parsed_abbreviations
+    from components.retrieval.failures.repair import in_no_query, parsed_abbreviations
     from components.retrieval.failures.traits import compared, traits_of
     from components.retrieval.failures.vocabulary import CorpusWords
 
@@ -101,6 +101,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if "cross-encoder" in names:
         scorer, label = shared.load_cross_encoder(options)
         cross_encoder = partial(scorer.score_pairs, label=label, precision=options.precision)
+    if absent := in_no_query(abbreviations, pairs.queries.texts):
+        shared.note(absent)
     backend = shared.load(options)
     if options.remedies is None and backend.structure.why_not("tokens") and backend.late_interaction is None:
         shared.note(f"MaxSim is left out: {backend.spec.title} has no vectors of tokens.")
@@ -257,6 +259,7 @@ def _write(options: argparse.Namespace, found: Diagnosis, pairs: Pairs) -> None:
     """The diagnosis for people, on standard output; what needs to be said about it beside JSON, on standard error."""
     from components.retrieval.evaluation.ranks import inverse
     from components.retrieval.failures.remedies.costs import COSTS
+    from components.retrieval.failures.traits import twin
 
     if options.json == "-":
         if found.remark:
@@ -281,6 +284,7 @@ def _write(options: argparse.Namespace, found: Diagnosis, pairs: Pairs) -> None:
             shared.say(
                 f"{share.name:<34}{100 * share.share_of_failed:>7.1f} %{100 * share.share_of_found:>7.1f} %{said}"
                 + ("  named" if share.is_named else "")
+                + (f"  ({same})" if (same := twin(share, found.shares)) else "")
             )
     for share in found.values:
         if share.is_named:

@@ -62,9 +62,11 @@ def test_the_result_has_the_shape_of_the_design(pairs: Path, model: str, tmp_pat
     assert [remedy["name"] for remedy in found["remedies"]] == list(USUAL)
     for remedy in found["remedies"]:
         assert list(remedy) == [
-            *("name", "chosen", "repaired", "harmed", "recall@1", "low", "high"),
+            *("name", "chosen", "repaired", "harmed", "repaired_by_trait", "recall@1", "low", "high"),
             *("seconds", "milliseconds", "bytes_per_text", "bytes_once", "needs", "control"),
         ]
+        assert list(remedy["repaired_by_trait"]) == [trait["name"] for trait in found["traits"] if trait["named"]]
+        assert all(0 <= count <= remedy["repaired"] for count in remedy["repaired_by_trait"].values())
         assert len(remedy["chosen"]) == 2
         assert any(remedy["chosen"]) or remedy["repaired"] == remedy["harmed"] == 0
         assert remedy["needs"] == kinds.NEEDS[remedy["name"]]

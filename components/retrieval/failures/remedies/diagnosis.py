@@ -15,12 +15,12 @@ from components.numbers import counted, signed
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.evaluation.ranks import inverse
 from components.retrieval.failures.remedies import kinds
-from components.retrieval.failures.remedies.advice import Advice, advice
+from components.retrieval.failures.remedies.advice import Advice, advice, repaired_by_trait
 from components.retrieval.failures.remedies.costs import COSTS, SearchCost
 from components.retrieval.failures.remedies.folds import LEAVE, Options, RemedyRanking, measured
 from components.retrieval.failures.remedies.kinds import Remedy, RemedyInput
 from components.retrieval.failures.remedies.present import Failure
-from components.retrieval.failures.traits import TRAITS, TraitShare, remark
+from components.retrieval.failures.traits import TRAITS, TraitShare, remark, twin
 
 MOST_LISTED = 1_000  # failed queries in a report
 
@@ -94,6 +94,7 @@ class Diagnosis:
                     "chosen": [name or None for name in row.result.chosen],
                     "repaired": row.result.repaired,
                     "harmed": row.result.harmed,
+                    "repaired_by_trait": repaired_by_trait(row.result, self.shares),
                     "recall@1": _per_cent(row.result.recall),
                     "low": _per_cent(row.result.change.low),
                     "high": _per_cent(row.result.change.high),
@@ -223,7 +224,11 @@ def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
         *([diagnosis.remark, ""] if diagnosis.remark not in ("", diagnosis.advice.sentence) else []),
         "| trait | failed | found | difference, 95 % | p (Holm) |",
         "|---|---:|---:|---:|---:|",
-        *(_trait_line(share) for share in diagnosis.shares if share.failed or share.found),
+        *(
+            _trait_line(share, twin(share, diagnosis.shares))
+            for share in diagnosis.shares
+            if share.failed or share.found
+        ),
         "",
         "Bold: more often among failed queries by more than chance. A trait is no cause. The rules:",
         "",
@@ -273,12 +278,12 @@ def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _trait_line(share: TraitShare) -> str:
+def _trait_line(share: TraitShare, note: str = "") -> str:
     mark = "**" if share.is_named else ""
     interval = "" if share.difference is None else _points(share.difference)
     p_value = "" if share.adjusted_p is None else f"{share.adjusted_p:.3g}"
     failed, found = _share(share.failed, share.failures), _share(share.found, share.successes)
-    return f"| {mark}{_cell(share.name)}{mark} | {failed} | {found} | {interval} | {p_value} |"
+    return f"| {mark}{_cell(share.name)}{mark}{note and f' ({note})'} | {failed} | {found} | {interval} | {p_value} |"
 
 
 def _remedy_line(row: RemedyRow) -> str:

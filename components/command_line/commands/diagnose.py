@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.failures.remedies import diagnosis, folds, kinds
     from components.retrieval.failures.remedies.costs import cost_now
     from components.retrieval.failures.remedies.present import present
-    from components.retrieval.failures.repair import parsed_abbreviations
+    from components.retrieval.failures.repair import in_no_query, parsed_abbreviations
     from components.retrieval.failures.traits import compared, traits_of
     from components.retrieval.failures.vocabulary import CorpusWords
 
@@ -100,6 +101,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if "cross-encoder" in names:
         scorer, label = shared.load_cross_encoder(options)
         cross_encoder = partial(scorer.score_pairs, label=label, precision=options.precision)
+    if absent := in_no_query(abbreviations, pairs.queries.texts):
+        shared.note(absent)
     backend = shared.load(options)
     if options.remedies is None and backend.structure.why_not("tokens") and backend.late_interaction is None:
         shared.note(f"MaxSim is left out: {backend.spec.title} has no vectors of tokens.")
@@ -118,8 +121,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             "Choose one, as in --layer 6 --pooling mean, or leave both out.",
         )
     shared.unknown_languages(backend, {"the texts": pairs.documents.texts, "the queries": pairs.queries.texts})
+    held = None if rows is None else _values(pairs, rows)
     if reading is not None:
-        shared.write_reading(reading, with_preview=False)
+        compared_with = () if held is None else tuple(dict.fromkeys(name.partition("=")[0] for name in held.names))
+        left_out = {name: values for name, values in reading.left_out.items() if name not in compared_with}
+        shared.write_reading(replace(reading, left_out=left_out), with_preview=False)
+        if compared_with:
+            shared.note(f"Compared with what fails, and no part of a query or text: {', '.join(compared_with)}.")
     with shared.progress_bar(f"Embedding {pairs.name}") as report_progress:
         now = present(backend, pairs, for_queries, for_documents, "layer" in names, progress=report_progress)
     known = CorpusWords(pairs.documents.texts, backend.tokenization.vocabulary)
@@ -139,6 +147,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         cross_encoder,
         others,
     )
+    cost = cost_now(now) if names else None  # before the remedies, as on the page
     with ExitStack() as bars:
 
         def bar(name: str) -> ReportProgress:
@@ -146,8 +155,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             return bars.enter_context(shared.progress_bar(kinds.TITLES[name], " steps"))
 
         measured = list(diagnosis.rows_of(names, setting, options.seed, bar))
-    shares, cost = compared(traits, now.now > 1), cost_now(now) if measured else None
-    values = () if rows is None else compared(_values(pairs, rows), now.now > 1)
+    shares = compared(traits, now.now > 1)
+    values = () if held is None else compared(held, now.now > 1)
     found = diagnosis.diagnosed(
         now.now, shares, measured, pairs.queries.texts, first, options.seed, cost, now.failures(), values
     )
@@ -250,6 +259,7 @@ def _write(options: argparse.Namespace, found: Diagnosis, pairs: Pairs) -> None:
     """The diagnosis for people, on standard output; what needs to be said about it beside JSON, on standard error."""
     from components.retrieval.evaluation.ranks import inverse
     from components.retrieval.failures.remedies.costs import COSTS
+    from components.retrieval.failures.traits import twin
 
     if options.json == "-":
         if found.remark:
@@ -274,15 +284,18 @@ def _write(options: argparse.Namespace, found: Diagnosis, pairs: Pairs) -> None:
             shared.say(
                 f"{share.name:<34}{100 * share.share_of_failed:>7.1f} %{100 * share.share_of_found:>7.1f} %{said}"
                 + ("  named" if share.is_named else "")
+                + (f"  ({same})" if (same := twin(share, found.shares)) else "")
             )
     for share in found.values:
         if share.is_named:
             fail = f"{share.failed} of {share.failed + share.found} fail"
             shared.say(f"Queries with {share.name} fail more often by more than chance: {fail}.")
+    if any(share.is_named for share in found.values):
+        shared.say("A value is no cause: see which traits it comes with.")
     if found.rows:
         shared.say(
             f"{'remedy':<34}{'repaired':>9}{'harmed':>9}{'R@1':>9}{'ms':>8}{'bytes':>9}  95 % of its change, a sham of this "
-            "kind, and what it needs"
+            "kind, what it needs, and what each half chose"
         )
         recall = 100 * (1 - found.failed / len(found.now))
         shared.say(f"{'as it is now':<34}{'':>18}{recall:>9.2f}{_costs(found.cost)}")
@@ -291,7 +304,7 @@ def _write(options: argparse.Namespace, found: Diagnosis, pairs: Pairs) -> None:
         shared.say(
             f"{row.title:<34}{row.result.repaired:>9}{row.result.harmed:>9}{100 * row.result.recall:>9.2f}{_costs(row.cost)}"
             f"{100 * change.low:>7.1f} to {100 * change.high:.1f}, repaired {row.control[0]}, harmed {row.control[1]}, "
-            f"{row.needs_with_size}"
+            f"{row.needs_with_size}; chosen: {row.chosen}"
         )
     if found.rows:
         shared.say(COSTS)

@@ -2,21 +2,24 @@
 
 - spelling: each word that is likely to be misspelt is replaced by its neighbour (components.retrieval.failures.vocabulary);
 - lower case: all letters of the query are small ones;
-- abbreviations: each word of a list of one's own is replaced by what it stands for.
+- abbreviations: each entry of a list of one's own, a word or several in a row, is replaced by what it stands for. Hyphens and
+  other signs between its words make no difference, and of several entries that begin at a word the longest is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from components.errors import InputError
+from components.numbers import counted
 from components.retrieval.failures.vocabulary import CorpusWords
-from components.words.unicode_words import folded, spans
+from components.words.unicode_words import Span, folded, spans
 
 SPELLING, LOWER_CASE, ABBREVIATIONS = "spelling", "lower case", "abbreviations"
 MOST_ALONE = 50  # words of a query that are replaced each by itself, the first ones
+MOST_SHOWN = 10  # abbreviations in a sentence
 LONGEST = 1_000  # characters of a query of which each repair is made
 
 
@@ -33,7 +36,7 @@ def repaired(
 ) -> Repaired:
     """A query after some of the ways of the module, in this order: abbreviations, spelling, lower case.
 
-    `abbreviations` are folded words to what they stand for.
+    `abbreviations` are as `parsed_abbreviations` gives them.
     """
     found = _replaced(query, known, ways, abbreviations or {})
     text = _with(query, found)
@@ -59,14 +62,38 @@ def _replaced(
     query: str, known: CorpusWords, ways: tuple[str, ...], abbreviations: Mapping[str, str]
 ) -> list[tuple[int, int, str]]:
     """Which characters of a query are replaced by some ways, from the first to the one after the last, and by what."""
+    meanings = {_run(short): meaning for short, meaning in abbreviations.items()} if ABBREVIATIONS in ways else {}
+    lengths = sorted({len(run) for run in meanings}, reverse=True)
     found: list[tuple[int, int, str]] = []
-    for word, start, end in spans(query):
-        by = abbreviations.get(word) if ABBREVIATIONS in ways else None
-        if by is None and SPELLING in ways:
-            by = known.neighbour(word)
-        if by is not None and (not found or start >= found[-1][1]):  # pairs of characters overlap
+    in_order = _parts(query)
+    for number, (word, (start, end)) in enumerate(in_order):
+        if found and start < found[-1][1]:  # within what is replaced; pairs of characters overlap
+            continue
+        runs = (in_order[number : number + length] for length in lengths)
+        run = next((run for run in runs if tuple(part for part, _ in run) in meanings), None)
+        if run is not None:
+            end = run[-1][1][1]
+            end += "." in run[-1][0] and query.startswith(".", end)  # of "v.c."
+            found.append((start, end, meanings[tuple(part for part, _ in run)]))
+        elif SPELLING in ways and (by := known.neighbour(word)) is not None:
             found.append((start, end, by))
     return found
+
+
+def _parts(text: str) -> list[tuple[str, Span]]:
+    """The words of a text, folded, with where they stand; of a code with a hyphen ("E-23") its two parts."""
+    found: list[tuple[str, Span]] = []
+    for word, start, end in spans(text):
+        hyphen = text.find("-", start, end)
+        if hyphen < 0:
+            found.append((word, (start, end)))
+        else:
+            found += [(folded(text[first:last]), (first, last)) for first, last in ((start, hyphen), (hyphen + 1, end))]
+    return found
+
+
+def _run(text: str) -> tuple[str, ...]:
+    return tuple(part for part, _ in _parts(text))
 
 
 def _with(query: str, replaced: Sequence[tuple[int, int, str]]) -> str:
@@ -90,10 +117,32 @@ def every_way(abbreviations: Mapping[str, str] | None = None) -> dict[str, tuple
 def parsed_abbreviations(text: str) -> dict[str, str]:
     """A list of one's own, as in "kb=knowledge base, pw=password", with folded words. Raises InputError."""
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
-    if not all(short.strip() and sign and meaning.strip() for short, sign, meaning in pairs):
+    if not all(_run(short) and sign and meaning.strip() and "=" not in meaning for short, sign, meaning in pairs):
         raise InputError(
             f"The abbreviations {text[:80]!r} are not valid.",
             "Each is a short form, =, and what it stands for; several have commas between them.",
             "Write for example kb=knowledge base,pw=password.",
         )
-    return {folded(short.strip()): meaning.strip() for short, _, meaning in pairs}
+    given: dict[tuple[str, ...], tuple[str, str]] = {}
+    for short, _, meaning in pairs:
+        earlier, own = given.setdefault(_run(short), (short.strip(), meaning.strip()))
+        if own != meaning.strip():
+            raise InputError(
+                f"The abbreviation {earlier[:80]!r} is given twice.",
+                f"It stands for {own[:80]!r} and for {meaning.strip()[:80]!r}.",
+                "Leave one of them out.",
+            )
+    return {folded(short): meaning for short, meaning in given.values()}
+
+
+def in_no_query(abbreviations: Mapping[str, str], queries: Iterable[str]) -> str:
+    """Which abbreviations stand in none of the queries, in a sentence; "" where each stands in one."""
+    missing = {short: f" {' '.join(_run(short))} " for short in abbreviations}
+    for query in queries if missing else ():
+        written = f" {' '.join(_run(query))} "
+        missing = {short: run for short, run in missing.items() if run not in written}
+    if not missing:
+        return ""
+    shown = ", ".join(list(missing)[:MOST_SHOWN]) + ", …" * (len(missing) > MOST_SHOWN)
+    stand = "stands" if len(missing) == 1 else "stand"
+    return f"{len(missing):,} of {counted(len(abbreviations), 'abbreviation')} {stand} in no query: {shown}."

@@ -3,8 +3,8 @@
 A trait follows from the query, its right texts, the corpus and the model's reading of them, never from the rank: it is found
 alike for failed and for found queries. The shares of both are compared by Newcombe's interval and Fisher's exact test; with as
 many tests as traits some would be significant by chance, so that the p-values are adjusted by Holm's method, among the traits
-that some queries have and some lack. A trait is *named* if its adjusted p-value is below 0.05 and failed queries have it more
-often.
+that some queries have and some lack; those that hold for exactly the same queries are one test. A trait is *named* if its
+adjusted p-value is below 0.05 and failed queries have it more often.
 
 With fewer than 30 found queries nothing is compared, and with fewer than 30 failed ones traits are only counted.
 
@@ -15,7 +15,7 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +46,8 @@ FEW_FAILURES = f"Fewer than {LEAST} queries fail: their traits are counted, and 
 TRAITS: dict[str, str] = {
     "likely misspelling": "A word of five letters or more that neither the corpus, in any regular form, nor the model’s "
     "vocabulary has, one edit from a word of the corpus.",
-    "unknown word": "Another word that neither the corpus, in any regular form, nor the model’s vocabulary has, function words "
-    "apart.",
+    "unknown word": "A word that neither the corpus, in any regular form, nor the model’s vocabulary has, function words and "
+    "likely misspellings apart.",
     "another form of a word": "A right text has a word of the query in another regular form only (voucher, vouchers).",
     "no shared word": "No right text has a word of the query in any regular form, function words apart.",
     "negation": "The query has not, no, never, without or their kind.",
@@ -94,6 +94,7 @@ class TraitShare:
     successes: int
     difference: Interval | None = None  # the failed share minus the found one; None where nothing is compared
     adjusted_p: float | None = None  # Fisher's, by Holm's method
+    held: NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)  # [query]: whether it holds
 
     @property
     def share_of_failed(self) -> float:
@@ -123,16 +124,19 @@ def compared(traits: Traits, failed: NDArray[np.bool_]) -> tuple[TraitShare, ...
     counts = [(int(held[failed].sum()), int(held[~failed].sum())) for held in traits.holds]
     if min(failures, successes) < LEAST:
         shares = [
-            TraitShare(name, own, failures, others, successes)
-            for name, (own, others) in zip(traits.names, counts, strict=True)
+            TraitShare(name, own, failures, others, successes, held=held)
+            for name, (own, others), held in zip(traits.names, counts, traits.holds, strict=True)
         ]
         return tuple(sorted(shares, key=lambda share: -share.failed))
     # What all queries or none have tells nothing, however the queries are divided, and is no test.
     can_differ = [0 < own + others < failures + successes for own, others in counts]
     p_values = [unpaired.fisher(own, failures, others, successes) for own, others in counts]
-    tested = [number for number, can in enumerate(can_differ) if can]
+    tested: dict[bytes, list[int]] = {}  # those that hold for the same queries together
+    for number in np.flatnonzero(can_differ).tolist():
+        tested.setdefault(traits.holds[number].tobytes(), []).append(number)
     adjusted = dict.fromkeys(range(len(counts)), 1.0)
-    adjusted |= dict(zip(tested, holm([p_values[number] for number in tested]), strict=True))
+    for numbers, p_value in zip(tested.values(), holm([p_values[own[0]] for own in tested.values()]), strict=True):
+        adjusted |= dict.fromkeys(numbers, p_value)
     shares = [
         TraitShare(
             name,
@@ -142,6 +146,7 @@ def compared(traits: Traits, failed: NDArray[np.bool_]) -> tuple[TraitShare, ...
             successes,
             unpaired.difference(own, failures, others, successes),
             adjusted[number],
+            traits.holds[number],
         )
         for number, (name, (own, others)) in enumerate(zip(traits.names, counts, strict=True))
     ]
@@ -152,6 +157,29 @@ def compared(traits: Traits, failed: NDArray[np.bool_]) -> tuple[TraitShare, ...
         return not share.is_named, not is_clear, p_values[number] if is_clear else 0.0, -more
 
     return tuple(shares[number] for number in sorted(range(len(shares)), key=order))
+
+
+def named_together(shares: Sequence[TraitShare]) -> list[tuple[str, TraitShare]]:
+    """The named traits, at most MOST_NAMED, each in words; those that hold for exactly the same queries are one."""
+    together: dict[bytes, list[TraitShare]] = {}
+    for share in shares:
+        if share.is_named:
+            key = share.name.encode() if share.held is None else share.held.tobytes()
+            together.setdefault(key, []).append(share)
+    return [
+        (enumerated([f"“{share.name}”" for share in own]) + " (the same queries)" * (len(own) > 1), own[0])
+        for own in list(together.values())[:MOST_NAMED]
+    ]
+
+
+def twin(share: TraitShare, shares: Sequence[TraitShare]) -> str:
+    """That a trait holds for the same queries as one that stands before it, in words; "" where it does not."""
+    for other in shares:
+        if other.name == share.name or share.held is None or not share.held.any():
+            return ""
+        if other.held is not None and np.array_equal(other.held, share.held):
+            return f"the same queries as {other.name}"
+    return ""
 
 
 def too_few(failures: int, successes: int) -> str:
@@ -182,14 +210,15 @@ def in_words(shares: Sequence[TraitShare]) -> str:
     said = f"{failures:,} of {counted(failures + successes, 'query', 'queries')} fail"
     if few := too_few(failures, successes):
         return f"{said}. {few}"
-    named = [share for share in shares if share.is_named][:MOST_NAMED]
+    named = named_together(shares)
     if not named:
         return f"{said}, and share no trait more often than found queries by more than chance."
     parts = [
-        f"“{share.name}” ({percent(share.share_of_failed)}, of the found {percent(share.share_of_found)})"
-        for share in named
+        f"{name} ({percent(share.share_of_failed)}, of the found {percent(share.share_of_found)})".replace(") (", ": ")
+        for name, share in named
     ]
-    return f"{said}, and more often have the {'trait' if len(named) == 1 else 'traits'} {enumerated(parts)}."
+    is_one = sum(share.is_named for share in shares) == 1
+    return f"{said}, and more often have the {'trait' if is_one else 'traits'} {enumerated(parts)}."
 
 
 def traits_of(

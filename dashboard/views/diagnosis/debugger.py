@@ -59,14 +59,7 @@ def draw(backend: Backend) -> None:
         panel = controls.options()
     with panel:
         order = controls.choice("failed_order", "Order of the failed queries", ORDERS)
-        controls.bind(
-            "abbreviations",
-            st.text_input,
-            "Your abbreviations",
-            max_chars=1_000,
-            placeholder="kb=knowledge base, pw=password",
-            help="What abbreviations in queries stand for: tried as a repair of the query that is open.",
-        )
+        debugger_table.abbreviations_field(failures.searched_corpus(corpus, column).queries.texts)
     _how_read(corpus)
     searched = _searched(backend, corpus, panel)
     found = failures.failures(searched)

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.errors import InputError
 from components.numbers import signed
 from components.retrieval.corpora.rows.roles import labels_of_pairs
 from components.retrieval.evaluation.metrics import ALPHA
-from components.retrieval.failures import own_columns
+from components.retrieval.failures import own_columns, repair
 from components.retrieval.failures.causes import CAUSES, causes_of, telling
 from components.retrieval.failures.failed_queries import find_failures
 from components.retrieval.failures.traits import LEAST, TRAITS, Traits, compared
@@ -129,6 +130,27 @@ def part_choice(parts: Mapping[str, str]) -> str:
         return ""
     names, width = {"": "All queries"} | dict(parts), round(240 * controls.scale())
     return controls.pick("failed_only", "Queries", names, width=width, after_change=open_first)
+
+
+def abbreviations_field(queries: Sequence[str]) -> dict[str, str]:
+    """The field for abbreviations, which both views use, and below it those that stand in no query; none that are not valid."""
+    typed = controls.bind(
+        "abbreviations",
+        st.text_input,
+        "Your abbreviations",
+        max_chars=1_000,
+        placeholder="kb=knowledge base, pw=password",
+        help="What abbreviations in queries stand for, one word or several: tried as a repair of a query. The view What helps "
+        "measures it on all queries.",
+    )
+    try:
+        found = repair.parsed_abbreviations(str(typed))
+    except InputError as problem:
+        st.caption(messages.escape(str(problem)))
+        return {}
+    if said := repair.in_no_query(found, queries):
+        st.caption(messages.escape(said))
+    return found
 
 
 def values_of(corpus: SearchedCorpus, parts: Sequence[str]) -> Traits:

@@ -141,10 +141,11 @@ def _chosen(backend: Backend) -> Diagnosed:
             )
         pooling = controls.pooling("pooling", "Sentence vector", POOLING_NAMES, ranks.poolings, backend.own_pooling)
         seed = controls.bind("halves_seed", st.number_input, "Seed of the halves", min_value=0, max_value=9_999, step=1)
+        abbreviations = debugger_table.abbreviations_field(pairs.queries.texts)
     with row:
         chosen = other_models.choose(backend)
     others = other_models.loaded(chosen)
-    return Diagnosed(request, pairs, indexes, int(layer), pooling, int(seed), others, part)
+    return Diagnosed(request, pairs, indexes, int(layer), pooling, int(seed), others, abbreviations, part)
 
 
 def _remedies(
@@ -205,6 +206,11 @@ def _remedies(
                 *("--seed", str(found.seed)),
                 # Where this corpus has too many texts for one of them, or vectors of one layer alone.
                 *(() if set(USUAL) <= set(found.names) else ("--remedies", ",".join(found.names))),
+                *(
+                    ("--abbreviations", ",".join(map("=".join, found.abbreviations.items())))
+                    if found.abbreviations
+                    else ()
+                ),
                 *found.others.options,
             ),
         ),
@@ -281,7 +287,8 @@ def _in_search(found: Diagnosed, row: RemedyRow, failed: NDArray[np.intp]) -> di
         query = option.strip("“”") + query if option != "no prompt" else query
     elif row.name == "repair":
         known = CorpusWords(found.pairs.documents.texts, found.request.backend.tokenization.vocabulary)
-        query = repaired(query, known, every_way()[option]).text
+        ways = every_way(found.abbreviations)[option]
+        query = repaired(query, known, ways, found.abbreviations).text
     else:
         compared = {"hybrid": "fused", "maxsim": "maxsim", "cross-encoder": "rerank", "model": "model"}
         values["compare_with"] = compared[row.name]
@@ -307,8 +314,7 @@ def _table(told: Diagnosis) -> pd.DataFrame:
     rows = [
         {
             "remedy": row.title,
-            "chosen by each half": " / ".join(dict.fromkeys(name or "leave it" for name in row.result.chosen))
-            + ("" if any(row.result.chosen) else _best_left(row)),
+            "chosen by each half": row.chosen + ("" if any(row.result.chosen) else _best_left(row)),
             "repaired": row.result.repaired,
             "harmed": row.result.harmed,
             "sham repaired": row.control[0],

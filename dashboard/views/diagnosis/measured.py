@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -41,6 +41,7 @@ class Diagnosed:
     pooling: Pooling
     seed: int
     others: OtherModels = field(default_factory=OtherModels)
+    abbreviations: Mapping[str, str] = field(default_factory=dict)
     part: str = ""  # of the queries, by the value of a column; "" for all
 
     @property
@@ -82,7 +83,7 @@ class Diagnosed:
         ranking = Ranking("as it is now", ranks=self.indexes.ranks_of(*cell))
         present = Present(backend, self.pairs, options[0], options[1], cell, vectors, ranking, "cosine")
         known = CorpusWords(self.pairs.documents.texts, backend.tokenization.vocabulary)
-        return RemedyInput(present, self.first, known, **self.others.setting)
+        return RemedyInput(present, self.first, known, self.abbreviations, **self.others.setting)
 
     def row(self, name: str) -> RemedyRow:
         """A remedy, measured. Raises NotReady."""
@@ -90,7 +91,8 @@ class Diagnosed:
         def work(report_progress: ReportProgress, is_stopped: IsStopped) -> RemedyRow:
             return next(diagnosis.rows_of([name], self._setting(), self.seed, lambda _: report_progress, is_stopped))
 
-        title, key = kinds.TITLES[name], ("remedy", name, self.seed, *self.key, *self.others.key_of(name))
+        own = tuple(self.abbreviations.items()) if name == "repair" else self.others.key_of(name)
+        title, key = kinds.TITLES[name], ("remedy", name, self.seed, *self.key, *own)
         return evaluation.result(key, f"Measuring {title}", work, f"remedy_{name}")
 
     def cost(self) -> SearchCost:

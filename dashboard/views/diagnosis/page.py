@@ -84,7 +84,7 @@ DECLARED = Declared(
             settings=(
                 *OF_MODELS,
                 *("corpus", "layer", "pooling", "query_column", "texts_searched", "failed_only"),
-                *("halves_seed", "tried_cross_encoder", "tried_model"),
+                *("halves_seed", "abbreviations", "tried_cross_encoder", "tried_model"),
             ),
             examples=(
                 {
@@ -93,6 +93,7 @@ DECLARED = Declared(
                     "layer": 1,
                     "pooling": "max",
                     "halves_seed": 7,
+                    "abbreviations": "kb=knowledge base",
                     "tried_model": EMBEDDED_KEY,
                 },
             ),

@@ -62,9 +62,13 @@ def test_the_result_has_the_shape_of_the_design(pairs: Path, model: str, tmp_pat
     assert [remedy["name"] for remedy in found["remedies"]] == list(USUAL)
     for remedy in found["remedies"]:
         assert list(remedy) == [
-            *("name", "repaired", "harmed", "recall@1", "low", "high"),
-            *("seconds", "milliseconds", "bytes_per_text", "needs", "control"),
+            *("name", "chosen", "repaired", "harmed", "repaired_by_trait", "recall@1", "low", "high"),
+            *("seconds", "milliseconds", "bytes_per_text", "bytes_once", "needs", "control"),
         ]
+        assert list(remedy["repaired_by_trait"]) == [trait["name"] for trait in found["traits"] if trait["named"]]
+        assert all(0 <= count <= remedy["repaired"] for count in remedy["repaired_by_trait"].values())
+        assert len(remedy["chosen"]) == 2
+        assert any(remedy["chosen"]) or remedy["repaired"] == remedy["harmed"] == 0
         assert remedy["needs"] == kinds.NEEDS[remedy["name"]]
         assert list(remedy["control"]) == ["repaired", "harmed"]
         change = remedy["repaired"] - remedy["harmed"]
@@ -231,6 +235,22 @@ def test_both_commands_search_the_same_texts_and_a_column_is_compared(model: str
     assert result_of("evaluate", str(path), "--every-text", "--model", model)["documents"] == COUNT
     spoken = run("evaluate", str(path), "--model", model)
     assert "72 rows, 70 different queries: each counts once." in spoken.stderr
+    assert "Columns left out: team" in spoken.stderr
+
+
+def test_the_terminal_says_what_a_column_is_and_what_each_half_chose(model: str, tmp_path: Path) -> None:
+    path = tmp_path / "team.jsonl"
+    rows = [
+        {"sentence": text, "compressed": text if row % 2 else planted.own_words(text), "team": ("blue", "red")[row % 2]}
+        for row, text in enumerate(TEXTS)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    spoken = run("diagnose", str(path), "--model", model, "--remedies", "prompt")
+    assert "Columns left out" not in spoken.stderr
+    assert "Compared with what fails, and no part of a query or text: team." in spoken.stderr
+    assert "Queries with team=blue fail more often by more than chance" in spoken.stdout
+    assert "A value is no cause: see which traits it comes with." in spoken.stdout
+    assert re.search(r"^a prompt .* nothing; chosen: \S", spoken.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from components.arrays import Int64
 from components.numbers import apart, counted, enumerated
 from components.retrieval.evaluation.chance import paired
 from components.retrieval.failures.remedies.folds import Options, RemedyRanking, halves, measured
-from components.retrieval.failures.traits import LEAST, TraitShare, too_few
+from components.retrieval.failures.traits import LEAST, TraitShare, named_together, too_few
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _sentence(
         return (
             f"{_capital(titles[one])}: it repaired {results[one].repaired} of {counted(failures, 'failure')} and harmed "
             f"{results[one].harmed or 'none'} of {counted(found, 'found query', 'found queries')}; both halves of the queries "
-            f"advise it.{_beaten((one,), results, titles)}"
+            f"advise it.{_by_trait(results[one], shares)}{_beaten((one,), results, titles)}"
         )
     if one is None and other is None:
         helping = [name for name, result in results.items() if result.helps]
@@ -123,6 +123,28 @@ def _sentence(
     )
 
 
+def repaired_by_trait(result: RemedyRanking, shares: Sequence[TraitShare]) -> dict[str, int]:
+    """Of the failures that have each named trait, how many a remedy repaired."""
+    is_repaired = (result.now > 1) & (result.ranks == 1)
+    return {
+        share.name: int((is_repaired & share.held).sum())
+        for share in shares
+        if share.is_named and share.held is not None
+    }
+
+
+def _by_trait(result: RemedyRanking, shares: Sequence[TraitShare]) -> str:
+    """The same in a sentence; "" where no trait is named."""
+    counts, named = repaired_by_trait(result, shares), named_together(shares)
+    parts = [
+        f"of the {share.failed:,} {'failures ' * (not number)}with {name} {'it repaired ' * (not number)}"
+        f"{counts[share.name] or 'none'}"
+        for number, (name, share) in enumerate(named)
+        if share.name in counts
+    ]
+    return f" {_capital('; '.join(parts))}." if parts else ""
+
+
 def _beaten(chosen: Sequence[str | None], results: Mapping[str, RemedyRanking], titles: Mapping[str, str]) -> str:
     """That another remedy helps and is better than the `chosen` ones over both halves, which no half shows by itself.
 
@@ -145,10 +167,10 @@ def _beaten(chosen: Sequence[str | None], results: Mapping[str, RemedyRanking], 
 def _shared(shares: Sequence[TraitShare]) -> str:
     if not shares or shares[0].difference is None:
         return f"fewer than {LEAST} queries fail, so that what they share is not compared"
-    named = [share.name for share in shares if share.is_named]
+    named = [name for name, _ in named_together(shares)]
     if not named:
         return "your failures share no trait more often than found queries by more than chance"
-    return f"your failures share {enumerated([f'“{name}”' for name in named[:3]])}"
+    return f"your failures share {enumerated(named)}"
 
 
 def _capital(text: str) -> str:

@@ -29,8 +29,8 @@ TIMED, TIMED_SECOND = 5, 2  # queries that are timed; of a cross-encoder
 REPEATS = 3  # searches of each
 COSTS = (
     "Ms per query: the median of some searches on this machine, each of one query, from its text to the first ten hits; other "
-    "work lengthens it, so that only large differences mean something. Bytes per text: computed from the arrays by which a "
-    "text is found, with vectors in float32."
+    "work lengthens it, so that on a busy machine a factor of two means nothing. Bytes per text: computed from the arrays by "
+    "which a text is found, with vectors in float32."
 )
 
 Embed = Callable[[str], Any]  # a query's text -> its vector [dim]

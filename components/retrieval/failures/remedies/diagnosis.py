@@ -15,12 +15,12 @@ from components.numbers import counted, signed
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.evaluation.ranks import inverse
 from components.retrieval.failures.remedies import kinds
-from components.retrieval.failures.remedies.advice import Advice, advice
+from components.retrieval.failures.remedies.advice import Advice, advice, repaired_by_trait
 from components.retrieval.failures.remedies.costs import COSTS, SearchCost
 from components.retrieval.failures.remedies.folds import LEAVE, Options, RemedyRanking, measured
 from components.retrieval.failures.remedies.kinds import Remedy, RemedyInput
 from components.retrieval.failures.remedies.present import Failure
-from components.retrieval.failures.traits import TRAITS, TraitShare, remark
+from components.retrieval.failures.traits import TRAITS, TraitShare, remark, twin
 
 MOST_LISTED = 1_000  # failed queries in a report
 
@@ -40,6 +40,11 @@ class RemedyRow:
     cost: (
         SearchCost | None
     )  # of a search by the option that was chosen, else the first; None where there is nothing to try
+
+    @property
+    def chosen(self) -> str:
+        """The option that each half chose, once where both chose the same."""
+        return " / ".join(dict.fromkeys(name or "leave it" for name in self.result.chosen))
 
     @property
     def needs_with_size(self) -> str:
@@ -86,8 +91,10 @@ class Diagnosis:
             "remedies": [
                 {
                     "name": row.name,
+                    "chosen": [name or None for name in row.result.chosen],
                     "repaired": row.result.repaired,
                     "harmed": row.result.harmed,
+                    "repaired_by_trait": repaired_by_trait(row.result, self.shares),
                     "recall@1": _per_cent(row.result.recall),
                     "low": _per_cent(row.result.change.low),
                     "high": _per_cent(row.result.change.high),
@@ -217,7 +224,11 @@ def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
         *([diagnosis.remark, ""] if diagnosis.remark not in ("", diagnosis.advice.sentence) else []),
         "| trait | failed | found | difference, 95 % | p (Holm) |",
         "|---|---:|---:|---:|---:|",
-        *(_trait_line(share) for share in diagnosis.shares if share.failed or share.found),
+        *(
+            _trait_line(share, twin(share, diagnosis.shares))
+            for share in diagnosis.shares
+            if share.failed or share.found
+        ),
         "",
         "Bold: more often among failed queries by more than chance. A trait is no cause. The rules:",
         "",
@@ -267,20 +278,19 @@ def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _trait_line(share: TraitShare) -> str:
+def _trait_line(share: TraitShare, note: str = "") -> str:
     mark = "**" if share.is_named else ""
     interval = "" if share.difference is None else _points(share.difference)
     p_value = "" if share.adjusted_p is None else f"{share.adjusted_p:.3g}"
     failed, found = _share(share.failed, share.failures), _share(share.found, share.successes)
-    return f"| {mark}{_cell(share.name)}{mark} | {failed} | {found} | {interval} | {p_value} |"
+    return f"| {mark}{_cell(share.name)}{mark}{note and f' ({note})'} | {failed} | {found} | {interval} | {p_value} |"
 
 
 def _remedy_line(row: RemedyRow) -> str:
     result = row.result
-    chosen = " / ".join(_cell(name) if name != LEAVE else "leave it" for name in result.chosen)
     mrr = result.mrr_change
     return (
-        f"| {row.title} | {chosen} | {result.repaired} | {result.harmed} | {100 * result.recall:.1f} | "
+        f"| {row.title} | {_cell(row.chosen)} | {result.repaired} | {result.harmed} | {100 * result.recall:.1f} | "
         f"{_points(result.change)} | {100 * result.mrr:.1f} | {_points(mrr)} | {_cost_cells(row.cost)} | "
         f"repaired {row.control[0]}, harmed {row.control[1]} | {row.needs_with_size} |"
     )

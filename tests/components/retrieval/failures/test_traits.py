@@ -13,7 +13,7 @@ from components.jobs import Stopped
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.pair_runs import Pairs
 from components.retrieval.failures import traits
-from components.retrieval.failures.traits import TRAITS, Traits
+from components.retrieval.failures.traits import TRAITS, Traits, compared, in_words, twin
 from components.retrieval.failures.vocabulary import CorpusWords, are_one_edit_apart
 from components.words.function import is_function_word
 from tests.components.retrieval.failures import planted
@@ -244,3 +244,17 @@ def test_what_found_queries_have_clearly_more_often_comes_before_what_may_be_cha
     held[2, :30] = True
     found = traits.compared(Traits(("short query", "negation", "number or code"), held), failed)
     assert [share.name for share in found] == ["number or code", "negation", "short query"]
+
+
+def test_traits_that_hold_for_the_same_queries_are_one_test_and_one_finding() -> None:
+    failed = np.arange(100) < 40
+    one, other = np.arange(100) < 20, np.arange(100) % 10 == 0
+    names = ("unknown word", "negation", "number or code", "long query")
+    shares = compared(Traits(names, np.array([one, other, one, ~other])), failed)
+    alone = compared(Traits(names[:2] + names[3:], np.array([one, other, ~other])), failed)
+    of = {share.name: share.adjusted_p for share in shares}
+    assert of == {**{share.name: share.adjusted_p for share in alone}, "number or code": of["unknown word"]}
+    assert [share.name for share in shares if share.is_named] == ["unknown word", "number or code"]
+    said = "have the traits “unknown word” and “number or code” (the same queries: 50 %, of the found 0 %)."
+    assert in_words(shares).endswith(said)
+    assert [twin(share, shares) for share in shares] == ["", "the same queries as unknown word", "", ""]

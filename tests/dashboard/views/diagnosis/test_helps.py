@@ -213,6 +213,34 @@ def test_search_is_not_offered_for_what_was_measured_among_the_right_texts_alone
     assert not offered["right"]
 
 
+def test_what_helps_measures_the_abbreviations_of_the_address(
+    open_page: Open, tiny_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = {"v": "what-helps", "corpus": page_states.small_corpus(), "m": str(tiny_folder("bert"))}
+    corpus = caching.corpora().find(address["corpus"])
+    assert corpus is not None
+    word = corpus.columns["compressed"][0].split()[0].lower()
+    given: list[Any] = []
+    plain = kinds.RemedyInput
+    monkeypatch.setattr(
+        "dashboard.views.diagnosis.measured.RemedyInput",
+        lambda *own, **more: given.append(own[3]) or plain(*own, **more),
+    )
+    app = at_rest(open_page("diagnose", **address, abbr=f"{word}=this very, q.z.=nothing"))
+    assert not app.exception
+    assert {word: "this very", "q.z.": "nothing"} in given
+    assert app.text_input(key="w_abbreviations").value == f"{word}=this very, q.z.=nothing"
+    assert "1 of 2 abbreviations stands in no query: q.z." in read_texts(app)
+    (command,) = codes(app)["remedies"].code.commands
+    assert command[command.index("--abbreviations") + 1] == f"{word}=this very,q.z.=nothing"
+    given.clear()
+    app = at_rest(app.text_input(key="w_abbreviations").set_value(f"{word}=that").run())
+    assert given == [{word: "that"}]  # query repair alone is measured again
+    app = at_rest(app.text_input(key="w_abbreviations").set_value(word).run())
+    assert "not valid" in read_texts(app)
+    assert not app.exception
+
+
 def test_search_shows_no_other_prompt_where_it_puts_the_models_own_before_the_query() -> None:
     def has_search(name: str, prompt: str, *chosen: str) -> bool:
         request = SimpleNamespace(query_options=lambda documents: SimpleNamespace(prompt=prompt))

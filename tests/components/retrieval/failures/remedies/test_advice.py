@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.retrieval.failures.remedies.advice import advice
+from components.retrieval.failures.remedies.advice import advice, repaired_by_trait
 from components.retrieval.failures.remedies.folds import measured
+from components.retrieval.failures.traits import Traits, compared
 
 TITLES = {"prompt": "a prompt", "repair": "query repair", "maxsim": "MaxSim re-ranking"}
 QUERIES = [f"query {number}" for number in range(160)]
@@ -56,3 +57,20 @@ def test_where_no_remedy_helps_the_sentence_begins_with_the_result() -> None:
         "No remedy is clearly better yet: Recall@1 is 75.0 % now and 76.2 % with the best one, query repair; "
     )
     assert said(repair=np.array(NOW))[1].startswith("No remedy is better: Recall@1 is 75.0 % now, and none raises it; ")
+
+
+def test_of_each_named_trait_it_is_said_how_many_of_its_failures_the_advised_remedy_repaired() -> None:
+    repaired = repairing(18, 18)
+    number, misspelt = (NOW > 1) & (repaired > 1), (NOW > 1) & (repaired == 1)
+    many = (NOW > 1) & (np.arange(160) % 8 == 0)
+    holds = np.array([number | (np.arange(160) == 1), misspelt, many, misspelt])
+    shares = compared(Traits(("negation", "likely misspelling", "long query", "unknown word"), holds), NOW > 1)
+    options = {"repair": {"the one": repaired}}
+    results = {name: measured(NOW, own, FIRST) for name, own in options.items()}
+    sentence = advice(NOW, options, results, TITLES, shares, QUERIES, FIRST).sentence
+    own = {name: int(((NOW > 1) & (repaired == 1) & held).sum()) for name, held in (("long query", many),)}
+    assert repaired_by_trait(results["repair"], shares)["long query"] == own["long query"]
+    assert sentence.endswith(
+        "both halves of the queries advise it. Of the 36 failures with “likely misspelling” and “unknown word” (the same "
+        f"queries) it repaired 36; of the 20 with “long query” {own['long query']}; of the 4 with “negation” none."
+    )

@@ -20,6 +20,7 @@ from components.retrieval.failures.repair import (
     MOST_ALONE,
     each_repair,
     every_way,
+    in_no_query,
     parsed_abbreviations,
     repaired,
 )
@@ -223,6 +224,39 @@ def test_each_repair_of_a_query_is_another_text() -> None:
     with pytest.raises(InputError, match="abbreviations 'kb' are not valid"):
         parsed_abbreviations("kb")
     assert parsed_abbreviations("kb=knowledge base, ") == {"kb": "knowledge base"}
+
+
+@pytest.mark.parametrize(
+    ("given", "query", "expected"),
+    [
+        ("TT-123=tent", "Clean the tt-123, please", "Clean the tent, please"),
+        ("TT 123=tent", "clean the TT-123", "clean the tent"),
+        ("TT-123=tent", "clean the TT 123", "clean the tent"),
+        ("TNT-123=tent", "clean the TNT-123!", "clean the tent!"),
+        ("TT-123A=tent", "clean the TT-123A", "clean the tent"),
+        ("v.c.=vacuum cleaner", "a v.c. is loud", "a vacuum cleaner is loud"),
+        ("hoover thing=vacuum cleaner", "my Hoover  thing", "my vacuum cleaner"),
+        ("hoover=cleaner, hoover thing=vacuum cleaner", "hoover thing, hoover", "vacuum cleaner, cleaner"),
+        ("知識庫=kb", "這個知識庫", "這個kb"),
+        ("TT-123=tent", "the TT-1234 and the things", "the TT-1234 and the things"),
+    ],
+)
+def test_an_abbreviation_is_one_word_or_several(given: str, query: str, expected: str) -> None:
+    meanings, known = parsed_abbreviations(given), CorpusWords(["The tent."])
+    assert repaired(query, known, ("abbreviations",), meanings).text == expected
+    assert bool(in_no_query(meanings, ["another", query])) == (query == expected)
+
+
+def test_what_is_wrong_with_abbreviations_is_said() -> None:
+    meanings = parsed_abbreviations("kb=knowledge base, v.c.=vacuum cleaner, pw=password, pw = password, x y=z")
+    assert len(meanings) == 4
+    assert in_no_query(meanings, ["the KB", "x-y"]) == "2 of 4 abbreviations stand in no query: v.c., pw."
+    assert in_no_query({}, ["the KB"]) == ""
+    with pytest.raises(InputError, match="'TT-1' is given twice"):
+        parsed_abbreviations("TT-1=tent, tt 1=table")
+    for text in ("kb=knowledge=base", "&=and", "=base", "kb="):
+        with pytest.raises(InputError, match="are not valid"):
+            parsed_abbreviations(text)
 
 
 def test_a_long_query_has_few_repairs_and_is_written_once() -> None:

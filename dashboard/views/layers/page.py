@@ -47,7 +47,7 @@ VIEWS = (
             "How does a word change from layer to layer?",
             "How much does the context change a word?",
         ),
-        intro="At layer 0 a word's vector is the same in every sentence, but for its position; each block mixes in other words.",
+        intro="At layer 0 a word's vector is the same in every sentence, but for its position; blocks mix in other words.",
         draw="dashboard.views.layers.sections:one_word",
         settings=(
             *OF_WORDS,

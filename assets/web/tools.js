@@ -4,6 +4,9 @@ let isDarkOnServer = false; // for which colours the page was drawn
 let recoloured = () => {}; // lets the server draw it anew
 let nameTheme = () => {}; // names the colours that the button would choose
 let tellScreen = () => {}; // tells the server how large a projector is
+let offerColours = () => {}; // shows the button where there is a menu by which the colours are changed
+let changing = null; // the change of colours that is under way: a second press would close the menu before it is drawn
+const MENU = '[data-testid="stMainMenuButton"]';
 export default function ({ data, parentElement, setTriggerValue }) {
   if (!window.bertInternalsRules) {
     window.bertInternalsRules = true;
@@ -45,7 +48,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     theme.setAttribute("aria-label", theme.title);
   };
   nameTheme();
-  theme.onclick = changeColours;
+  theme.onclick = () => (changing ??= changeColours().finally(() => (changing = null)));
+  offerColours = () => (theme.hidden = !document.querySelector(MENU));
+  offerColours();
 }
 
 // Where the names of views are wider than the screen, they scroll sideways: the chosen one comes into sight, once.
@@ -77,6 +82,7 @@ function scrolledByKeyboard() {
     document.querySelectorAll(boxes).forEach((box) => box.setAttribute("tabindex", "0"));
     showChosen();
     nameStart();
+    offerColours();
   };
   let isPlanned = false;
   new MutationObserver(() => {
@@ -153,7 +159,7 @@ async function copied(address) {
 }
 
 // By Streamlit's own menu, which the style sheet hides. Streamlit keeps the choice under the address at which the app was
-// loaded, and reads it only then: we keep it for every page, as links in new tabs. An embedded page has no menu.
+// loaded, and reads it only then: we keep it for every page, as links in new tabs. An embedded page has no menu, and no button.
 async function changeColours() {
   const name = otherColours();
   const paths = [...document.querySelectorAll("[data-testid=stSidebarNav] a, [data-testid=stTopNavLink]")]
@@ -162,8 +168,8 @@ async function changeColours() {
   for (const path of new Set([window.location.pathname, ...paths])) {
     window.localStorage.setItem(`stActiveTheme-${path}-v2`, JSON.stringify(name));
   }
-  const menu = document.querySelector('[data-testid="stMainMenuButton"]'), item = `[data-testid="stMainMenuItem-theme-${name}"]`;
-  menu?.click();
+  const menu = document.querySelector(MENU), item = `[data-testid="stMainMenuItem-theme-${name}"]`;
+  if (!document.querySelector(item)) menu?.click();
   for (let wait = menu ? MENU_WAIT : 0; wait > 0 && !document.querySelector(item); wait -= POLL) await new Promise((done) => setTimeout(done, POLL));
   if (!document.querySelector(item)) return window.location.reload();
   document.querySelector(item).click();

@@ -371,6 +371,14 @@ def test_an_emptied_editor_stays_empty_and_what_ends_a_text_stays_in_its_line(vi
     expect(page.get_by_role("heading", level=1)).to_have_text("How does text become numbers?")
 
 
+# Whether a page has not been scrolled for a second.
+AT_REST = """() => {
+  const [top, now, seen] = [document.querySelector(".stMain").scrollTop, performance.now(), window.seen ?? {}];
+  if (top !== seen.top) window.seen = { top, since: now };
+  return top === seen.top && now - seen.since > 1000;
+}"""
+
+
 def test_the_colours_change_where_a_person_is(visit: Visit) -> None:
     """No page is loaded, and what is drawn, scrolled to and typed stays."""
     page = visit("/layers?v=one-word&s=a+river+bank")
@@ -382,6 +390,7 @@ def test_the_colours_change_where_a_person_is(visit: Visit) -> None:
     settle(page)
     page.locator(".stMain").evaluate("(main) => main.scrollTo({ top: 150, behavior: 'instant' })")
     top = "() => document.querySelector('.js-plotly-plot').getBoundingClientRect().top"
+    wait_until(page, AT_REST)  # the browser keeps in place what is read while the line of sentences above it grows
     before, address = page.evaluate(top), page.url
     paper = "() => document.querySelector('.js-plotly-plot')?.layout?.paper_bgcolor"
     light = page.evaluate(paper)

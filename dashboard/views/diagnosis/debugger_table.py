@@ -216,15 +216,15 @@ def finding(chosen: QueryChoice, shares: Sequence[TraitShare], of_values: str) -
     """Draw the line above both columns: how many queries fail, what they share once that is known, and the sentence
     `of_values` on the values of columns."""
     searched = chosen.searched
-    of_pairs(searched.corpus.pairs, is_above=True)
-    said = f"{messages.escape(of_values)}{'. ' * bool(of_values)}{among(searched.corpus.pairs)}"
+    texts = "" if of_pairs(searched.corpus.pairs, is_above=True) else among(searched.corpus.pairs)
+    said = f"{messages.escape(of_values)}{'. ' * bool(of_values)}{texts}"
     if not shares:
         st.markdown(f":material/insights: {count_in_words(chosen.found)} {said}")
         return
     length = searched.request.max_length
     told = trait_shares.told(searched.backend, shares, (searched.layer, searched.pooling), length, not chosen.only)
-    texts = told.texts | {"message": f"{told.texts['message']} {said}"}
-    figures.above(key="trait_shares", title=trait_shares.TITLE, chart=told.chart, **texts)
+    around = told.texts | {"message": f"{told.texts['message']} {said}"}
+    figures.above(key="trait_shares", title=trait_shares.TITLE, chart=told.chart, **around)
 
 
 def open_first() -> None:
@@ -232,8 +232,8 @@ def open_first() -> None:
     state.put("failed_query", None)
 
 
-def of_pairs(pairs: Pairs, *, is_above: bool) -> None:
-    """Say which rows of a person's own file are used, and which texts are searched.
+def of_pairs(pairs: Pairs, *, is_above: bool) -> bool:
+    """Say which rows of a person's own file are used, and which texts are searched; returns whether it is said here.
 
     Above the figure where that is not each row with its text; else below it, where another call says so.
     """
@@ -246,6 +246,8 @@ def of_pairs(pairs: Pairs, *, is_above: bool) -> None:
         name = messages.escape(pairs.name)
         rows = rows_of_file(pairs, unread) if unread or pairs.rows.repeated or pairs.rows.lost else ""
         st.caption(" ".join(filter(None, (f"{name}: {searched_texts(pairs)}.", rows, labels))))
+        return True
+    return False
 
 
 def listed(chosen: QueryChoice, shares: Sequence[TraitShare], placings: Sequence[Placing], opened: int | None) -> None:

@@ -316,8 +316,9 @@ def test_projector_mode_hides_the_sidebar_keeps_the_bar_and_comes_back(use: Stag
     expect(page.get_by_role("button", name=re.compile("^lecture"))).to_be_visible()
 
 
-def test_on_a_small_projector_a_view_begins_with_its_picture(use: Stage) -> None:
-    page = use.at("/attention?v=attention-matrix", (1280, 720), projector=True)
+def test_on_a_small_projector_a_view_begins_with_its_picture(visit: Visit) -> None:
+    page = visit("/attention?v=attention-matrix&proj=1")
+    page.set_viewport_size({"width": 1280, "height": 720})
     place = "document.querySelector('.js-plotly-plot').getBoundingClientRect().top"
     wait_until(page, f"() => document.querySelector('.js-plotly-plot') && {place} < 340")
     expect(page.get_by_test_id("stHeader")).not_to_be_empty()

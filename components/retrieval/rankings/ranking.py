@@ -64,7 +64,7 @@ class Ranking:
             able[rows] = scores[rows]
         if hits is None:
             hits = top(np.where(np.isnan(able), -np.inf, able), max(k, TEN))
-            hits = hits[scores[hits] > 0]
+            hits = hits[able[hits] > 0]
         best = hits[:k]
         if tied is None and len(best):
             last = float(scores[best[-1]])

@@ -569,7 +569,7 @@ def _by_rows(corpus: Corpus, what: str) -> str:
 def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
     """The lists beside each other."""
     corpus, query = request.corpus, request.query
-    counts = np.bincount(corpus.first_rows)
+    counts = np.bincount(corpus.first_rows, minlength=len(corpus))[corpus.first_rows]  # of each row
     relevant = marks.judgements(corpus).of(query)
     ids = current.own_ids(corpus)
     for number, (column, ranked) in enumerate(zip(st.columns(len(rankings)), rankings, strict=True)):

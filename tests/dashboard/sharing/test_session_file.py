@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from components import VERSION
 from components.errors import InputError
 from dashboard.sharing import session_file
-from tests.dashboard.page_states import STATES, place_of, settings_of, shown
+from tests.dashboard.page_states import STATES, place_of, settings_of, shown, small_corpus
 from tests.support.pages import BANK, Open, at_rest, backend, go_to, setting, texts
 
 PANEL = {"session_panel_0": True}  # it is open
@@ -127,8 +127,10 @@ def test_a_session_of_before_has_the_right_texts_of_its_file(
 
 
 def test_what_is_saved_names_the_texts(open_page: Open) -> None:
-    written = json.loads(saved(open_page("about", session=PANEL), "about"))
-    assert written["settings"]["texts_searched"] == ["all"]
+    """Those of a file of one's own; the included corpus has a query for each text."""
+    assert "texts_searched" not in json.loads(saved(open_page("about", session=PANEL), "about"))["settings"]
+    of_file = {**PANEL, "corpus": small_corpus()}
+    assert json.loads(saved(open_page("about", session=of_file), "about"))["settings"]["texts_searched"] == ["all"]
 
 
 def test_a_bad_file_leaves_the_session_as_it_is(open_page: Open) -> None:

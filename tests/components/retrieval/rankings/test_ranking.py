@@ -31,6 +31,15 @@ def test_200_rankings_with_ties_equal_plain_code(equal: float) -> None:
         assert ranking.places(np.arange(count)).tolist() == places
 
 
+@pytest.mark.parametrize("k", [2, 5, 9])
+def test_texts_that_cannot_be_hits_are_none_however_many_are_asked_for(k: int) -> None:
+    scores = np.array([0.5, 0.9, 0.5, 0.2, 0.9])
+    ranking = Ranking.of_scores("words", "score", scores, k, rows=np.array([0, 1, 3]))  # the others are equal texts
+    assert ranking.best.tolist() == [1, 0, 3][:k]
+    assert ranking.first_ten.tolist() == [1, 0, 3]
+    assert (ranking.tied, ranking.tied_shown) == (1, 1)
+
+
 def test_200_second_stages_equal_plain_code() -> None:
     random = np.random.default_rng(1)
     for _ in range(200):

@@ -325,8 +325,6 @@ def _run_of_opened_page(session: AppSession, sent: ClientState | None) -> None:
 
     Until a browser hears of the page that a person opens, all that it sends names the page before: a bar that is drawn anew
     every second, a component that says its size. Streamlit draws the page that was named last: the click would be lost.
-    A link names the page that it opens before any run of it; a button does not, but of such a page `shown` is set before the
-    browser hears of it, so that what names another one is late.
     """
     if sent is not None and sent.page_script_hash:
         shown = session._pages_manager.current_page_script_hash
@@ -337,8 +335,6 @@ def _run_of_opened_page(session: AppSession, sent: ClientState | None) -> None:
                 for name in ("page_script_hash", "query_string", "is_history_navigation"):
                     setattr(sent, name, getattr(opening, name))
                 _opened[session] = opening, left
-            elif not left and shown:
-                sent.page_script_hash = shown
         elif sent.page_script_hash != shown:
             _opened[session] = sent, (left | {shown, opening.page_script_hash}) - {sent.page_script_hash}
     _request_run(session, sent)

@@ -138,26 +138,6 @@ def test_a_part_of_the_page_that_is_left_does_not_open_it_again(
     session.show("b")
     assert [session.ask(page, fragment_id="bar")[0] for page in "abc"] == ["c", "c", "c"]
     session.show("c")  # which the browser has named by now
-    assert session.ask("a", fragment_id="bar")[0] == "c"
-
-
-@pytest.mark.parametrize("late", [{"fragment_id": "bar", "is_auto_rerun": True}, {"trigger": "json_trigger_value"}])
-def test_a_part_of_the_page_that_a_button_leaves_does_not_open_it_again(
-    server: ModuleType, monkeypatch: pytest.MonkeyPatch, late: dict[str, Any]
-) -> None:
-    session = LeftPage(server, monkeypatch)
-    assert session.ask("a", trigger="json_trigger_value")[0] == "a"  # the button, whose run opens “b”
-    session.show("b")
-    assert [session.ask(page, "v=1", **late) for page in "aab"] == [("b", "v=1", False)] * 3
-    assert session.ask("a", "v=1", is_history_navigation=True) == ("a", "v=1", True)  # the person goes back
-    assert [session.ask(page, **late)[0] for page in "ba"] == ["a", "a"]
-
-
-def test_before_its_first_run_a_session_shows_no_page_to_which_a_part_could_belong(
-    server: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session = LeftPage(server, monkeypatch)
-    session.show("")
     assert session.ask("a", fragment_id="bar")[0] == "a"
 
 

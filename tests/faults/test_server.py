@@ -288,7 +288,9 @@ def test_what_a_page_sends_while_it_is_left_does_not_bring_it_back(private: Serv
         late = ClientState(page_script_hash=own, is_auto_rerun=by_fragment, fragment_id=fragment if by_fragment else "")
         late.widget_states.widgets.add(id="a component", trigger_value=True)
         assert fragment
-        assert set(drawn(session, late)[0]) <= {own}  # none where the part is gone, two where it asks for a run of its page
+        assert set(drawn(session, late)[0]) <= {
+            own
+        }  # none where the part is gone, two where it asks for a run of its page
         assert set(drawn(session, ClientState(page_script_hash=other), late)[0]) == {other}
         assert drawn(session, ClientState(page_script_hash=own))[0] == [own]  # a person goes back, and on from there
         assert set(drawn(session, late)[0]) <= {own}

@@ -635,6 +635,12 @@ def own_rows() -> Cache[tuple[int, ...]]:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def first_queries() -> Cache[tuple[str, ...]]:
+    """The first queries of a column of a corpus, by corpus, column and their number."""
+    return Cache(64)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def _pair_logits() -> Cache[Float32]:
     return Cache(256)
 

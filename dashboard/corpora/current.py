@@ -333,13 +333,19 @@ def own_queries(corpus: Corpus, most: int, *, named: bool = True) -> tuple[str, 
     `named`: only where its name says so, not of one that is taken because the file has no other.
     """
     column = query_column(corpus) if state.get("corpus") else None
-    found: dict[str, None] = {}
-    for value in () if column is None or (named and not roles.is_named_query(column)) else corpus.columns[column]:
-        if 0 < len(query := " ".join(value.split())) <= MOST_OF_QUERY:
-            found.setdefault(query)
-        if len(found) == most:
-            break
-    return tuple(found)
+    if column is None or (named and not roles.is_named_query(column)):
+        return ()
+
+    def sought() -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        for value in corpus.columns[column]:
+            if 0 < len(query := " ".join(value.split())) <= MOST_OF_QUERY:
+                found.setdefault(query)
+            if len(found) == most:
+                break
+        return tuple(found)
+
+    return caching.first_queries().get((state.get("corpus"), column, most), sought)
 
 
 def key_of(corpus: Corpus) -> str:

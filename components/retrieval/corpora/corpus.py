@@ -42,7 +42,7 @@ from components.retrieval.corpora.readers.separated_rows import AS_FOUND, Dialec
 from components.retrieval.corpora.readers.table import BadRow, BadRows, Table, rows_left_out
 from components.retrieval.corpora.rows.passages import with_written_lists
 from components.retrieval.corpora.rows.reading import RowCounts, may_be_none
-from components.retrieval.corpora.texts import Texts
+from components.retrieval.corpora.texts import Texts, first_rows
 
 PAIR_COLUMN = "compressed"  # the name of the column with the second text of a pair
 EXAMPLES = 5
@@ -144,10 +144,7 @@ class Corpus(Texts):
     @cached_property
     def first_rows(self) -> Int64:
         """The first row with the text of each row, [row]."""
-        if not self.report.duplicates:
-            return read_only(np.arange(len(self)))
-        first: dict[str, int] = {}
-        return read_only(np.array([first.setdefault(text, row) for row, text in enumerate(self.texts)], np.int64))
+        return first_rows(self.texts) if self.report.duplicates else read_only(np.arange(len(self)))
 
     @cached_property
     def different(self) -> Int64:

@@ -15,7 +15,7 @@ from typing import overload
 
 import numpy as np
 
-from components.arrays import mapped_array
+from components.arrays import Int64, mapped_array, read_only
 from components.errors import InputError
 from components.folders import plain_file
 from components.model.tokenization import clean_text
@@ -141,3 +141,11 @@ def open_texts(stem: Path) -> StoredTexts:
     if not is_whole or not _is_ascending(offsets):
         raise ValueError(f"{path.name} and its offsets do not belong together")
     return StoredTexts(characters, offsets)
+
+
+def first_rows(texts: Sequence[str], among: Iterable[int] | None = None) -> Int64:
+    """[text]: the first row that has the same text, of the rows `among`, by default all; -1 where none of these has it."""
+    first: dict[str, int] = {}
+    for row in range(len(texts)) if among is None else among:
+        first.setdefault(texts[row], row)
+    return read_only(np.array([first.get(text, -1) for text in texts], np.int64))

@@ -21,7 +21,7 @@ from components.arrays import Float32, Float64, Int64, cosine, read_only
 from components.errors import InputError
 from components.jobs import IsStopped, ReportProgress, Stopped
 from components.retrieval.corpora.corpus import Corpus
-from components.retrieval.corpora.texts import Texts
+from components.retrieval.corpora.texts import Texts, first_rows
 from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_rows
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.search.exact import NEAR, SAME, ExactSearch
@@ -52,10 +52,7 @@ class SearchedCorpus:
     @cached_property
     def first_of(self) -> Int64:
         """[text]: the row of the first searched text that is equal to it; -1 for a text that is not searched."""
-        first: dict[str, int] = {}
-        for row in range(len(self.documents)) if self.every_text else self.rows.tolist():
-            first.setdefault(self.documents.texts[row], row)
-        return read_only(np.array([first.get(text, -1) for text in self.documents.texts], np.int64))
+        return first_rows(self.documents.texts, None if self.every_text else self.rows.tolist())
 
     @cached_property
     def firsts(self) -> Int64:

@@ -208,7 +208,9 @@ def _draw_results(
     if pair is not None and is_included and shown.is_patching and shown.outcome == "cosine":
         look_for = f" {pair.look_for}"
     message = _headline(shown, kind, cells, found, patches, joint)
-    _map(shown, kind, grid, cells, found, patches, message, _read(shown, kind, found) + look_for)
+    read, not_shown = _read(shown, kind, found) + look_for, _NOT_SHOWN[shown.is_patching]
+    above = {"message": message, "most_above": len(message)}  # all of it belongs above
+    _map(shown, kind, grid, cells, found, patches, read=read, not_shown=not_shown, **above)
     _way(shown, cells, found, patches, joint)
     _list(shown, cells, found, patches, joint)
     _notes(shown)
@@ -407,9 +409,9 @@ def _map(
     cells: list[Patch],
     found: Outcomes,
     patches: list[Patch],
-    message: str,
-    read: str,
+    **texts: Any,
 ) -> None:
+    """Draw the map with its `texts`."""
     as_share = found.shares is not None and state.get("experiment_numbers") == "share"
     effects = found.shares if as_share and found.shares is not None else found.changes
     number = {patch: row for row, patch in enumerate(cells)}
@@ -456,10 +458,7 @@ def _map(
         table=lambda: _table(shown, cells, found),
         on_select=partial(_clicked, kind),  # a callback must not keep the results
         select_many=False,
-        message=message,
-        most_above=len(message),  # all of it belongs above
-        read=read,
-        not_shown=_NOT_SHOWN[shown.is_patching],
+        **texts,
     )
 
 

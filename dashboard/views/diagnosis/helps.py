@@ -126,6 +126,7 @@ def _chosen(backend: Backend) -> Diagnosed:
     ranks = indexes.ranks
     layer = ranks.layers[-1]
     with row:
+        chosen = other_models.choose(backend)
         panel = controls.options()
     with panel:
         if len(ranks.layers) > 1:
@@ -142,8 +143,6 @@ def _chosen(backend: Backend) -> Diagnosed:
         pooling = controls.pooling("pooling", "Sentence vector", POOLING_NAMES, ranks.poolings, backend.own_pooling)
         seed = controls.bind("halves_seed", st.number_input, "Seed of the halves", min_value=0, max_value=9_999, step=1)
         abbreviations = debugger_table.abbreviations_field(pairs.queries.texts)
-    with row:
-        chosen = other_models.choose(backend)
     others = other_models.loaded(chosen)
     return Diagnosed(request, pairs, indexes, int(layer), pooling, int(seed), others, abbreviations, part)
 
@@ -160,12 +159,12 @@ def _remedies(
     if not rows:
         return
     now = found.now
-    debugger_table.of_pairs(found.pairs, is_above=True)
+    texts = "" if debugger_table.of_pairs(found.pairs, is_above=True) else f" {among(found.pairs)}"
     told = diagnosis.diagnosed(now, shares, rows, found.pairs.queries.texts, found.first, found.seed, cost)
     failed, all_queries = told.failed, len(now)
     count = f"{failed:,} of {counted(all_queries, 'query', 'queries')} {'fails' if failed == 1 else 'fail'}."
     message = told.advice.sentence if is_whole else f"{count} {len(rows)} of {len(found.names)} remedies are measured."
-    message += f" {among(found.pairs)}"
+    message += texts
     figures.figure(
         charts.remedy_bars(
             [

@@ -173,7 +173,8 @@ def test_the_queries_of_one_value_are_measured_among_all_texts(
     assert not app.exception
     assert app.selectbox(key="w_failed_only").value == part
     searched = len(set(corpus.texts))
-    assert f"{searched} texts are searched" in read_texts(app)
+    assert f"{searched} texts searched" in read_texts(app)
+    assert read_texts(app).count(f"{searched} texts") == 1  # said once: above the figure, or in its finding
     assert not codes(app)["remedies"].code.commands  # no command measures a part
     assert "train_half" not in [button.key for button in app.button]
 

@@ -63,8 +63,8 @@ def draw(backend: Backend) -> None:
             "The same score as three sums: pairs of tokens at the chosen layer; pairs of words as typed, through the whole "
             "model; what each block and head has added to text A.",
         )
-        last = backend.facts.layers
-        layer = controls.stepped("layer", "Layer", 0, last, last, caching.glossary()["layer"])
+        with st.container(width=round(110 * controls.scale())):
+            layer = controls.layer(backend.facts.layers)
         with controls.options():
             pooling = controls.sentence_vector([backend])
             reference, steps = _integration(backend) if split_by == "words" else (None, DEFAULT_STEPS)

@@ -49,7 +49,7 @@ def test_the_matrix_and_the_bars_sum_to_the_cosine(open_page: Open) -> None:
     assert "All this sums to the cosine, to within 0.00001." in texts(app)
 
     passes = backend_of_the_pages().forward_passes
-    app.number_input(key="w_layer").set_value(2).run()
+    app.slider(key="w_layer").set_value(2).run()
     assert drawn(app).sum() == pytest.approx(cosine_of(2), abs=1e-4)
     app.segmented_control(key="w_pooling").set_value("cls").run()
     assert "belongs to one pair" in texts(app)
@@ -64,7 +64,7 @@ def test_blocks_and_heads(open_page: Open) -> None:
     sums = np.asarray(figures(app)[1]["data"][0]["y"], float)
     assert sums.sum() == pytest.approx(cosine_of(4), abs=1e-4)
     assert drawn(app).sum() + sums[0] == pytest.approx(cosine_of(4), abs=1e-4)
-    app.number_input(key="w_layer").set_value(0).run()
+    app.slider(key="w_layer").set_value(0).run()
     assert "before all blocks" in texts(app)
     assert len(figures(app)) == 3  # the bars, and the two of the score's place among unrelated pairs
 

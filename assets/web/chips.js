@@ -43,7 +43,7 @@ function show(root) {
   if (!box || box.clientHeight > 300) return; // that is the page
   root.dataset.shown = place;
   const { top, bottom } = picked.getBoundingClientRect(), frame = box.getBoundingClientRect();
-  if (top < frame.top || bottom > frame.bottom) box.scrollTop += top - frame.top - (frame.height - (bottom - top)) / 2;
+  box.scrollTop += Math.min(0, top - frame.top) + Math.max(0, bottom - frame.bottom); // no further: what stands above is seen too
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {

@@ -10,6 +10,8 @@ const FEW = 80; // points of a small map, as in scatter.py: with more, labels wo
 const ONE_PLACE = 15; // pixels: equal words that are nearer share a label
 const CLOSE = 13; // pixels: a label that is farther from its point gets a line
 const REACHES = [8, 13, 19, 27, 36, 46, 60]; // pixels from a point to its label, the nearest first
+// A label stands beside all lines where there is a place not far away, else where one runs behind it.
+const TRIES = [...REACHES.slice(0, 5).map((reach) => [reach, true]), ...REACHES.map((reach) => [reach, false])];
 const AROUND = [0, Math.PI, -Math.PI / 2, Math.PI / 2, -0.7, 0.7, Math.PI + 0.7, Math.PI - 0.7, -1.15, 1.15, Math.PI + 1.15, Math.PI - 1.15];
 const ASIDE = [-Math.PI / 2, Math.PI, Math.PI / 2, ...AROUND];
 const MARKED = "rgb(43, 123, 186)"; // theme.BLUE, the colour of the chosen word
@@ -50,6 +52,18 @@ function labelled(figure) {
   return found.length && found.length <= FEW ? found : null;
 }
 
+// Places every few pixels on the lines within a map and from it to another one, in the page's pixels.
+function onLines(figure) {
+  const between = figure.closest("[data-testid=stHorizontalBlock]")?.querySelectorAll(":scope > svg.bi-joined path") ?? [];
+  return [...figure.querySelectorAll(".shapelayer path, .scatterlayer .js-line"), ...between].flatMap((line) => {
+    const matrix = line.getScreenCTM(), count = matrix ? Math.ceil(line.getTotalLength() / 5) : 0;
+    return Array.from({ length: count }, (_, at) => {
+      const { x, y } = line.getPointAtLength(at * 5).matrixTransform(matrix);
+      return [x, y];
+    });
+  });
+}
+
 const isBold = (text) => [...text.querySelectorAll("tspan")].some((part) => part.style.fontWeight === "bold");
 const FUNCTION = /^(\[.*\]|\W+|a|an|the|of|in|on|at|by|to|and|or|is|was|it|i|we)$/i; // words that may wait for a place
 
@@ -76,7 +90,7 @@ function place(figure, points) {
   const rank = (point) => (isSelection && !point.isFaint ? 20 : 0) + (point.isStrong ? 10 : 0) + (FUNCTION.test(point.word.trim()) ? 0 : 3);
   const order = [...points].sort((a, b) => rank(b) - rank(a));
   const host = figure.querySelector(".svg-container"), home = host.getBoundingClientRect();
-  const lines = sheet(host, "bi-leaders"), taken = [], paths = [], done = new Set();
+  const lines = sheet(host, "bi-leaders"), taken = [], paths = [], done = new Set(), drawn = onLines(figure);
   // Joining lines leave the first map to the right, or down on a phone: the labels of the chosen word stand elsewhere there.
   const isFirst = joined.length > 0 && figure.closest(".st-key-map_0") !== null;
   for (const point of order) {
@@ -109,7 +123,7 @@ function place(figure, points) {
     };
     const middle = [(heap.left + heap.right) / 2, (heap.top + heap.bottom) / 2];
     let found = null;
-    for (const reach of REACHES) {
+    for (const [reach, isBeside] of TRIES) {
       for (const angle of isFirst && point.isStrong ? ASIDE : AROUND) {
         const [cos, sin] = [Math.cos(angle), Math.sin(angle)], across = Math.abs(cos) > 0.35 ? Math.sign(cos) : 0, down = Math.abs(sin) > 0.5 ? Math.sign(sin) : 0;
         const from = reach + half - 4;
@@ -117,7 +131,7 @@ function place(figure, points) {
         const top = down > 0 ? heap.bottom + sin * from : down < 0 ? heap.top + sin * from - height : middle[1] - height / 2;
         const box = { left, top, right: left + width, bottom: top + height };
         if (plot?.width && (box.left < plot.left + 2 || box.right > plot.right - 2 || box.top < plot.top + 2 || box.bottom > plot.bottom - 2)) continue;
-        if (taken.some((other) => overlap(box, other))) continue;
+        if (taken.some((other) => overlap(box, other)) || (isBeside && drawn.some(([x, y]) => isIn(box, x, y)))) continue;
         if (points.some((other) => isIn(box, other.x, other.y, other.half - 1))) continue;
         // Without a line a label has to be nearest to its own point.
         const own = Math.min(...group.map((other) => away(box, other.x, other.y)));
@@ -239,10 +253,10 @@ function sizeOf(figure) {
 }
 
 function settle(figure) {
+  join(joined); // first: labels stand beside its lines
   const points = labelled(figure);
   if (points) place(figure, points);
   else thin(figure);
-  join(joined);
   placedAt.set(figure, sizeOf(figure));
 }
 

@@ -333,7 +333,9 @@ class WholePath {
       // On a projector what stands above the drawing is larger, and so is the drawing.
       const type = parseFloat(getComputedStyle(document.documentElement).fontSize) / 21.6, isLarge = type > 0.9, isBare = "bare" in document.documentElement.dataset;
       if (isLarge) letters = LARGE_LETTERS;
-      const room = isLarge ? clamp(innerHeight - (isBare ? 385 : 560) * type, 490 * type, 1000 * type) : clamp(innerHeight - 432, 468, 1000);
+      // On a low one the style sheet says what else takes of its height, and how low the drawing may be.
+      const [taken, least] = ["--path-else", "--path-least"].map((name) => parseFloat(getComputedStyle(this.root).getPropertyValue(name)));
+      const room = isLarge ? clamp(innerHeight - (isBare ? 385 : 560) * type, 490 * type, 1000 * type) : clamp(innerHeight - (taken || 432), least || 468, 1000);
       scale = clamp(Math.min(width / (isLarge ? 1050 : 1200), room / (isLarge ? 520 : 600)), 0.85, 2.4);
       const most = Math.floor((room - 132 * scale) / LEAST_ROW);
       this.arrangeRows(Math.min(count, MOST_ROWS, most));

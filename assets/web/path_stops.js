@@ -250,9 +250,10 @@ const OPEN = {
     pen.box(left - 18 * scale, area.y(token) - area.pitch / 2, area.x + area.width + 5 * scale - left + 18 * scale, area.pitch, { round: 0, fill: colours.ground });
     pen.box(left - 18 * scale, area.y(token) - area.pitch / 2, area.x + area.width + 5 * scale - left + 18 * scale, area.pitch, { round: 0, fill: colours.panel });
     pen.stroke([[left - 18 * scale, area.top + 4 * scale], [left - 18 * scale, area.bottom - 74 * scale]], colours.line);
+    const hasTiles = area.bottom - area.top > 390 * scale; // on a low screen the heads stand below the drawing alone
     pen.text("one match, opened", left, area.head, { size: 12, colour: colours.quiet });
-    oneMatch(path, { x: left, width, top: area.top + 20 * scale, height: 158 * scale, token, block, head, partner, isNarrow, foot: area.top + 190 * scale, end: area.x + area.width - 8 * scale, most: area.bottom - 66 * scale });
-    headTiles(path, area.x + 14 * scale, area.bottom - 46 * scale, area.width - 20 * scale, 40 * scale, `the ${several(facts.heads, "head")}`);
+    oneMatch(path, { x: left, width, top: area.top + 20 * scale, height: 158 * scale, token, block, head, partner, isNarrow, foot: area.top + 190 * scale, end: area.x + area.width - 8 * scale, most: area.bottom - (hasTiles ? 66 : 6) * scale });
+    if (hasTiles) headTiles(path, area.x + 14 * scale, area.bottom - 46 * scale, area.width - 20 * scale, 40 * scale, `the ${several(facts.heads, "head")}`);
   },
 
   take(path, area) {

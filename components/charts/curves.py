@@ -136,7 +136,7 @@ BESIDE = 16  # pixels by which a small figure begins lower, as the large one has
 BELOW_PLOT = 64  # pixels of a figure's height: the axis with its title
 LINE = 20  # pixels between two labels
 TO_LABEL = 16  # pixels from the end of a curve to its label
-LETTER = 7.4  # pixels of a letter, on average
+LETTER = 7.9  # pixels of a letter, on average
 MOST_LETTERS = 22
 
 
@@ -174,7 +174,8 @@ def _label_ends(
         labelled.append((float(np.nanmedian(others)), name, theme.GREY))
     if band is not None:
         mean = theme.number(float(band.mean[-1]), 2)
-        labelled.append((float(band.mean[-1]), f"{band.name} {mean}", theme.GREY))
+        name = band.name.partition(" ")[0]  # “unrelated”: of what, the curves say
+        labelled.append((float(band.mean[-1]), f"{name} {mean}", theme.GREY))
     if not labelled:
         return
     height = figure.layout.height - figure.layout.margin.t - BELOW_PLOT

@@ -118,7 +118,7 @@ def _line(row: KnownRow, size: int) -> str:
     # A mark alone, such as "…", would read as if something were left out.
     named = ", ".join(html.escape(piece if any(map(str.isalnum, piece)) else f"“{piece}”") for piece in row.first)
     more = ", …" if row.alike > len(row.first) else ""
-    found = "found: " if row.kind == "found" else ""
+    found = "found (orange): " if row.kind == "found" else ""
     others = f"<b>{row.alike:,}</b> {found}{named}{more}" if row.alike else "none"
     name = f'<th scope="row"><i>{html.escape(row.name)}</i></th><td>{row.number}</td>'
     if row.kind == "found":

@@ -97,7 +97,7 @@ def test_of_a_long_text_the_hidden_word_is_in_sight_in_whole_rows(use: Stage, fo
     page = use.at(address(folder, "the cat sat on the red hat " * 8, "&mp=33"))
     drawn(page)
     for box, chosen in (
-        (".st-key-guess_words", ".rows .chip.picked"),
+        (".st-key-few_rows", ".rows .chip.picked"),
         (".guess .surprise ol", ".guess .word[aria-pressed=true]"),
     ):
         expect(page.locator(chosen)).to_have_count(1)
@@ -122,7 +122,7 @@ def test_words_that_scroll_are_whole_and_say_that_there_are_more(use: Stage, fol
     expect(page.locator(".rows .chip.picked")).to_have_count(1)
     for size in ((1440, 900), PHONE):
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        box = page.locator(".st-key-guess_words")
+        box = page.locator(".st-key-few_rows")
         wait_until_at_rest(box)
         for where in ("e.scrollHeight / 2", "e.scrollHeight", "0"):
             box.evaluate(f"(e) => {{ e.scrollTop = {where}; }}")

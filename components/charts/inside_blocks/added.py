@@ -45,7 +45,6 @@ def added_bars(
     quantity: str,
     *,
     mark: str = "",
-    said: Sequence[str] = PARTS,
     numbers: str = "",
     break_above: float | None = None,
     digits: int = 0,
@@ -54,7 +53,7 @@ def added_bars(
 ) -> go.Figure:
     """Bars of `quantity` for each token and part, one picture for each block, on one axis; `mark` names the marks.
 
-    `said` are the words for both parts. With a unit as `numbers` the bars of a short text end in their numbers.
+    With a unit as `numbers` the bars of a short text end in their numbers.
     Bars longer than `break_above` are broken and named by their numbers, with so many `digits`; without it none is. `scale` is
     how much larger the type will be (`theme.enlarge`): the rest is lower then.
     """
@@ -100,11 +99,8 @@ def added_bars(
             if is_numbered:
                 _write_numbers(figure.data[-1], block.values[part], numbers, digits, ink)
         heads.append((domain[0], _head(block)))
-    above = [
-        f'<span style="color:{COLOURS[part]}">■</span> {theme.plain(words)}'
-        for part, words in zip(PARTS, said, strict=True)
-    ]
-    lines = above if list(said) != list(PARTS) else ["\u2003".join(above)]
+    # Where means stand, they name the colours.
+    lines = [] if any(block.means for block in blocks) else ["\u2003".join(map(_named, PARTS))]
     if mark:
         lines.append(f'<span style="color:{theme.GREY}">┃</span> {theme.plain(mark)}')
     below = 1 + 2 * any(block.means for block in blocks)  # lines of a picture's own head
@@ -124,11 +120,13 @@ def added_bars(
 
 def _head(block: BlockBars) -> str:
     """A picture's name, and below it the mean of each part."""
-    means = "\u2002".join(
-        f'<span style="color:{COLOURS[part]}">■</span> <b>{theme.plain(mean)}</b>'
-        for part, mean in zip(PARTS, block.means, strict=False)
-    )
-    return f"<b>{theme.plain(block.name)}</b>" + (f"<br>mean<br>{means}" if means else "")
+    means = [f"<br>{_named(part)} <b>{theme.plain(mean)}</b>" for part, mean in zip(PARTS, block.means, strict=False)]
+    return f"<b>{theme.plain(block.name)}</b>" + (", mean" if means else "") + "".join(means)
+
+
+def _named(part: str) -> str:
+    """A part's name beside its colour."""
+    return f'<span style="color:{COLOURS[part]}">■</span> {part}'
 
 
 def _write_numbers(bars: go.Bar, values: np.ndarray, unit: str, digits: int, ink: str) -> None:

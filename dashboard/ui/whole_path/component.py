@@ -36,7 +36,7 @@ _HTML = (
     '<div class="top"><div class="say"><h3></h3><p class="line"></p><p class="found" aria-live="polite"></p>'
     '<button type="button" class="second" hidden>Add an example</button></div>'
     '<div class="side"><button type="button" class="left" role="switch" aria-checked="false"><i></i>only look left</button>'
-    '<div class="legend">brown: below zero, green: above; the scale is not even'
+    '<div class="legend"><p>brown: below zero, green: above; the scale is not even</p>'
     '<canvas width="240" height="1"></canvas><div></div></div></div></div>'
     '<div class="tokens" role="group" aria-label="Piece"></div>'
     '<div class="stage"><canvas tabindex="0" role="application" aria-label="The path from the sentence to its vector. Left and '

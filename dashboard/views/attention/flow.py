@@ -55,7 +55,6 @@ class FlowEstimate:
     values: np.ndarray  # [query, key]: per cent of the vector (through, rollout), or a length (norms)
     block: int
     last: int  # the model's last block
-    own_at_first: np.ndarray  # [query]: the per cent of each token that is its own after block 0 (not of norms)
     head: int | None = None  # None: all heads together
 
     @property
@@ -141,7 +140,7 @@ def _through(model_input: AttentionInput, method: str, block: int) -> FlowEstima
         shares = 100 * rollout(attentions)  # [block, query, key]
     else:
         shares = 100 * norm_flow(attentions, model_input.inside(), model_input.backend.block_norms())
-    return FlowEstimate(method, shares[block], block, model_input.attentions.shape[0] - 1, np.diagonal(shares[0]))
+    return FlowEstimate(method, shares[block], block, model_input.attentions.shape[0] - 1)
 
 
 def _norms(model_input: AttentionInput, block: int) -> FlowEstimate:
@@ -149,13 +148,13 @@ def _norms(model_input: AttentionInput, block: int) -> FlowEstimate:
     inside, last = model_input.inside(), model_input.attentions.shape[0] - 1
     if controls.choice("flow_heads", "Heads", {"together": "All together", "one": "One head"}) == "together":
         values = summed_norms(model_input.attentions[block], inside.value_contributions(block))
-        return FlowEstimate("norms", values, block, last, np.diagonal(values))
+        return FlowEstimate("norms", values, block, last)
     head = choose_head(model_input)
     norms = weighted_norms(
         model_input.attentions[block : block + 1, head : head + 1],
         inside.value_norms[block : block + 1, head : head + 1],
     )[0, 0]
-    return FlowEstimate("norms", norms, block, last, np.diagonal(norms), head)
+    return FlowEstimate("norms", norms, block, last, head)
 
 
 def _ribbons(
@@ -173,7 +172,7 @@ def _ribbons(
     pieces = model_input.pieces
     left_out = _left_out(model_input, estimate, [token], "its", with_special)
     figures.above(
-        " ".join(filter(None, (_takeaway(model_input, estimate, token, keys), left_out))),
+        _takeaway(model_input, estimate, token, keys),
         key="flow_ribbons",
         place=".st-key-flow_picture",
         table=lambda: _table(model_input, estimate, queries, keys),
@@ -216,6 +215,8 @@ def _ribbons(
         },
         on_chosen_change=chosen,
     )
+    if left_out:
+        figures.note(left_out, key="flow_left_out")
 
 
 def shown_tokens(
@@ -302,38 +303,33 @@ def _takeaway(model_input: AttentionInput, estimate: FlowEstimate, token: int, k
         return f"“{messages.escape(model_input.pieces[position][:20])}”"
 
     values = estimate.values[token]
-    others = sorted((key for key in keys if key != token), key=lambda key: -float(values[key]))
-    most = others[0] if others else None
-    sentences = []
-    if estimate.is_share:
-        if token in keys:
-            own = f"**{estimate.number(values[token])}** of {name(token)} after block {estimate.block} is its own start"
-        else:
-            own = f"{name(token)} after block {estimate.block}"
-        given = [
-            f"{estimate.number(values[key])} {'comes ' * (not place)}from {name(key)}"
-            for place, key in enumerate(others[:2])
-        ]
-        begin = f"{own}{'; ' if token in keys else ': '}" if given else own
-        sentences.append(f"{begin}{', '.join(given)}.")
-        if most is not None:
-            usual = float(median_of_others(estimate.values, model_input.special, token, [most])[0])
-            sentences.append(_beside_others(estimate, float(values[most]), usual, name(most)))
-    elif most is not None:
-        own = f"; {name(token)} itself adds {estimate.number(values[token])}" if token in keys else ""
-        sentences.append(
+    most = max((key for key in keys if key != token), key=lambda key: float(values[key]), default=None)
+    own = estimate.number(values[token]) if token in keys else ""
+    if not estimate.is_share:
+        if most is None:
+            return ""
+        itself = f"; {name(token)} itself adds {own}" if own else ""
+        return (
             f"Of the other tokens, {name(most)} adds most to {name(token)} (a vector of length "
-            f"{estimate.number(values[most])}){own}."
+            f"{estimate.number(values[most])}){itself}."
         )
-    return " ".join(filter(None, sentences))
+    taken = ""
+    if most is not None:
+        usual = float(median_of_others(estimate.values, model_input.special, token, [most])[0])
+        taken = f"takes most from {name(most)} ({estimate.number(values[most])}){_beside_others(float(values[most]), usual)}"
+    if not own:
+        return f"{name(token)} after block {estimate.block} {taken}."
+    said = f"**{own}** of {name(token)} after block {estimate.block} is its own start"
+    return f"{said}; of the others it {taken}." if taken else f"{said}."
 
 
-def _beside_others(estimate: FlowEstimate, share: float, usual: float, origin: str) -> str:
-    """What other words take from the same origin: without it, a share reads as if it belonged to this token."""
+def _beside_others(share: float, usual: float) -> str:
+    """Beside what other words take from the same origin: without it, a share reads as if it belonged to this token."""
     if np.isnan(usual):
         return ""
-    beside = "about as much" if abs(share - usual) <= max(1.0, 0.2 * usual) else "less" if usual < share else "more"
-    return f"Other words take {beside} from {origin} (median {estimate.number(usual)})."
+    if abs(share - usual) <= max(1.0, 0.2 * usual):
+        return ", about as much as other words do"
+    return f", {'more' if usual < share else 'less'} than other words do"
 
 
 def _matrix(

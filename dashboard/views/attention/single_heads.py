@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from components.charts import matrices
 from components.charts.bertviz import views
 from components.charts.stand_alone.page import Frame, PagePart
 from components.charts.theme import number
-from components.numbers import apart
+from components.numbers import apart, percent
 from components.shown_code.attention import AttentionMatrix
 from components.sizes import in_words
 from dashboard import state
@@ -40,6 +41,7 @@ NUMBERED = 16  # tokens of a matrix whose cells have room for numbers
 NUMBERED_ON_A_PHONE = 9  # with more, only the numbers from STRONG on
 STRONG = 0.15
 FRAME_HEIGHT = 560  # pixels of a bertviz view at most, unless that makes its type too small
+STRONGEST = 11  # lines of a head that are named beside the head view
 WEAK = 0.15  # of its token's attention: a weaker line is drawn only if it is the token's strongest
 WEAK_HELP = (
     "Without them, the head view draws the lines of 15 % or more and the strongest line of each token; pointing at a token "
@@ -121,7 +123,14 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
     alt = f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}"
     is_dark = controls.is_dark()
     document = _document(model_input, view, blocks, heads, zoom, is_dark)
-    st.iframe(document, height=tall, alt=alt)
+    place = st.container()
+    if view == "head":
+        with st.container(key="beside_head_view"):
+            place, beside = st.columns([3, 2], gap="medium")
+        with beside:
+            _strongest(model_input)
+    with place:
+        st.iframe(document, height=tall, alt=alt)
     if report.is_collecting():
         of_report = _document(model_input, view, blocks, heads, zoom, False) if is_dark else document
         report.add("bertviz", _part_of_report(model_input, Frame(of_report, tall, alt), view))
@@ -136,9 +145,7 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
 
 def _above_head_view(model_input: AttentionInput, how_to: str) -> None:
     """The line above the head view; what is shared is the head that it opens with, as a matrix."""
-    block, head = model_input.block, model_input.head
-    second = analysis.second_text(model_input.sentence)
-    part = analysis.select_pair(model_input.attentions[block, head], second, model_input.direction)
+    block, head, part = model_input.block, model_input.head, _opened(model_input)
     labels = matrices.axis_labels(model_input.pieces)
 
     def table() -> pd.DataFrame:
@@ -158,6 +165,28 @@ def _above_head_view(model_input: AttentionInput, how_to: str) -> None:
         read=how_to,
         not_shown=NOT_SHOWN,
     )
+
+
+def _opened(model_input: AttentionInput) -> analysis.PairAttention:
+    """The attentions of the head with which a view opens."""
+    second = analysis.second_text(model_input.sentence)
+    return analysis.select_pair(
+        model_input.attentions[model_input.block, model_input.head], second, model_input.direction
+    )
+
+
+def _strongest(model_input: AttentionInput) -> None:
+    """The strongest lines of the head with which the head view opens, with their numbers."""
+    part, lines = _opened(model_input), ""
+    for place in np.argsort(-part.matrix, axis=None, kind="stable")[:STRONGEST].tolist():
+        query, key = np.unravel_index(place, part.matrix.shape)
+        names = [f"<bdi>{html.escape(model_input.pieces[of])}</bdi>" for of in (part.queries[query], part.keys[key])]
+        share = float(part.matrix[query, key])
+        lines += (
+            f'<p><span>{" → ".join(names)}</span><i style="--share: {100 * share:.0f}%"></i><b>{percent(share)}</b></p>'
+        )
+    title = f"Strongest lines of block {model_input.block}, head {model_input.head}"
+    figures.markup(f'<div class="bi-kinds"><h6>{title}</h6>{lines}</div>', "head_view_lines")
 
 
 def _message(model_input: AttentionInput, view: View) -> str:
@@ -210,9 +239,7 @@ def _sent(model_input: AttentionInput, view: View) -> tuple[int, int] | None:
 
 def _opened_pair(model_input: AttentionInput) -> str:
     """What the neuron view shows when it opens: the query of its second token, and the key to which most attention goes."""
-    block, head = model_input.block, model_input.head
-    second = analysis.second_text(model_input.sentence)
-    part = analysis.select_pair(model_input.attentions[block, head], second, model_input.direction)
+    block, head, part = model_input.block, model_input.head, _opened(model_input)
     if not part.matrix.size:
         return "One of the texts has no tokens of its own."
     row = min(1, len(part.queries) - 1)  # as page.js
@@ -229,9 +256,7 @@ def _part_of_report(model_input: AttentionInput, frame: Frame, view: View) -> Pa
     """The drawing for a report, or the chosen head as a matrix where the drawing is too large for one."""
     if len(frame.document) <= MOST_IN_REPORT:
         return PagePart(frame=frame, message=f"**bertviz, {view} view**")
-    block, head = model_input.block, model_input.head
-    second = analysis.second_text(model_input.sentence)
-    part = analysis.select_pair(model_input.attentions[block, head], second, model_input.direction)
+    block, head, part = model_input.block, model_input.head, _opened(model_input)
     labels = matrices.axis_labels(model_input.pieces)
     chart = matrices.token_matrix(
         part.matrix,

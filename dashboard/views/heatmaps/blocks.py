@@ -38,7 +38,6 @@ NOT_SHOWN = (
 NUMBERED = 16  # tokens of a picture whose cells have numbers
 MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes, and the limit is 3 MB
 STRONGEST = 3  # cells of other tokens that are framed and named
-STEPS = ("attention: takes from other tokens", "feed-forward: each token alone")
 COARSE = 424  # rows and columns of a picture of more tokens than that, so that two fit
 
 
@@ -87,6 +86,7 @@ def input_and_output(backend: Backend) -> None:
     scales = _scales(trace, special, diagonal, pictures, own_scale)
     own = [not sentence.tokens[position].special for position in positions]
     least = block_change.least_like_itself(changes[second], own)  # in words of the text
+    said_of_least = findings.changed_most(least, means[-1], pieces)
     names = f"block{'s' * (len(pictures) > 1)} " + " and ".join(str(item.block) for item in pictures)
     figures.figure(
         before_after.before_and_after(
@@ -105,7 +105,7 @@ def input_and_output(backend: Backend) -> None:
         alt=f"Cosines of {len(positions)} tokens before and after {names}: "
         + "; ".join(", ".join(picture.heads) for picture in pictures),
         message=findings.before_and_after(means, diagonal.mean(axis=1).tolist(), baseline.across.tolist())
-        + findings.changed_most(least, means[-1], pieces),
+        + said_of_least,
         read="Rows are the tokens that go into a block, columns the tokens that come out. A strong diagonal means that the "
         "block changes the tokens little. An orange column means that the block's output for this token is similar to the "
         f"input of every token. {scales[0].in_words()} The narrow picture at the right is each token's cosine with itself by "
@@ -117,7 +117,7 @@ def input_and_output(backend: Backend) -> None:
         select_many=False,
     )
     _name_strongest([picture for picture in pictures if picture.framed], pieces)
-    if not findings.is_alike(means[-1]):
+    if not said_of_least and not findings.is_alike(means[-1]):
         _name_least(least, pieces, second)
     if not baseline.is_measured:
         st.caption(messages.no_baseline(baseline))
@@ -320,11 +320,10 @@ def inside(backend: Backend) -> None:
     turns = {block: _turns(record, block) for block in shown}
     figures.figure(
         added.added_bars(
-            [added.BlockBars(_name(block, last), turns[block], means=_means(turns[block])) for block in shown],
+            [added.BlockBars(f"Block {block}", turns[block], means=_means(turns[block])) for block in shown],
             pieces,
             f"How far {names} turn{'s' * (len(shown) == 1)} tokens",
             "degrees",
-            said=STEPS,
             numbers="°",
             dark=controls.is_dark(),
             scale=controls.scale(),
@@ -334,9 +333,9 @@ def inside(backend: Backend) -> None:
         alt=f"Bars: degrees by which attention and feed-forward turn each token in {names}",
         message=findings.parts_turn(turns),
         read="A token's vector is a direction with a length. Each bar is the angle between the vector before and after one "
-        "step: 0° means that the direction is unchanged, and at 90° the two have nothing in common. The numbers above a "
-        "picture, and those of the sentence, are means over all tokens, special ones included. "
-        + _step_in_words(backend, shown[-1]),
+        "step: attention, which takes from other tokens, or feed-forward, for each token alone. 0° means that the direction is "
+        "unchanged, and at 90° the two have nothing in common. The numbers above a picture and in the sentence are means of "
+        "all tokens, special ones too. " + _step_in_words(backend, shown[-1]),
         not_shown="Which of the two steps matters more for the model's answer. The figure below shows how long the vectors "
         "are that they add.",
         table=lambda: _turns_table(turns, pieces),

@@ -91,6 +91,8 @@ def changed_most(least: LeastLikeItself | None, item: BlockMeans, pieces: Sequen
     """The end of the finding: the token that the last shown block changes far more than its others; empty without any."""
     if least is None or is_alike(item) or item.itself - least.itself < CHANGED:
         return ""
+    if least.other is not None and least.like_other > least.itself:
+        return f" Of the text itself it changes most {least_like_itself(least, pieces)}."
     token = wording.quoted(pieces[least.token])
     return f" Of the text itself it changes {token} most ({number(least.itself, 2)})."
 

@@ -177,8 +177,7 @@ def sentences(models: Sequence[Backend]) -> None:
         _finding(item, baseline, layer, as_percentiles, words)
         for item, baseline in zip(similarities, baselines, strict=True)
     ]
-    if has_list:
-        figures.finding(messages_of[0], key="sentences", read=read, not_shown=not_shown)
+    above = st.container() if has_list else None
     places = st.columns([3, 2], gap="medium") if has_list else st.columns(len(models))
     for number, (column, model, item) in enumerate(zip(places, models, similarities, strict=False)):
         with column:
@@ -203,9 +202,10 @@ def sentences(models: Sequence[Backend]) -> None:
                 code=shown_vectors.of_sentences(controls.current_input(model), pooling, special).matrix(
                     layer, order, percentiles=as_percentiles
                 ),
-                message="" if has_list else messages_of[number],
-                read="" if has_list else read,
-                not_shown="" if has_list else not_shown,
+                message=messages_of[number],
+                read=read,
+                not_shown=not_shown,
+                line_in=above,
                 alt=f"Cosines of {len(texts)} sentences with each other at layer {layer}, {model.spec.title}",
                 table=partial(_pair_table, item, texts, calibrations[number]),
                 on_select=partial(_clicked, f"sentences_{number}", order),

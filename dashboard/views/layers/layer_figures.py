@@ -125,16 +125,20 @@ class _Panel:
         alt = f"{self.title}. {self.say(self.curves, None)}"
         st.plotly_chart(figures.sized(self.chart(None, limits)), key=f"{self.key}_first", alt=alt)
 
-    def draw(self, band: BandData | None, limits: tuple[float, float], read: tuple[str, str], is_wide: bool) -> None:
-        """Draw the figure with its finding, and `read`; or without both where they stand above a wider row of figures."""
+    def draw(
+        self, band: BandData | None, limits: tuple[float, float], read: tuple[str, str], above: Any = None
+    ) -> None:
+        """Draw the figure with its finding, and `read`; in the place `above` where they stand above a wider row of figures."""
         message = self.say(self.curves, band)
         figures.figure(
             self.chart(band, limits),
             key=self.key,
             alt=f"{self.title}. {message}",
-            message="" if is_wide else messages.escape(message),
-            read="" if is_wide else read[0],
-            not_shown="" if is_wide else read[1],
+            message=messages.escape(message),
+            read=read[0],
+            not_shown=read[1],
+            most_above=figures.MOST_ABOVE if above is None else 2 * len(message),
+            line_in=above,
             table=lambda: curve_table(self.curves, self.details, band),
             code=self.code(band is not None),
         )
@@ -480,7 +484,7 @@ def _compare(
                 beside()
 
     values = [panel.curves.values for panel in panels]
-    drawing = _Drawing(panels, slots, above, key, is_wide)
+    drawing = _Drawing(panels, slots, above, is_wide)
     if scale.percentiles:
         missing = messages.no_baseline(*(item.baseline() for item in models))
         drawing.draw(
@@ -534,17 +538,12 @@ class _Drawing:
     panels: Sequence[_Panel]
     slots: Sequence[Any]
     above: Any
-    key: str
     is_wide: bool
 
     def draw(self, bands: Sequence[BandData | None], limits: tuple[float, float], read: str, not_shown: str) -> None:
-        if self.is_wide:
-            message = messages.escape(self.panels[0].say(self.panels[0].curves, bands[0]))
-            with self.above.container():
-                figures.finding(message, key=self.key, read=read, not_shown=not_shown)
         for panel, slot, band in zip(self.panels, self.slots, bands, strict=True):
             with slot:
-                panel.draw(band, limits, (read, not_shown), self.is_wide)
+                panel.draw(band, limits, (read, not_shown), self.above.container() if self.is_wide else None)
 
 
 def _quantity(scale: controls.CosineScale) -> str:

@@ -74,10 +74,10 @@ def _start(lesson: Lesson, now: int, is_first: bool = False) -> None:
 
 def _rows(lessons: list[Lesson]) -> None:
     opened = steps.current()
-    columns = [column for _ in range(0, len(lessons), COLUMNS) for column in st.columns(COLUMNS, gap="large")]
-    for column, lesson in zip(columns, lessons, strict=False):
+    columns = st.columns(COLUMNS, gap="large")  # each by itself: a row is as high as its own text
+    for number, lesson in enumerate(lessons):
         now = opened[1] if opened is not None and opened[0].key == lesson.key else 0
-        with column.container(
+        with columns[number * COLUMNS // len(lessons)].container(
             key=f"lesson_row_{lesson.key}", horizontal=True, gap="small", vertical_alignment="center"
         ):
             st.markdown(f"**{lesson.title}** :gray[{lesson.minutes} min]  \n{lesson.question}")

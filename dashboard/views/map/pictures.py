@@ -430,7 +430,7 @@ def _lines(
     near = f"to the tokens nearest to {name}"
     found = []
     if are_dotted and pairs:
-        found.append((f"1.5px dotted {theme.GREY}", near))
+        found.append((f"2px dotted {theme.GREY}", near))
     elif pairs:
         kinds = {is_other for _, _, is_other in pairs}
         if False in kinds:

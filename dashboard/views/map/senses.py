@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from streamlit.delta_generator import DeltaGenerator
 
+    from components.analysis.maps.projection import MapOptions
     from components.analysis.maps.token_set import TokenSet
     from components.analysis.word_senses import Cluster, SenseCurve
     from components.jobs import IsStopped, Job, ReportProgress
@@ -106,34 +107,22 @@ def senses(backend: Backend) -> None:
     curve = caching.sense_curve(occurrences.key, tuple(labels), occurrences.vectors)
     best = curve.best
     shown = _layer_of(backend, place, best)
+    options = choices.options(len(occurrences), ControlRow(place.panel, place.panel))
     figures.finding(
         finding(curve, word, len(labels), word_senses.by_chance(labels), shown),
         key="senses",
         read=f"Each point is one occurrence of “{messages.escape(word)}” in its sentence, as a vector of this layer. {LINES} "
-        "Point at one to read its sentence.",
-        not_shown="That the model uses the senses: people gave the labels, and the nearest vector is one test of many.",
+        f"Point at one to read its sentence. {_read_curve(labels, backend.structure.has_position_vectors)}",
+        not_shown="That the model uses the senses: people gave the labels, and the nearest vector is one test of many. One of "
+        f"{len(labels)} sentences changes the share by {100 / len(labels):.0f} points, so small differences between layers say "
+        f"nothing. {pictures.how_to_read(options)[1]}",
     )
     with figures.together("senses_map"):
         left, right = st.columns([6, 5], gap="large")
         with left, frame.figure("senses"):
-            _map(
-                backend,
-                occurrences,
-                place,
-                "sense",
-                word,
-                shown,
-                is_wide=False,
-            )
+            _map(backend, occurrences, options, "sense", word, shown, is_wide=False)
         with right:
-            _curve_figure(
-                curve,
-                word,
-                labels,
-                of_senses(_vectors(backend, occurrences), labels),
-                backend.structure.has_position_vectors,
-                shown,
-            )
+            _curve_figure(curve, word, labels, of_senses(_vectors(backend, occurrences), labels), shown)
             _nearest_in_words(occurrences, labels, shown)
     selection.selection(occurrences, selection.selected(occurrences), [shown])
     if source == "demo":
@@ -281,19 +270,12 @@ def _vectors(backend: Backend, occurrences: TokenSet) -> Vectors:
     )
 
 
-def _curve_figure(
-    curve: SenseCurve, word: str, labels: list[str], code: AnyCode, has_position_vectors: bool, shown: int
-) -> None:
+def _curve_figure(curve: SenseCurve, word: str, labels: list[str], code: AnyCode, shown: int) -> None:
     layers = len(curve.accuracy)
     chance = np.full(layers, word_senses.by_chance(labels), np.float32)
-    counts = ", ".join(f"{name} {count}" for name, count in Counter(labels).most_common())
     chart = curves.layer_curves(
-        np.stack([curve.accuracy, chance, curve.silhouette]),
-        [
-            "nearest neighbour has the same sense",
-            "the same with a nearest by chance",
-            "separation of the senses (silhouette)",
-        ],
+        np.stack([curve.accuracy, chance]),
+        ["nearest neighbour has the same sense", "the same with a nearest by chance"],
         "Same sense nearest",
         y_title="",
         mark_extremes=False,
@@ -303,18 +285,6 @@ def _curve_figure(
         key="senses_curve",
         code=code,
         alt=f"Curves over the layers of how well the senses of {word} separate",
-        read=f"Each occurrence of “{messages.escape(word)}” is one vector ({messages.escape(counts)}). The first curve is the "
-        "share of occurrences whose nearest other one, by cosine, has the same sense; of several equally near ones each "
-        "counts in part. The separation (silhouette, dashed) is "
-        "no share: it is 1 if the senses are well apart and 0 if they overlap. At layer 0 "
-        + (
-            "the vectors of one word differ by their positions alone"
-            if has_position_vectors
-            else "all vectors of one word are the same"
-        )
-        + ": the nearest one says nothing about the sense, and its share can lie below that by chance.",
-        not_shown=f"That the model uses these senses. One of {len(labels)} sentences changes the share by "
-        f"{100 / len(labels):.0f} points, so small differences between layers mean nothing. People assigned the sense labels.",
         table=lambda: pd.DataFrame(
             {
                 "layer": range(layers),
@@ -326,25 +296,37 @@ def _curve_figure(
     )
 
 
+def _read_curve(labels: list[str], has_position_vectors: bool) -> str:
+    """How the curve beside the map is read."""
+    counts = ", ".join(f"{name} {count}" for name, count in Counter(labels).most_common())
+    start = (
+        "the vectors of one word differ by their positions alone"
+        if has_position_vectors
+        else "all vectors of one word are the same"
+    )
+    return (
+        f"The curve is the share of occurrences ({messages.escape(counts)}) whose nearest other one, by cosine, has the same "
+        f"sense; of several equally near ones each counts in part. At layer 0 {start}: the nearest one says nothing about the "
+        "sense, and its share can lie below that by chance. The table in Share has the separation of the senses too "
+        "(silhouette): 1 if they are well apart, 0 if they overlap."
+    )
+
+
 def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: int) -> go.Figure:
     """The curves small, with their names at their ends and a line at the layer that the map shows."""
     last = len(curve.accuracy) - 1
-    ends = {"same sense": curve.accuracy[-1], "by chance": chance, "separation": curve.silhouette[-1]}
-    colours = (theme.BLUE, theme.GREY, theme.PURPLE)
-    for trace, colour in zip(chart.data, colours, strict=True):
+    ends = {"same sense": curve.accuracy[-1], "by chance": chance}
+    for trace, colour in zip(chart.data, (theme.BLUE, theme.GREY), strict=True):
         trace.line.color = trace.marker.color = colour
         trace.marker.size = 5 if colour == theme.BLUE else 1
         trace.line.width = 3 if colour == theme.BLUE else 1.5
-        trace.line.dash = "dash" if colour == theme.PURPLE else "solid"
+        trace.line.dash = "solid"
     places = curves.spread(list(map(float, ends.values())), 0.13)
     for (name, value), at in zip(ends.items(), places, strict=True):
         chart.add_annotation(
             x=last,
             y=at,
-            text=f"{name} {_percent(float(value))}"
-            if name != "separation"
-            else f"separation {numbers.number(float(value), 2)}",
-            font={"color": theme.PURPLE} if name == "separation" else None,
+            text=f"{name} {_percent(float(value))}",
             xanchor="left",
             xshift=8,
             showarrow=False,
@@ -353,8 +335,7 @@ def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: i
     chart.update_layout(showlegend=False, height=250)
     chart.layout.margin.r = 150
     chart.update_xaxes(title=None, range=[-0.3, last + 0.3])
-    scale = [f'{_percent(value)}  <span style="color:{theme.PURPLE}">{value:g}</span>' for value in (0.0, 0.5, 1.0)]
-    chart.update_yaxes(tickvals=[0, 0.5, 1], ticktext=scale)  # the separation is no share
+    chart.update_yaxes(range=[-0.03, 1.03], tickvals=[0, 0.5, 1], ticktext=list(map(_percent, (0.0, 0.5, 1.0))))
     return chart
 
 
@@ -379,19 +360,17 @@ def _key_of_lines(pairs: Sequence[tuple[int, int, bool]]) -> str:
 def _map(
     backend: Backend,
     occurrences: TokenSet,
-    place: ControlRow,
+    options: MapOptions,
     by: str,
     word: str,
     layer: int,
     message: str = "",
     is_wide: bool = True,
 ) -> None:
-    """A map of the occurrences at a layer, coloured by sense or group, with a message above it."""
-    options = choices.options(len(occurrences), ControlRow(place.panel, place.panel))
+    """A map of the occurrences at a layer, coloured by sense or group, with a message above it; alone, if it `is_wide`."""
     figure_slot, drawing, options = choices.drawing(occurrences, options, [layer])
     layer_map = drawing.maps[layer]
     rows = np.arange(len(occurrences))
-    read, not_shown = pictures.how_to_read(options)
     groups = occurrences.category(by)
     names = [name for name, _ in Counter(groups).most_common()]
     is_named = (
@@ -422,7 +401,7 @@ def _map(
             pairs = [(row, int(other), bool(nearest.same[row] == 0)) for row, other in enumerate(nearest.rows)]
             scatter.join_pairs(chart, layer_map.points, pairs)
             key_of_lines = _key_of_lines(pairs)
-            read = f"{read} {LINES}"
+    read, not_shown = pictures.how_to_read(options)
     with figure_slot:
         figures.figure(
             chart,
@@ -430,8 +409,8 @@ def _map(
             code=MapTokens(_vectors(backend, occurrences)).layers(options, [layer]),
             alt=f"Map of {len(rows)} occurrences of {word} at layer {layer}, coloured by {by}",
             message=message,
-            read=read,
-            not_shown=f"{not_shown} {pictures.in_numbers({layer: layer_map})}",
+            read=read if is_wide else "",
+            not_shown=f"{not_shown} {pictures.in_numbers({layer: layer_map})}" if is_wide else "",
             table=lambda: pd.DataFrame(
                 {
                     by: occurrences.category(by),
@@ -510,8 +489,9 @@ def _unlabelled(backend: Backend, place: ControlRow, word_slot: DeltaGenerator) 
     answer = (
         f"**{len(occurrences):,} sentences of {messages.escape(corpus.name)}:** {', '.join(sizes)}. " if groups else ""
     )
+    options = choices.options(len(occurrences), ControlRow(place.panel, place.panel))
     with frame.figure("senses"):
-        _map(backend, grouped, place, "group", word, layer, message=answer + GROUP)
+        _map(backend, grouped, options, "group", word, layer, message=answer + GROUP)
     requests.result_of(
         caching.sense_jobs(),
         job,

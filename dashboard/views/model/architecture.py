@@ -156,7 +156,7 @@ def _sentence(backend: Backend) -> tuple[TokenizedSentence | None, int, int]:
     interest = controls.interest(tokens, backend)
     row, chosen = interest.row, interest.positions
     with controls.row():
-        chips = st.container(key="architecture_tokens")
+        chips = st.container(key="few_rows")
         if len(texts) > 1:
             with controls.options():
                 row = controls.sentence_of(texts, "sentence", "Sentence", interest.row)

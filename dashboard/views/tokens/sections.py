@@ -166,7 +166,7 @@ def _marked(text: str, lost: frozenset[int]) -> str:
 def facts(backend: Backend, sentence: TokenizedSentence, position: int, sentence_name: str) -> None:
     """What is known of the token that was clicked."""
     token, surface = sentence.tokens[position], sentence.surface(position)
-    with st.container(border=True, key="token_facts"):
+    with st.container(key="token_facts"), st.expander("All facts of the chosen piece", icon=":material/info:"):
         word = "none: the tokenizer added it" if token.word is None else sentence.word_text(position)
         cells = {
             "Piece": token.piece,
@@ -368,14 +368,12 @@ def _lost_words(lost: token_analysis.DecodingLosses) -> list[str]:
 def special_tokens(backend: Backend) -> None:
     """This tokenizer's special tokens and their roles."""
     figures.subheader("Special tokens")
-    figures.plain_table(
-        pd.DataFrame(
-            [
-                {"token": piece, "id": number, "role": _role(role, piece)}
-                for role, (piece, number) in backend.tokenization.special_tokens.items()
-            ]
-        )
-    )
+    rows = [
+        {"token": piece, "id": number, "role": _role(role, piece)}
+        for role, (piece, number) in backend.tokenization.special_tokens.items()
+    ]
+    with st.container(key="special_tokens"):
+        figures.plain_table(pd.DataFrame(rows))
 
 
 def _role(role: str, piece: str) -> str:
@@ -469,15 +467,15 @@ def _chosen_token(backend: Backend) -> tuple[TokenizedSentence, int, int] | None
 
 def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     """The pieces of this and another tokenizer, aligned by the characters that they stand for."""
-    options = {key: item.title for key, item in example_tokenizers.EXAMPLES.items()}
+    titles = {key: item.title for key, item in example_tokenizers.EXAMPLES.items()}
     second = model_gate.second_model()
     if second is not None:
-        options["model"] = second.spec.title
+        titles["model"] = second.spec.title
     with controls.row():
         other = controls.choice(
             "other_tokenizer",
             "Compare with",
-            options,
+            titles | {"bytes": f"{titles['bytes']}, as in GPT-2"},
             default="bytes" if second is None else "model",
             describe=lambda _: "the second model's tokenizer",
         )
@@ -491,7 +489,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         row = controls.sentence(sentences, default=max(range(len(words)), key=lambda index: len(words[index][0])))
     spans = aligned[row]
     # The space keeps the columns apart if two models have one title.
-    names = (backend.spec.title, f"{options[other]} ")
+    names = (backend.spec.title, f"{titles[other]} ")
     shown = [span for span in spans if not span.text.isspace()]  # a tokenizer can have a piece for each space
     code: AnyCode | NoCode = OF_AN_EXAMPLE
     if other == "model" and second is not None:
@@ -507,7 +505,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         title="The pieces of two tokenizers",
         read="Each column is a part of the text at whose ends both tokenizers cut it, with the pieces of each below it. A blue "
         "frame is a word in one piece, an orange one text that is not in the vocabulary; a grey ground joins what is split "
-        "differently." + ("" if other == "model" else f" {options[other]}: {example_tokenizers.EXAMPLES[other].note}"),
+        "differently." + ("" if other == "model" else f" {titles[other]}: {example_tokenizers.EXAMPLES[other].note}"),
         not_shown="Which of them is better: a model works only with the tokenizer that it was trained with.",
     )
     unknown = (backend.tokenization.unknown_id, second.tokenization.unknown_id if other == "model" and second else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -137,10 +137,10 @@ def draw(backend: Backend) -> None:
         measured = _measured(backend, pairs.with_paraphrases_of(demo_pairs()))
         with frame.figure("clinic"):
             if figure == "cosines":
-                _tell(measured, kind, layer, pooling)
+                above = st.container()
                 left, right = st.columns([8, 5], gap="medium")
                 with left:
-                    _cosines(measured, kind, layer, pooling)
+                    _cosines(measured, kind, layer, pooling, above)
                 with right:
                     _nearest_in_words(measured, kind, layer, pooling)
             else:
@@ -301,7 +301,7 @@ def _underlined(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return "".join([*parts, html.escape(text[end:])])
 
 
-def _tell(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -> None:
+def _told(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -> dict[str, Any]:
     """The finding above strips and sentences, and how they are read, with the chosen kind in numbers."""
     pairs = measured.pairs
     paraphrases, own = measured.of(PARAPHRASE, layer, pooling), measured.of(kind, layer, pooling)
@@ -313,10 +313,9 @@ def _tell(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -> N
     of_median, of_typical = apart(median, measured.at(layer, pooling)[typical])
     nearer = _percent(1 - measured.shares(kind, pooling)[layer])
     every = finding({name: float(np.median(measured.of(name, layer, pooling))) for name in pairs.changed_kinds}, median)
-    figures.finding(
-        f"{kind_finding(kind, nearer)} {every}" if len(pairs.changed_kinds) > 1 else every,
-        key="clinic",
-        read="Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. The "
+    return {
+        "message": f"{kind_finding(kind, nearer)} {every}" if len(pairs.changed_kinds) > 1 else every,
+        "read": "Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. The "
         "tick is the typical pair of its row, with as many pairs above it as below (the median). In the blue row the two "
         "sentences mean the same in other words (paraphrases); in the last row they have nothing to do with each other. In "
         "all other rows a few words make the meanings differ; the chosen difference is orange. The number at the right says "
@@ -324,13 +323,15 @@ def _tell(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -> N
         f"{messages.escape(kind.capitalize())}: {above} of {counted(len(own), 'pair')} have a higher cosine than the typical "
         f"pair that means the same ({of_median}). Each compared with each, the changed pair is nearer in "
         f"{nearer} of all cases. A typical pair: {shown}, {of_typical}.",
-        not_shown=f"That the model knows nothing of the difference: see “What can be read”. {words_in_words(pairs, kind)}",
-    )
+        "not_shown": f"That the model knows nothing of the difference: see “What can be read”. {words_in_words(pairs, kind)}",
+    }
 
 
-def _cosines(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -> None:
-    """The first figure: a strip of points for each kind."""
-    pairs = measured.pairs
+def _cosines(
+    measured: ClinicCosines, kind: str, layer: int, pooling: Pooling, above: st.delta_generator.DeltaGenerator
+) -> None:
+    """The first figure: a strip of points for each kind, with its line `above` it and the sentences beside it."""
+    pairs, told = measured.pairs, _told(measured, kind, layer, pooling)
     median = float(np.median(measured.of(PARAPHRASE, layer, pooling)))
     figures.figure(
         charts.value_strips(
@@ -347,6 +348,9 @@ def _cosines(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -
         table=lambda: _table(measured, layer, pooling),
         on_select=partial(_clicked, pairs.kinds, _places(pairs)),
         select_many=False,
+        most_above=len(told["message"]),
+        line_in=above,
+        **told,
     )
 
 

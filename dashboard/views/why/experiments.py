@@ -122,8 +122,6 @@ def draw(backend: Backend) -> None:
         first, second = experiment_texts.two_sentences() if example is None else (example.a, example.b)
         kind = cast("MapKind", controls.pick("experiment_map", "Map", cast("dict[str, str]", MAPS)))
         c = str(state.get("third_text")).strip() or (first if ready_made is None else ready_made.c)
-        if example is not None:  # short texts, which have room where no two sentences are chosen
-            experiment_texts.show((first, second, c), ready_made)
         panel = controls.options()
     with panel:
         outcome = controls.pick("experiment_outcome", "Outcome", OUTCOMES)
@@ -152,8 +150,7 @@ def draw(backend: Backend) -> None:
         experiment = Experiment(stage.backend, first, second, c, None, stage.label or 0, values, seed)
     else:
         experiment = Experiment(backend, first, second, c, pooling, 0, values, seed)
-    if example is None:
-        experiment_texts.show((first, second, c), ready_made)
+    experiment_texts.show((first, second, c), ready_made)
     _draw_experiment(experiment, kind, outcome)
 
 

@@ -133,7 +133,7 @@ def test_labels_stand_at_the_ends_of_the_curves_and_not_on_each_other() -> None:
     assert [label.text for label in labels] == [
         "&lt;b&gt; <b>0.510</b>",
         "river – money <b>0.500</b>",
-        "unrelated tokens 0.10",
+        "unrelated 0.10",
     ]
     assert [(label.x, label.y) for label in labels] == [(1, 0.51), (1, 0.5), (1, 0.1)]
     height = (figure.layout.height - figure.layout.margin.t - 64) / 1.1

@@ -67,7 +67,7 @@ def guess(model_input: AttentionInput, row: Any) -> None:
     target = chosen_position(model_input, "masked", default)
     is_typed = target in masks
     hidden = () if is_typed else sentence.word_positions(target) if whole else (target,)
-    with words, st.container(key="guess_words"):
+    with words, st.container(key="few_rows"):
         _chips(model_input, hidden, target)
     if sentence.tokens[target].special:
         st.info("Special tokens cannot be hidden: choose a word of the text.")

@@ -151,11 +151,12 @@ def test_many_tokens_are_columns_and_very_many_lines(tokens, kind):
 def test_bars_end_in_their_numbers_and_a_head_names_the_means():
     values = np.array([[27.6, 22.0], [14.2, 24.0]])
     block = BlockBars("Block <0>", values, means=["25°", "19°"])
-    figure = added_bars([block], ["a", "b"], "Title", "degrees", said=("attention: all", "rest"), numbers="°")
+    figure = added_bars([block], ["a", "b"], "Title", "degrees", numbers="°")
     assert [[text.strip() for text in trace.text] for trace in figure.data] == [["28°", "22°"], ["14°", "24°"]]
     heads = " ".join(item.text for item in figure.layout.annotations)
     assert "Block &lt;0&gt;" in heads
-    assert "<b>25°</b>" in heads
-    assert "attention: all" in figure.layout.title.text  # from the figure's left edge on, where a phone has room
+    assert "attention <b>25°</b>" in heads
+    assert "feed-forward <b>19°</b>" in heads
+    assert "attention" not in figure.layout.title.text  # the means name the colours
     many = added_bars([BlockBars("Block 0", np.ones((2, 13)))], ["a"] * 13, "Title", "degrees", numbers="°")
     assert all(trace.text is None for trace in many.data)

@@ -223,6 +223,8 @@ def test_a_token_that_a_block_changes_far_more_than_the_others_is_named() -> Non
     pieces, least = ["a", "bank"], LeastLikeItself(0, 0.48, 1, 0.34)
     item = BlockMeans(5, 2, 0.69, 0.12, 2)
     assert findings.changed_most(least, item, pieces) == " Of the text itself it changes “a” most (0.48)."
+    other = findings.changed_most(LeastLikeItself(0, 0.48, 1, 0.55), item, pieces)
+    assert other.startswith(" Of the text itself it changes most “a”, which comes out more like")
     # As far as its others, all of them alike, or nothing to compare with.
     assert not findings.changed_most(LeastLikeItself(0, 0.62, 1, 0.34), item, pieces)
     assert not findings.changed_most(least, BlockMeans(5, 2, 0.69, 0.62, 2), pieces)

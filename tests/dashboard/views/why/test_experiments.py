@@ -86,7 +86,7 @@ def test_it_opens_with_the_pair_in_which_an_equal_token_carries_most_its_map_and
     assert PLANT.look_for.split(".")[0] in texts(app)
     assert f"**C** {PLANT.c}" in texts(app)
     captions = "\n".join(element.value for element in app.caption)
-    above, below = (captions.index(said) for said in ("Ready-made: not those at the top.", "Click cells"))
+    above, below = (captions.index(said) for said in ("Not those at the top.", "Click cells"))
     assert above < below
     way = next(item.proto.body for item in app.get("html") if "bi-way" in item.proto.body)
     assert f"B: {found.of_b:.2f} {PLANT.b}" in way
@@ -299,7 +299,7 @@ def test_one_sentence_of_ones_own_is_enough_without_activations_of_a(open_page: 
     assert not [button for button in app.button if button.key == "experiment_keep"]
     assert np.abs(cells(app)).max() > 0.02
     patched = opened(open_page, s=[text])
-    assert "Ready-made: not those at the top." in texts(patched)
+    assert "Not those at the top." in texts(patched)
     assert f"**A** {text}" not in texts(patched)
 
 
@@ -337,7 +337,7 @@ def test_the_rank_in_the_corpus(open_page: Open) -> None:
 
 def test_one_sentence_alone_opens_a_ready_made_pair(open_page: Open) -> None:
     app = opened(open_page, s=["one cat"])
-    assert "Ready-made: not those at the top." in texts(app)
+    assert "Not those at the top." in texts(app)
     assert figures(app)
 
 

@@ -51,7 +51,7 @@ def say_example() -> None:
             f"**An example, since no model has been trained here yet: “{PRESETS['repair'].name}”.** "
             f"{spec_of(settings.model).title} got {100 * settings.damage:.0f} % noise, then learnt "
             f"{counted(record['split']['train'], 'row')} in {counted(record['steps'], 'step')} (batch {settings.batch_size}, "
-            f"learning rate {settings.learning_rate:g}, seed {settings.seed}). A run of your own takes its place.",
+            f"learning rate {settings.learning_rate:g}, seed {settings.seed}). Your own run replaces it.",
             width="stretch",
         )
         st.button("Go to Set up", key="go_to_data", type="primary", on_click=state.open_view, args=("training-data",))

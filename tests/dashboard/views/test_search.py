@@ -686,7 +686,7 @@ def test_of_texts_that_share_few_words_these_are_marked() -> None:
     drawn = duplicates._marked("By cosine", [pair], {pair: item}, {})
     assert re.findall('<mark class="both">(.*?)</mark>', drawn) == ["ship", "ship"]
     assert "<mark class=" not in drawn.replace('<mark class="both">', "")
-    assert "other wording; marked: what both have" in drawn
+    assert "other wording<br>marked: what both have" in drawn
 
 
 class Comparison:

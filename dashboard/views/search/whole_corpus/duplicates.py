@@ -224,7 +224,7 @@ def _marked(
         same = [piece for piece in (*item.first, *item.second) if not piece.differs]
         letters = sum(len(piece.text) for piece in (*item.first, *item.second))
         sides = (BOTH, BOTH) if same and sum(len(piece.text) for piece in same) < letters / 2 else ("one", "other")
-        said = "; marked: what both have" if BOTH in sides else ""
+        said = "<br>marked: what both have" if BOTH in sides else ""
         cut = f", behind the {unread[pair]} tokens that the model reads" if pair in unread else ""
         numbers = f'data-first="{pair.first}" data-second="{pair.second}"'
         parts.append(

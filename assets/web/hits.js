@@ -64,7 +64,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const parts = [`bars: ${data.axis.ends[0]} – ${data.axis.ends[1]}`];
     if (data.axis.unrelated > 0) parts.push("grey: unrelated");
     if (data.axis.level !== null) parts.push(`dashed: ${data.axis.name}`);
+    if (data.markable) parts.push("✓ ✗: relevant to the query, or not");
     above.append(make("p", "legend", parts.join(" · ")));
+    if (data.markable) above.append(make("span", "judged", "relevant?"));
   }
   const first = data.rows.find((row) => row.picked) ?? data.rows[0];
   if (first) showQuery(first);

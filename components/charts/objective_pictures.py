@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from components.charts import theme
 
 PULL, PUSH, PLAIN = theme.BLUE, theme.ORANGE, theme.GREY  # as the ties of the first rows (row_cards.py)
+POINT = 13  # pixels from the middle of a point to where an arrow ends beside it
 _HEIGHT = 330
 _WIDE = (0.0, 9.0)
 _HIGH = (0.0, 6.0)
@@ -36,7 +37,8 @@ class _Picture:
             name=label,
         )
 
-    def arrow(self, start: tuple[float, float], end: tuple[float, float], colour: str, *, faint: bool = False) -> None:
+    def arrow(self, start: tuple[float, float], end: tuple[float, float], colour: str, *, off: int = 0) -> None:
+        """An arrow whose ends stand so many pixels `off` the two places: POINT where they are points."""
         self.figure.add_annotation(
             x=end[0],
             y=end[1],
@@ -51,7 +53,8 @@ class _Picture:
             arrowsize=1.1,
             arrowwidth=3,
             arrowcolor=colour,
-            opacity=0.35 if faint else 1.0,
+            standoff=off,
+            startstandoff=off,
             text="",
         )
 
@@ -92,7 +95,7 @@ def _in_batch(picture: _Picture, wrong: str = "") -> None:
     picture.point(2.9, 3.0, "", theme.BLUE)
     picture.text(1.9, 3.0, "query")  # between the arrows
     picture.point(6.6, 3.0, "its own answer", theme.BLUE)
-    picture.arrow((6.2, 3.0), (3.4, 3.0), PULL)
+    picture.arrow((6.6, 3.0), (2.9, 3.0), PULL, off=POINT)
     places = ((5.3, 1.3), (5.3, 4.8), (1.6, 4.8), (1.6, 1.3))
     _others(picture, (2.9, 3.0), "another answer", places[bool(wrong) :])
     if wrong:
@@ -105,10 +108,8 @@ def _others(
 ) -> None:
     """Points that are pushed away from another one."""
     for x, y in places:
-        across, up = x - centre[0], y - centre[1]
-        picture.point(x, y, label, PLAIN, below=up < 0)
-        start = (centre[0] + 0.25 * across, centre[1] + 0.25 * up)
-        picture.arrow(start, (centre[0] + 0.78 * across, centre[1] + 0.78 * up), PUSH)
+        picture.point(x, y, label, PLAIN, below=y < centre[1])
+        picture.arrow(centre, (x, y), PUSH, off=POINT)
 
 
 def _two_labels(picture: _Picture, hardest_only: bool) -> None:
@@ -116,9 +117,9 @@ def _two_labels(picture: _Picture, hardest_only: bool) -> None:
     picture.text(1.0, 0.5, "margin")
     picture.point(2.6, 3.0, "first text", theme.BLUE)
     picture.point(6.9, 4.7, "label 1: belongs", PULL)
-    picture.arrow((6.5, 4.55), (3.1, 3.2), PULL)
+    picture.arrow((6.9, 4.7), (2.6, 3.0), PULL, off=POINT)
     picture.point(3.9, 2.0, "label 0", PUSH, below=True)
-    picture.arrow((4.2, 1.9), (5.6, 1.45), PUSH)
+    picture.arrow((3.9, 2.0), (5.6, 1.45), PUSH, off=POINT)
     picture.point(7.3, 1.6, "label 0: far enough", PLAIN, below=True, faint=True)
     if hardest_only:
         picture.point(2.2, 4.2, "label 1: close", PLAIN, faint=True)
@@ -155,16 +156,16 @@ def _softmax(picture: _Picture) -> None:
 def _triplet(picture: _Picture) -> None:
     picture.point(2.4, 3.0, "anchor", theme.BLUE)
     picture.point(6.4, 4.8, "positive", PULL)
-    picture.arrow((6.0, 4.6), (2.95, 3.25), PULL)
+    picture.arrow((6.4, 4.8), (2.4, 3.0), PULL, off=POINT)
     picture.point(4.2, 1.9, "negative", PUSH, below=True)
-    picture.arrow((4.5, 1.75), (6.6, 0.9), PUSH)
+    picture.arrow((4.2, 1.9), (6.6, 0.9), PUSH, off=POINT)
     picture.pulls_and_pushes()
 
 
 def _twice(picture: _Picture) -> None:
     picture.point(2.9, 3.0, "sentence, pass 1", theme.BLUE)
     picture.point(6.6, 3.0, "sentence, pass 2", theme.BLUE)
-    picture.arrow((6.2, 3.0), (3.4, 3.0), PULL)
+    picture.arrow((6.6, 3.0), (2.9, 3.0), PULL, off=POINT)
     _others(picture, (2.9, 3.0), "another sentence", ((5.4, 4.8), (5.4, 1.3), (1.8, 4.8), (1.8, 1.3)))
     picture.pulls_and_pushes()
 

@@ -305,14 +305,15 @@ def before_after_bars(
     """Measures of two models as bars below each other, each [measure, 3] as value, lower and upper end of its interval.
 
     `untouched` are those of a third model, which is neither of the two. Arrays [measure, 1] have values without intervals.
-    Values stand at the right, where no interval crosses them. At `guessing`, what chance gives, stands a dashed line.
+    Values stand at the right, where no interval crosses them. At `guessing`, what chance gives, stands a dashed line. The
+    first bars have the names of the models: in them, or behind those that are short.
     """
     has_intervals = before.shape[1] == 3
     figure = go.Figure()
     bars = [(before_name, before, theme.GREY), ("after", after, theme.BLUE)]
     if untouched is not None:
         bars.append((untouched_name, untouched, theme.GREEN))
-    wide = 0.8 / len(bars)
+    wide, most = 0.8 / len(bars), max(float(np.nan_to_num(values).max()) for _, values, _ in bars)
     for place, (name, values, colour) in enumerate(bars):
         rows = np.arange(len(names)) + wide * (place - (len(bars) - 1) / 2)
         figure.add_bar(
@@ -328,6 +329,17 @@ def before_after_bars(
             hovertemplate=f"%{{customdata[0]}} {theme.plain(name)}: %{{x:.3f}}{unit}"
             + ("<br>95 % interval %{customdata[1]:.3f} to %{customdata[2]:.3f}" if has_intervals else "")
             + "<extra></extra>",
+        )
+        is_long = values[0, 0] > most / 2
+        figure.add_annotation(
+            x=0.0 if is_long else max(0.0, float(np.nan_to_num(values[0]).max())),
+            y=rows[0],
+            text=theme.plain(name.partition(" (")[0]),
+            font={"size": theme.FONT_SIZE}
+            | ({"color": "black" if colour == theme.GREY else "white"} if is_long else {}),
+            xanchor="left",
+            xshift=6,
+            showarrow=False,
         )
         for row, value in zip(rows, values[:, 0], strict=True):
             figure.add_annotation(
@@ -355,8 +367,8 @@ def before_after_bars(
         showgrid=False,
         zeroline=False,
     )
-    theme.legend_below(figure, shown=True)
-    theme.finish(figure, title, 150 + len(names) * (24 * len(bars) + 12))
+    figure.layout.showlegend, figure.layout.hovermode = False, "closest"
+    theme.finish(figure, title, 110 + len(names) * (24 * len(bars) + 12))
     figure.layout.margin.r = 56
     if guessing is not None:
         figure.layout.margin.t += 24  # for the name of the line, below the title

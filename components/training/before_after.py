@@ -42,10 +42,9 @@ class GroupMeans:
     within: float  # of pairs in the same group
     between: float  # of pairs in different groups
 
-    @property
-    def gap(self) -> float:
-        """Within minus between: how far apart the groups are."""
-        return self.within - self.between
+    def gap(self, digits: int = 3) -> float:
+        """Within minus between, of both as they are shown, with so many decimals: how far apart the groups are."""
+        return round(self.within, digits) - round(self.between, digits)
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,7 +162,7 @@ def cell_of(backend: Backend, index: VectorIndex) -> tuple[int, Pooling]:
 
 
 def first_stage(backend: Backend, corpus: Corpus, query: str, where: str) -> FirstStage:
-    """The first MOST_CANDIDATES hits of a query. Raises NotReady while the corpus is embedded."""
+    """The first MOST_CANDIDATES different texts for a query. Raises NotReady while the corpus is embedded."""
     index = embedding.index_of(EmbedRequest.of_session(backend), corpus, where)
 
     def search(report_progress: ReportProgress, is_stopped: IsStopped) -> FirstStage:
@@ -173,7 +173,7 @@ def first_stage(backend: Backend, corpus: Corpus, query: str, where: str) -> Fir
             started = time.perf_counter()
             vector = query_vectors(backend, (query,), index.info)[layer, pooling][0]
             embedded = time.perf_counter()
-            hits = index.engine(layer, pooling).search(vector, MOST_CANDIDATES)
+            hits = index.engine(layer, pooling).search(vector, MOST_CANDIDATES, rows=corpus.different)
             times.append((embedded - started, time.perf_counter() - embedded))
         # The first time reads weights and vectors from disk: it is not counted.
         embed_seconds, search_seconds = np.median(times[1:], axis=0).tolist()

@@ -173,16 +173,8 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
         ):
             where = {"x": x, "xref": "paper", "xanchor": anchor, "y": row - above, "yref": "y", "yanchor": "middle"}
             figure.add_annotation(text=text, showarrow=False, **where)
-    figure.add_shape(
-        type="line",
-        x0=now,
-        x1=now,
-        y0=-0.5,
-        y1=len(bars) - 0.5,
-        line={"color": theme.GREY, "dash": "dash"},
-        row=1,
-        col=2,
-    )
+        line = {"color": theme.GREY, "dash": "dash"}  # in each row between its texts, which it would cross on a phone
+        figure.add_shape(type="line", x0=now, x1=now, y0=row - 0.24, y1=row + 0.24, line=line, row=1, col=2)
     for anchor, text, colour in (("right", "harmed", theme.ORANGE), ("left", "repaired", theme.BLUE)):
         mark = f'<span style="color:{colour}">■</span> {text}'
         place = {"x": 0, "xanchor": anchor, "xshift": 8 if anchor == "left" else -8, "y": 1, "yref": "paper"}

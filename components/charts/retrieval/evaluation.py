@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 from components.charts.cells import make_clickable, number_readably
-from components.charts.curves import layer_curves, spread
+from components.charts.curves import BELOW_PLOT, end_label, layer_curves, spread
 from components.sizes import in_words
 
 MARKED = "#D6246E"  # the chosen cell's frame
@@ -309,7 +309,7 @@ def agreement_curves(
 ) -> go.Figure:
     """Correlations [pooling, layer] as curves, and values without layers (`flat`) as quiet level lines.
 
-    Each line has its name and last value at its right end.
+    Each line has its name and last value at its right end, with a stroke to it where the names had to be moved apart.
     """
     figure = layer_curves(values, labels, title, y_title=y_title, mark_extremes=False)
     figure.layout.yaxis.title = {"text": y_title} if y_title else None
@@ -326,27 +326,26 @@ def agreement_curves(
     theme.finish(figure, title, _AGREEMENT)
     ends = [trace for trace in figure.data if np.isfinite(trace.y[-1])]
     every = np.concatenate([np.asarray(trace.y, float) for trace in figure.data])
-    apart = _LABEL * max(1e-6, float(np.nanmax(every) - np.nanmin(every))) / (_AGREEMENT - 120)
+    low, high = float(np.nanmin(every)), float(np.nanmax(every))
+    room = max(1e-6, 0.06 * (high - low))
+    figure.layout.yaxis.range = (low - room, high + room)
+    scale = (_AGREEMENT - figure.layout.margin.t - BELOW_PLOT) / (high - low + 2 * room)  # pixels of one unit
     texts = [_end_label(str(trace.name), float(trace.y[-1])) for trace in ends]
     lines = [number for number, text in enumerate(texts) for _ in text.split("<br>")]  # [line of text], its label
-    places = np.array(spread([float(ends[number].y[-1]) for number in lines], apart))
+    places = np.array(spread([scale * float(ends[number].y[-1]) for number in lines], _LABEL))
+    notes = []
     for number, (trace, text) in enumerate(zip(ends, texts, strict=True)):
-        is_level = trace.line.color == theme.GREY
-        figure.add_annotation(
-            x=layers[-1],
-            y=float(places[[of == number for of in lines]].mean()),
-            text=text if is_level else f"<b>{text}</b>",
-            font={} if is_level else {"color": trace.line.color},
-            align="left",
-            xanchor="left",
-            xshift=12,
-            showarrow=False,
-        )
+        is_level, value = trace.line.color == theme.GREY, float(trace.y[-1])
+        below = scale * value - float(places[[of == number for of in lines]].mean())
+        own = text if is_level else f"<b>{text}</b>"
+        note = end_label(layers[-1], value, own, below, str(trace.line.color))
+        notes.append(note | {"font": {} if is_level else {"color": trace.line.color}})
+    theme.annotate(figure, notes)
     figure.update_xaxes(range=[-0.02 * layers[-1], 1.02 * layers[-1]] if len(layers) > 1 else None)
     figure.layout.xaxis.title.text = "layer (0 = before any block)"  # beside the names a phone has no room for more
     figure.layout.showlegend = False
     figure.layout.margin.r = round(
-        20 + 7.4 * max((len(line) for text in texts for line in text.split("<br>")), default=0)
+        24 + 7.4 * max((len(line) for text in texts for line in text.split("<br>")), default=0)
     )
     return figure
 

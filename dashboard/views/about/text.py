@@ -7,7 +7,7 @@ import streamlit as st
 from components import VERSION
 from components.model.catalog import CATALOG, EMBEDDED_KEY
 from dashboard import caching
-from dashboard.ui import messages
+from dashboard.ui import controls, messages
 
 BIBTEX = f"""@software{{bert_internals,
   title   = {{BERT Internals: an interactive view of what happens inside BERT encoders}},
@@ -56,8 +56,15 @@ def _terms() -> None:
     query = st.text_input(
         "Search the glossary", key="glossary_query", placeholder="layer, pooling, baseline …", max_chars=60, live=True
     )
-    needle = query.strip().lower()
+    needle, letter = query.strip().lower(), None
+    if not needle:
+        letters = sorted({term[0].upper() for term in caching.glossary()})
+        letter = controls.checked(
+            st.pills, "Letter", key="glossary_letter", options=letters, label_visibility="collapsed"
+        )
     hits = {term: text for term, text in caching.glossary().items() if needle in term.lower() or needle in text.lower()}
+    if letter:
+        hits = {term: text for term, text in hits.items() if term[0].upper() == letter}
     if not hits:
         st.caption("No term has this text.")
     # A term that matches comes before a text that does.

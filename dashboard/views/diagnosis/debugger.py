@@ -74,6 +74,8 @@ def draw(backend: Backend) -> None:
         _failed(searched, found, order, only, typed, (chooser, panel), parts)
     debugger_table.of_pairs(searched.corpus.pairs, is_above=False)
     _caveats()
+    if found is not None and len(found):
+        current.say_regression_test(current.file_of_pairs(corpus))
 
 
 def _how_read(corpus: Corpus) -> None:

@@ -372,7 +372,6 @@ def all_of_them(chosen: QueryChoice, placings: Sequence[Placing]) -> None:
     file = current.file_of_pairs(current.in_use())
     record = measured("evaluate", file, of.backend, [of.layer], [of.pooling], of.request.max_length, "--record", RECORD)
     figures.data("failed_queries_all", table, Command(find_failures, record, file=RECORD), "All failed queries")
-    current.say_regression_test(file)
 
 
 def of_rivals(searched: CorpusQueries, found: FailedQueries, both: tuple[Causes, Causes]) -> None:
@@ -384,31 +383,37 @@ def of_rivals(searched: CorpusQueries, found: FailedQueries, both: tuple[Causes,
         name.replace(" ", "-"): f"{_of_rival(name)[0].upper()}{_of_rival(name)[1:]} ({count:,})"
         for name, count in counts.items()
     }
-    label = "Failed queries whose rival has the trait"
-    controls.pick("failure_cause", label, names, after_change=open_first)
-    table = pd.DataFrame(
-        [
-            {
-                "trait": _of_rival(name),
-                "failed queries": counts[name],
-                "share of the failures": f"{100 * counts[name] / len(found):.0f} %",
-                "of the queries that do not fail": _share(of_others, name),
-            }
-            for name in causes.names
-        ]
+    panel = st.expander(
+        "The traits of the rivals, with their rules",
+        icon=":material/rule:",
+        expanded=state.get("failure_cause") != "all",
     )
-    figures.plain_table(table, key="failure_causes")
-    st.caption(
-        f"Of the {found.queries - len(found):,} queries that do not fail, {len(found.successes):,} are compared here. Their "
-        "rival is the text after the right one. A query can have several traits, so that the shares can sum to more than 100 %."
-    )
-    with st.expander("The rule of each trait", icon=":material/rule:"):
+    with panel:
+        label = "Failed queries whose rival has the trait"
+        controls.pick("failure_cause", label, names, after_change=open_first)
+        table = pd.DataFrame(
+            [
+                {
+                    "trait": _of_rival(name),
+                    "failed queries": counts[name],
+                    "share of the failures": f"{100 * counts[name] / len(found):.0f} %",
+                    "of the queries that do not fail": _share(of_others, name),
+                }
+                for name in causes.names
+            ]
+        )
+        figures.plain_table(table, key="failure_causes")
+        st.caption(
+            f"Of the {found.queries - len(found):,} queries that do not fail, {len(found.successes):,} are compared here. "
+            "Their rival is the text after the right one. A query can have several traits, so that the shares can sum to more "
+            "than 100 %."
+        )
         st.markdown(
             "\n".join(
                 f"- **{_of_rival(name)[0].upper()}{_of_rival(name)[1:]}**: {CAUSES[name]}" for name in causes.names
             )
         )
-    figures.data("failure_causes", lambda: table, Command(causes_of), "Why queries fail")
+        figures.data("failure_causes", lambda: table, Command(causes_of), "Why queries fail")
 
 
 def traits_in_words(failed: Causes, others: Causes) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -163,7 +165,10 @@ def _remedies(
     told = diagnosis.diagnosed(now, shares, rows, found.pairs.queries.texts, found.first, found.seed, cost)
     failed, all_queries = told.failed, len(now)
     count = f"{failed:,} of {counted(all_queries, 'query', 'queries')} {'fails' if failed == 1 else 'fail'}."
-    message = told.advice.sentence if is_whole else f"{count} {len(rows)} of {len(found.names)} remedies are measured."
+    message = f"{count} {len(rows)} of {len(found.names)} remedies are measured."
+    if is_whole:  # while they come, those that are there keep their places
+        told = replace(told, rows=tuple(sorted(told.rows, key=lambda row: -row.result.recall)))
+        message = named_in_bold(told.advice.sentence, [row.title for row in rows])
     message += texts
     figures.figure(
         charts.remedy_bars(
@@ -179,7 +184,7 @@ def _remedies(
                     100 * row.result.change.high,
                     is_whole and row.name == told.advice.remedy,
                 )
-                for row in rows
+                for row in told.rows
             ],
             100 * (all_queries - failed) / all_queries,
             "What each remedy repairs and harms",
@@ -218,6 +223,11 @@ def _remedies(
         _further(found, told)
 
 
+def named_in_bold(sentence: str, titles: Sequence[str]) -> str:
+    """A sentence with the remedies that it names in bold."""
+    return re.sub("|".join(map(re.escape, sorted(titles, key=len, reverse=True))), r"**\g<0>**", sentence, flags=re.I)
+
+
 def _further(found: Diagnosed, told: Diagnosis) -> None:
     """What each remedy gives beyond the first place, what it costs and needs, a search that tries it, and training."""
     st.caption(SHAM)
@@ -231,7 +241,8 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
         "bytes per text",
         "needs",
     ]
-    figures.plain_table(_in_words(_table(told))[shown], key="remedy_needs")
+    with st.container(key="remedy_needs"):  # of which a phone has room for four columns
+        figures.plain_table(_in_words(_table(told))[shown], key="remedy_needs")
     st.caption(" ".join(filter(None, (MRR, MIXED, COSTS, found.others.left_out))))
     debugger_table.of_pairs(found.pairs, is_above=False)
     failed, rows = np.flatnonzero(found.now > 1), told.rows

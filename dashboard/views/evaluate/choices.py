@@ -466,13 +466,18 @@ def _fuse(names: Mapping[str, str], codes: Sequence[str], place: DeltaGenerator)
     with place:
         how = controls.fusion()
     code = str(RunCode.fused(tuple(map(RunCode.read, parts)), how)) if len(parts) > 1 else ""
-    place.button(
-        "Add this run",
-        icon=":material/join:",
-        disabled=not code or code in codes or len(codes) >= settings.MOST_RUNS,
-        on_click=_add,
-        args=((*codes, code),),
+    why_not = (
+        "Choose two or three above to add a run."
+        if not code
+        else "This run is there already."
+        if code in codes
+        else f"There are {settings.MOST_RUNS} runs already: remove one first."
+        if len(codes) >= settings.MOST_RUNS
+        else ""
     )
+    place.button("Add this run", icon=":material/join:", disabled=bool(why_not), on_click=_add, args=((*codes, code),))
+    if why_not:
+        place.caption(why_not)
 
 
 def _add(codes: tuple[str, ...]) -> None:

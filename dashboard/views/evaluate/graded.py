@@ -121,7 +121,7 @@ def _compared(
     is_complete: bool,
     code: Command,
 ) -> None:
-    """The finding, a bar with its interval for each finished run, and their table. Raises NotReady while they are compared."""
+    """The finding, a bar with its interval for each finished run, and their table, folded. Raises NotReady meanwhile."""
     table, intervals, unsure = evaluation.result(
         ("graded table", graded.content_hash, tuple((name, _hash(outcome)) for name, outcome in ranks), measure),
         f"Comparing {counted(len(ranks), 'run')}",
@@ -153,18 +153,19 @@ def _compared(
         run_table.DIFFERS: st.column_config.TextColumn("clearly worse than the best?", help=run_table.HOLM),
         "p to the best (Holm)": st.column_config.TextColumn(help=run_table.HOLM),
     }
-    st.dataframe(
-        table.sort_values(measure, ascending=False, kind="stable"),
-        hide_index=True,
-        key="graded_table",
-        column_config=config,
-        column_order=run_table.columns_shown(table, measure),
-    )
-    run_table.legend(
-        measure,
-        "“no”: the difference to the best run may be chance. Other measures are under “Options”.",
-        choices.GRADED_MEANINGS,
-    )
+    with st.expander("All runs as a table: intervals, differences", icon=":material/table:", key="graded_as_table"):
+        st.dataframe(
+            table.sort_values(measure, ascending=False, kind="stable"),
+            hide_index=True,
+            key="graded_table",
+            column_config=config,
+            column_order=run_table.columns_shown(table, measure),
+        )
+        run_table.legend(
+            measure,
+            "“no”: the difference to the best run may be chance. Other measures are under “Options”.",
+            choices.GRADED_MEANINGS,
+        )
 
 
 def finding(table: pd.DataFrame, measure: str, unsure: Sequence[str], is_complete: bool) -> str:

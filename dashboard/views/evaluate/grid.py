@@ -49,14 +49,15 @@ def grid(backend: Backend) -> None:
     indexes = evaluation.pair_indexes(request, pairs, "grid")
     ranks = indexes.ranks
     before_work.other_layers(request, pairs.documents, "grid")
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_grid")
-    left, middle = row.container(width=round(160 * controls.scale())), row.container(width=round(90 * controls.scale()))
-    with left:
+    with st.container(width=round(160 * controls.scale())):
         measure = choices.measure()
+    # The lines do not wait for the methods that use words alone, whose progress stands below them.
+    above, waiting, about = st.container(), st.container(), st.container()
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_grid")
     is_one = len(list(ranks.cells)) == 1  # without a choice of layer and pooling: no lines over layers
     layer = ranks.layers[-1]
     if not is_one:
-        with middle:  # a click on a point sets it too
+        with row.container(width=round(90 * controls.scale())):  # a click on a point sets it too
             layer = controls.bind(
                 "layer",
                 st.selectbox,
@@ -68,12 +69,9 @@ def grid(backend: Backend) -> None:
             )
     with row:
         pooling = controls.pooling("pooling", "Pooling", POOLING_NAMES, ranks.poolings, backend.own_pooling)
-    above = (
-        st.container()
-    )  # the lines do not wait for the methods that use words alone, whose progress stands below them
     levels: list[tuple[str, float]] = []
     if len(pairs) <= choices.MANY_QUERIES:
-        with frame.figure("grid_words"):
+        with waiting, frame.figure("grid_words"):
             for kind in WORDS_ALONE:
                 run = evaluation.word_run(word_rankings.word_ranking(backend, kind), pairs)
                 if metrics.finds_nothing(run.ranks):
@@ -88,9 +86,10 @@ def grid(backend: Backend) -> None:
             _curve(backend, ranks, pairs, layer, pooling, best, message)
         else:
             _lines(backend, ranks, compared, measure, levels, ranks.position(layer, pooling), message, len(pairs))
-    choices.about(pairs)
-    if "own" in ranks.poolings:
-        messages.head_note([backend], "own")
+    with about:
+        choices.about(pairs)
+        if "own" in ranks.poolings:
+            messages.head_note([backend], "own")
     figures.note(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**")
     figures.plain_table(_measures_table(ranks.of(layer, pooling)))
     if not is_one:

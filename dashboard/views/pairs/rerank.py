@@ -120,9 +120,8 @@ def rerank(backend: Backend) -> None:
     before_work.other_layers(EmbedRequest.of_session(backend), corpus, "rerank")
     with panel:
         model_gate.label_choice(stage)
-    line = st.container()
     left, right = st.columns([5, 2], gap="medium")
-    lists = left.container()
+    line, lists = left.container(), left.container()  # beside each other the lines of both pictures are one row
     scores: TimedScores | None = None
     with left, frame.figure("second_stage"):  # the first order does not wait for the second
         scores = reranking.first_scored(stage, corpus, query, first.ranking.best, state.get("k"), "pairs")
@@ -223,7 +222,8 @@ def _included_note(kind: StageKind, k: int) -> str:
 def _correct_answers(corpus: Corpus, query: str) -> frozenset[int]:
     """The rows of the sentences that belong to the query, and of those marked as relevant on the Search page."""
     judged = marks.judgements(corpus).of(query)
-    return frozenset({*current.own_rows(corpus, query)} | {row for row, relevant in judged.items() if relevant})
+    rows = {*current.own_rows(corpus, query)} | {row for row, relevant in judged.items() if relevant}
+    return frozenset(int(corpus.first_rows[row]) for row in rows)
 
 
 def _kinds(orders: _TwoStages) -> list[Kind]:

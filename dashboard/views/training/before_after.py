@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,17 +11,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.arrays import Float64, Int64
+from components.arrays import Float64
 from components.charts import curves, theme
 from components.charts import training as charts
 from components.charts.retrieval import evaluation as evaluation_charts
 from components.errors import InputError, UserError
-from components.jobs import part_of
 from components.model.catalog import RUN_PREFIX, spec_of
 from components.numbers import as_read
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import pair_runs, sts
-from components.retrieval.evaluation.metrics import Interval, first_ranks
+from components.retrieval.evaluation.metrics import Interval
 from components.shown_code import commands
 from components.shown_code.arrays import Input
 from components.shown_code.attention import heads_changed
@@ -39,13 +38,13 @@ from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import counted
 from dashboard.views.training import choice, failures, findings, microscope, row_source
+from dashboard.views.training.ranks import Models, Ranks, options, ranks_of, read_length, stored_ranks, vectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
-    from components.model.embedding.options import EmbedOptions
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.sts import ScoredPairs
     from components.training.data import TrainingData
@@ -80,28 +79,6 @@ CHOSEN_ON_THEM = (
 
 
 @dataclass(frozen=True, eq=False)
-class Models:
-    """The model before and after training, loaded; and the untouched one, where it is a third."""
-
-    base: Backend
-    tuned: Backend
-    untouched: Backend | None = None
-
-    @property
-    def all(self) -> tuple[Backend, ...]:
-        return (self.base, self.tuned) if self.untouched is None else (self.base, self.tuned, self.untouched)
-
-
-@dataclass(frozen=True, eq=False)
-class Ranks:
-    """The rank of each query's first correct answer, int64 [query], from 1."""
-
-    base: Int64
-    tuned: Int64
-    untouched: Int64 | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Cosines:
     """Cosines of scored pairs, float64 [pair]."""
 
@@ -114,12 +91,7 @@ def after(_: Backend) -> None:
     """One run's model beside the one that it was trained from."""
     listed = runs.list_runs()
     if not any(run.has_model or choice.status_of(run) in UNDER_WAY for run in listed):
-        st.info(
-            "**There is no trained model yet.** Press “Start training” under “Set up”; once it has ended, or was stopped, this "
-            "view shows what it changed.",
-            icon=":material/compare_arrows:",
-        )
-        st.button("Go to Set up", key="go_to_data", type="primary", on_click=state.open_view, args=("training-data",))
+        _example()
         return
     with controls.row():
         # The newest one with a result, unless a person chose another.
@@ -136,6 +108,17 @@ def after(_: Backend) -> None:
         _measures(source_slot, run)
     else:
         {"failures": _failures, "sentences": _sentences, "words": _words, "layers": _layers, "heads": _heads}[part](run)
+
+
+def _example() -> None:
+    """What the stored example run changed, before there is a model that was trained here."""
+    run = choice.EXAMPLE
+    choice.say_example()
+    pairs = pair_runs.pairs_of_corpus(current.demo())
+    of_models = [
+        ("evaluate", "--model", model, "--json", "-", "--", current.DEMO_FILE) for model in choice.EXAMPLE_MODELS
+    ]
+    _ranked(run, stored_ranks(), run.settings(), pairs, "news", (choice.again(run), *of_models))
 
 
 def _is_of_negation(run: RunFolder) -> bool:
@@ -255,57 +238,25 @@ def _key(kind: str, run: RunFolder, models: Models, content: str) -> tuple[objec
     return (kind, run.name, (run.record() or {}).get("model_sha256", run.state().step), len(models.all), content)
 
 
-def _vectors(
-    settings: TrainingSettings,
-    backend: Backend,
-    texts: tuple[str, ...],
-    role: str,
-    report_progress: ReportProgress,
-    is_stopped: IsStopped,
-) -> np.ndarray:
-    """Vectors as the model gives them to others, float32 [text, dim]: of the last layer, by its own pooling."""
-    options = _options(settings, backend, role)
-    return backend.embed(texts, options=options, progress=report_progress, is_stopped=is_stopped)[0, 0]
-
-
-def _options(settings: TrainingSettings, backend: Backend, role: str) -> EmbedOptions:
-    return backend.embed_options(
-        [backend.facts.layers],
-        [backend.own_pooling],
-        _length(backend, settings),
-        "float32",
-        role=role,  # type: ignore[arg-type]
-    )
-
-
 def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs: Pairs, source: str) -> None:
-    def rank(report_progress: ReportProgress, is_stopped: IsStopped) -> Ranks:
-        answers = pairs.documents.texts
-        each = len(pairs.queries) + len(answers)
-        total, ranks = each * len(models.all), []
-        for number, backend in enumerate(models.all):
-            start = number * each
-            documents = _vectors(
-                settings,
-                backend,
-                answers,
-                "document",
-                part_of(report_progress, start, total),
-                is_stopped,
-            )
-            start += len(answers)
-            queries = _vectors(
-                settings, backend, pairs.queries.texts, "query", part_of(report_progress, start, total), is_stopped
-            )
-            ranks.append(first_ranks(pairs.ranks_by_vectors(queries, documents)))
-        return Ranks(*ranks)
-
-    ranks = evaluation.result(
+    found = evaluation.result(
         _key("before and after ranks", run, models, pairs.content_hash),
         f"Searching {counted(len(pairs), 'query', 'queries')} before and after training",
-        rank,
+        partial(ranks_of, models, settings, pairs),
         "after_ranks",
     )
+    _ranked(run, found, settings, pairs, source, _measured(models, settings, source))
+
+
+def _ranked(
+    run: RunFolder,
+    ranks: Ranks,
+    settings: TrainingSettings,
+    pairs: Pairs,
+    source: str,
+    measured: Iterable[tuple[str, ...]],
+) -> None:
+    """Bars, single queries and measures; `measured` are the commands that print the ranks' measures."""
     changes = before_after.retrieval_changes(ranks.base, ranks.tuned)
     beside = None if ranks.untouched is None else before_after.retrieval_changes(ranks.untouched, ranks.tuned)
     is_undamaged = beside is not None and _untouched_name(settings) == findings.UNDAMAGED
@@ -317,7 +268,7 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
             (changes[0].name, changes[0].base, changes[0].tuned, None if beside is None else beside[0].base),
             f"{len(pairs):,} queries, {_where(source)}",
             settings,
-            Command(before_after.retrieval_changes, *_measured(models, settings, source)),
+            Command(before_after.retrieval_changes, *measured),
             findings.won_back(
                 changes[0].name,
                 changes[0].base.value,
@@ -350,7 +301,7 @@ def _measured(models: Models, settings: TrainingSettings, source: str) -> Iterat
         if source in files and backend.spec.source != "folder":
             command, file = files[source]
             cell = [backend.facts.layers], [backend.own_pooling]
-            yield commands.measured(command, (file,), backend, *cell, _length(backend, settings))
+            yield commands.measured(command, (file,), backend, *cell, read_length(backend, settings))
 
 
 def _moves(moved: before_after.QueryChanges) -> str:
@@ -363,9 +314,7 @@ def _moves(moved: before_after.QueryChanges) -> str:
 def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs: ScoredPairs, source: str) -> None:
     def compare(report_progress: ReportProgress, is_stopped: IsStopped) -> Cosines:
         sides = (tuple(pairs.first), tuple(pairs.second))
-        return Cosines(
-            *failures.cosines_of(models.all, partial(_vectors, settings), sides, report_progress, is_stopped)
-        )
+        return Cosines(*failures.cosines_of(models.all, partial(vectors, settings), sides, report_progress, is_stopped))
 
     cosines = evaluation.result(
         _key("before and after cosines", run, models, pairs.content_hash),
@@ -409,10 +358,10 @@ def _failures(run: RunFolder) -> None:
 
     failures.draw(
         models.all,
-        partial(_vectors, settings),
+        partial(vectors, settings),
         lambda kind, content: _key(kind, run, models, content),
         {"before": _before(settings), "untouched": _untouched_name(settings)},
-        partial(_options, settings),
+        partial(options, settings),
     )
 
 
@@ -495,11 +444,6 @@ def _untouched_name(settings: TrainingSettings) -> str:
     return findings.PUBLISHED if settings.model.startswith(RUN_PREFIX) else findings.UNDAMAGED
 
 
-def _length(backend: Backend, settings: TrainingSettings) -> int | None:
-    """The number of tokens to which texts are truncated; None for the model's own."""
-    return settings.max_length if settings.max_length < backend.own_max_length else None
-
-
 def _bars(
     run: RunFolder,
     measure: tuple[str, Interval, Interval, Interval | None],
@@ -515,10 +459,9 @@ def _bars(
     """
     name, base, tuned, untouched = measure
     factor, digits = (1.0, 3) if name == "Spearman" else (100.0, 1)
-    split = caching.run_data(run)[1]
-    trained = (
-        f"{counted(len(split.train), 'row')}, {counted((run.record() or {}).get('steps', run.state().step), 'step')}"
-    )
+    record = run.record() or {}
+    rows = record["split"]["train"] if run == choice.EXAMPLE else len(caching.run_data(run)[1].train)
+    trained = f"{counted(rows, 'row')}, {counted(record.get('steps', run.state().step), 'step')}"
     sides = {} if untouched is None else {_untouched_name(settings): (untouched, "as published")}
     sides |= {
         _before(settings): (base, "with noise in its weights" if settings.damage else ""),
@@ -588,6 +531,7 @@ def _queries(run: RunFolder, pairs: Pairs, ranks: Ranks, source: str, untouched:
     if not len(rows):
         st.caption("None.")
         return
+    can_open = source == "news" and run.has_model  # the example has none
     names = ([] if ranks.untouched is None else [untouched]) + ["before", "after"]
     st.caption(f"Rank of the right answer: {', '.join(names)}")
     for row in rows.tolist():
@@ -596,7 +540,7 @@ def _queries(run: RunFolder, pairs: Pairs, ranks: Ranks, source: str, untouched:
         own += [f"{ranks.base[row]:,}", f"**{ranks.tuned[row]:,}**"]
         with st.container(horizontal=True, vertical_alignment="center", key=f"after_query_{row}"):
             st.markdown(f"{messages.escape(text)}  \n{' · '.join(own)}", width="stretch")
-            if source == "news" and st.button(
+            if can_open and st.button(
                 "Open in Search",
                 key=f"search_{row}",
                 icon=":material/search:",
@@ -693,7 +637,7 @@ def _sentences(run: RunFolder) -> None:
                     for name, base, tuned in (
                         ("within a topic", change.base_means.within, change.tuned_means.within),
                         ("between topics", change.base_means.between, change.tuned_means.between),
-                        ("gap", change.base_means.gap, change.tuned_means.gap),
+                        ("gap", change.base_means.gap(), change.tuned_means.gap()),
                     )
                 ]
             )

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
 from components.errors import UserError
+from components.model.catalog import spec_of
 from components.shown_code.code import Command
 from components.training import runs
 from components.training.history import history
 from components.training.run_folder import EVENTS, RunFolder
-from components.training.settings import command_of
+from components.training.settings import PRESETS, command_of
+from dashboard import state
 from dashboard.jobs import training
+from dashboard.ready_made import ASSETS
 from dashboard.ui import controls
+from dashboard.ui.wording import counted
+from dashboard.views.training import row_source
 
 STATUS = {
     "waiting": (":material/hourglass_empty:", "under way"),
@@ -31,6 +38,23 @@ MEASURES = {
 }
 
 HIGHER_IS_BETTER = {"recall@1", "recall@10", "spearman", "accuracy"}
+EXAMPLE = RunFolder(ASSETS / "training" / "example")  # see dashboard.views.training.ranks
+EXAMPLE_MODELS = ("example/run/start", "example", "embedded")  # before, after and untouched, for commands
+
+
+def say_example() -> None:
+    """Say that nothing was trained here yet and what is shown instead, and lead to “Set up”."""
+    settings, record = EXAMPLE.settings(), EXAMPLE.record() or {}
+    row_source.name_data(EXAMPLE)
+    with st.container(horizontal=True, vertical_alignment="center", border=True, key="row_example"):
+        st.markdown(
+            f"**An example, since no model has been trained here yet: “{PRESETS['repair'].name}”.** "
+            f"{spec_of(settings.model).title} got {100 * settings.damage:.0f} % noise, then learnt "
+            f"{counted(record['split']['train'], 'row')} in {counted(record['steps'], 'step')} (batch {settings.batch_size}, "
+            f"learning rate {settings.learning_rate:g}, seed {settings.seed}). Your own run replaces it.",
+            width="stretch",
+        )
+        st.button("Go to Set up", key="go_to_data", type="primary", on_click=state.open_view, args=("training-data",))
 
 
 def run(listed: list[RunFolder]) -> RunFolder:

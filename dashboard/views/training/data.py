@@ -58,18 +58,14 @@ def data(backend: Backend) -> None:
             return
         for warning in (*plan.data.warnings, *negatives.few_answers(plan.settings, plan.data, plan.split)):
             st.warning(messages.escape(warning), icon=":material/swap_horiz:")
-        table: pd.DataFrame | None = None
         with frame.figure("training_examples"):
-            table = _examples(backend, plan)
-            _cards(backend, plan, table)
+            _cards(backend, plan, _examples(backend, plan))
     is_joint = OBJECTIVES[plan.settings.objectives[0]].models == "cross-encoder"
     figures.subheader("All rows")
     _split(plan)
     _columns(plan.data)
     with frame.figure("training_lengths"):
         (_joint_histogram if is_joint else _histogram)(backend, plan, _lengths(backend, plan.data))
-    if table is not None:
-        _whole_examples(plan, table)
     _rows(plan)
 
 
@@ -98,7 +94,10 @@ def _cards(backend: Backend, plan: Plan, table: pd.DataFrame) -> None:
         "step.",
         place=".bi-rows",
     )
-    row_cards.draw(table, objective, settings.data)
+    has_wrong = "wrong answer" in table.columns or "does not belong" in set(table.get("label", ()))
+    is_own = plan.data.kind in {"triplets", "labelled", "scored"}
+    found = plans.NEGATIVES_NAMES[settings.negatives].lower() if has_wrong and not is_own else ""
+    row_cards.draw(table, objective, settings.data, found)
 
 
 def _lengths(backend: Backend, rows: TrainingData) -> dict[str, Int64]:
@@ -241,19 +240,6 @@ def _examples(backend: Backend, plan: Plan) -> pd.DataFrame:
     return requests.prepared(name, title, make, "training_examples")
 
 
-def _whole_examples(plan: Plan, table: pd.DataFrame) -> None:
-    """The same rows with their whole texts."""
-    settings, key = plan.settings, plan.settings.objectives[0]
-    wrong = plans.NEGATIVES_NAMES[settings.negatives].lower()
-    has_wrong = "wrong answer" in table.columns or "does not belong" in set(table.get("label", ()))
-    own = plan.data.kind in {"triplets", "labelled", "scored"}
-    figures.note(
-        f"**What {OBJECTIVES[key].name.lower()} sees**: {len(table)} of its rows"
-        + (f", with wrong answers ({wrong})" if has_wrong and not own else "")
-    )
-    figures.plain_table(table)
-
-
 def _vectors_of(backend: Backend, settings: TrainingSettings, is_stopped: IsStopped) -> negatives.Embed:
     """How the model embeds texts before training, with the run's pooling and length, for wrong answers it finds similar."""
     max_length = settings.max_length if settings.max_length < backend.own_max_length else None
@@ -289,12 +275,12 @@ def _frame(rows: TrainingData) -> pd.DataFrame:
 
 
 def _rows(plan: Plan) -> None:
-    """The first rows, and which part each belongs to."""
+    """The first rows as they were read, and which part each belongs to."""
     rows, split = plan.data, plan.split
     part = np.full(len(rows), "not used", dtype=object)
     part[split.train], part[split.held_out] = "train", "held out"
     count = min(ROWS_SHOWN, len(rows))
     frame = _frame(rows.take(np.arange(count)))
     frame["part"] = part[:count]
-    figures.note(f"**The first {count} of {counted(len(rows), 'row')}**")
-    figures.whole_texts(frame, "training_rows")
+    with st.expander(f"The first {count} of {counted(len(rows), 'row')}, as they were read", icon=":material/table:"):
+        figures.whole_texts(frame, "training_rows")

@@ -15,7 +15,7 @@ from components.analysis.maps import projection
 from components.arrays import Float32, Float64
 from components.charts import curves, heatmap, scatter, theme
 from components.errors import InputError, UserError
-from components.numbers import apart
+from components.numbers import apart, number
 from components.shown_code.cosines import watched, word_changed
 from components.shown_code.maps import of_watched
 from components.training import before_after
@@ -151,8 +151,9 @@ def _gap(change: before_after.SimilarityChange, has_groups: bool) -> str:
     if not has_groups:
         before_training, here = apart(before.within, now.within)
         return f"Mean cosine of all pairs: {before_training} before training, **{here}** here."
-    of_both = [value for means in (before, now) for value in (means.within, means.between, means.gap)]
-    within, between, gap, within_now, between_now, gap_now = apart(*of_both)
+    within, between, within_now, between_now = apart(before.within, before.between, now.within, now.between)
+    digits = max(len(text.partition(".")[2]) for text in (within, between, within_now, between_now))
+    gap, gap_now = (number(means.gap(digits), digits) for means in (before, now))
     return (
         f"Sentences of one topic: mean cosine {within} before training, **{within_now}** here; of different topics {between}, "
         f"**{between_now}** here. The gap went from {gap} to **{gap_now}**."

@@ -127,14 +127,13 @@ VIEWS = (
         intro="The loss of each step, and how good the model is on rows that are held out.",
         draw="dashboard.views.training.run:run",
         settings=(
-            *OF_PLAN,
+            *OF_MODELS,
             "training_run",
             "training_figure",
             "smoothing",
             "training_step",
             "training_layer",
             "watch_word",
-            "corpus",  # what its button would start
         ),
         examples=({"training_run": A_RUN, "training_figure": "rate", "smoothing": 25, "training_step": 10},),
         names_its_data=True,

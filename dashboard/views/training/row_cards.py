@@ -107,14 +107,17 @@ def finding(settings: TrainingSettings, table: pd.DataFrame, rows: int, held_out
     return f"**{what}.** {counted(held_out, 'row')} {'is' if held_out == 1 else 'are'} held out; {end}"
 
 
-def draw(table: pd.DataFrame, objective: str, source: str) -> None:
-    """Draw the rows: at the left the first text, at the right its partner, and a wrong answer where there is one."""
+def draw(table: pd.DataFrame, objective: str, source: str, found: str = "") -> None:
+    """Draw the rows: at the left the first text, at the right its partner, and a wrong answer where there is one.
+
+    `found` says how wrong answers were found that the rows themselves have not.
+    """
     names = [name for name in table.columns if name in TEXTS]
     told = next((name for name in ("label", "score") if name in table.columns), None)
     first, *others = names
     shown = table.head(SHOWN_WITH_WRONG if len(others) == 2 else SHOWN)
     drawn = ties(shown, objective)
-    right = " and ".join(named(source, name) for name in others)
+    right = " and ".join(named(source, name) for name in others) + (f" (wrong ones: {found})" if found else "")
     heads = f"<b>{html.escape(named(source, first))}</b><i></i><b>{html.escape(right)}</b>"
     cards = []
     for row, values in enumerate(shown.to_dict("records"), start=1):

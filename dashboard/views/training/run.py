@@ -51,14 +51,13 @@ WHAT_TO_DO = {
 }
 
 
-def run(backend: Backend) -> None:
-    """One run: loss, measures and the microscope; below it all runs."""
+def run(_: Backend) -> None:
+    """One run: loss, measures and the microscope; below it all runs. Before there is one, the stored example."""
     listed = runs.list_runs()
     if not listed:
-        _nothing_yet(backend)
-        return
+        choice.say_example()
     with controls.row():
-        chosen = choice.run(listed)
+        chosen = choice.run(listed) if listed else choice.EXAMPLE
         controls.pick("training_figure", "Beside the loss", FIGURES)
         with controls.options():
             controls.bind(
@@ -70,6 +69,9 @@ def run(backend: Backend) -> None:
                 help="The line is the mean of the loss over this many steps; a dot is one step's own loss.",
             )
             microscope.options(chosen)
+    if not listed:
+        _figures(chosen)
+        return
     try:
         now = runs.state_of(chosen)
         job = training.under_way(chosen, now)
@@ -102,17 +104,6 @@ def _is_at_work(job: Job) -> bool:
         st.info("Stopping after this step. The best step so far is kept.", icon=":material/stop_circle:")
         progress.until(job.finished.is_set, lambda: None, 0.5)
     return False
-
-
-def _nothing_yet(backend: Backend) -> None:
-    with plans.beside(backend) as plan:
-        st.info(
-            "**No model has been trained here yet.** Press “Start training”: the loss, the measures on held-out rows, and what "
-            "the model makes of a few sentences appear here while it learns. You can visit other pages in the meantime.",
-            icon=":material/model_training:",
-        )
-        if plan is not None:
-            st.caption("“Data” shows what it learns from, “Objective” what it is asked to learn.")
 
 
 def _summary(run: RunFolder, now: RunState) -> None:

@@ -137,7 +137,15 @@ def test_before_and_after_have_their_intervals() -> None:
     assert [trace.name for trace in figure.data] == ["before", "after"]
     assert [float(trace.x[0]) for trace in figure.data] == [50, 70]
     assert (figure.data[0].error_x.array[0], figure.data[0].error_x.arrayminus[0]) == (15, 10)
-    assert [item.text for item in figure.layout.annotations] == ["50.0", "70.0"]  # at the right, crossed by no interval
+    values = [item for item in figure.layout.annotations if item.xref == "paper"]
+    assert [item.text for item in values] == ["50.0", "70.0"]  # at the right, crossed by no interval
+    names = [(item.text, item.x) for item in figure.layout.annotations if item.xref != "paper"]
+    assert names == [("before", 0), ("after", 0)]  # in the first bars, which are long
+    assert not figure.layout.showlegend
+    short = training.before_after_bars(
+        ["a", "b"], np.array([[2.0], [3.0]]), np.array([[9.0], [1.0]]), "T", quantity="q"
+    )
+    assert [item.x for item in short.layout.annotations if item.xref != "paper"] == [2, 0]  # behind a short one
     third = training.before_after_bars(
         ["Recall@1"],
         before,

@@ -48,7 +48,8 @@ def test_group_means_by_hand():
     assert (change.base_means.within, change.base_means.between) == (1, 0)
     assert change.tuned_means.within == pytest.approx(1)
     assert change.tuned_means.between == pytest.approx(24 / 25)
-    assert change.tuned_means.gap == pytest.approx(1 / 25)
+    assert change.tuned_means.gap() == pytest.approx(1 / 25)
+    assert GroupMeans(0.4574, 0.1806).gap() == pytest.approx(0.457 - 0.181)  # as shown, not 0.277
     assert change.base.shape == change.tuned.shape == (3, 3)
 
 

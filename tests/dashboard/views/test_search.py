@@ -678,6 +678,17 @@ def test_long_pairs_are_cut_before_their_difference_and_say_what_the_model_does_
     assert duplicates.duplicates_in_words([pair], 1, 0.9, {"a": (1, 2)}).endswith("exactly, and stands below.")
 
 
+def test_of_texts_that_share_few_words_these_are_marked() -> None:
+    pair, item = (
+        SimilarPair(0, 1, 0.5),
+        difference("Our ship sailed away at dawn.", "No ship burnt near the old harbour."),
+    )
+    drawn = duplicates._marked("By cosine", [pair], {pair: item}, {})
+    assert re.findall('<mark class="both">(.*?)</mark>', drawn) == ["ship", "ship"]
+    assert "<mark class=" not in drawn.replace('<mark class="both">', "")
+    assert "other wording<br>marked: what both have" in drawn
+
+
 class Comparison:
     """The comparison of all pairs, held until it is released or stopped."""
 

@@ -15,26 +15,31 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.charts.training import smoothed
 from components.errors import InputError
 from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.evaluation import pair_runs
 from components.training import data as training_data
 from components.training import run_folder, runs
 from components.training.objectives import OBJECTIVES, legend
 from components.training.run_folder import RunFolder
-from components.training.settings import PRESETS
+from components.training.settings import PRESETS, steps
 from dashboard import access, caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import training
 from dashboard.jobs.requests import NotReady
+from dashboard.jobs.stored import second_looks
 from dashboard.ready_made import ASSETS
+from dashboard.views.training import choice
 from dashboard.views.training import objective as training_objective
+from dashboard.views.training.ranks import stored_ranks
 from tests.dashboard.code.shown import codes
 from tests.support.closeness import assert_close
-from tests.support.pages import Open, at_rest, figures, plain_table, setting, texts, traces
+from tests.support.pages import Open, at_rest, backend, figures, plain_table, setting, texts, traces
 from tests.support.tiny import save_tiny
 from tests.support.training_runs import EVALUATIONS, LOSSES, STEPS, WATCH_STEPS, watch_vectors, write_run
 
@@ -61,6 +66,14 @@ def cards_of(app: AppTest) -> str:
     return unquote(drawn)
 
 
+def examples_of(app: AppTest) -> pd.DataFrame:
+    """The rows that the cards are drawn from, as their table has them."""
+    app.session_state["data_training_cards"] = True
+    (found,) = (item.value for item in at_rest(app.run()).dataframe)
+    assert isinstance(found, pd.DataFrame)
+    return found
+
+
 def test_the_page_opens_with_a_story_and_older_addresses_with_the_damaged_model(open_page: Open) -> None:
     app = at_rest(open_page("train"))
     assert app.button_group(key="w_training_story").value == "not"
@@ -69,8 +82,7 @@ def test_the_page_opens_with_a_story_and_older_addresses_with_the_damaged_model(
     drawn = cards_of(app)
     assert drawn.count('stroke="#2B7BBA"') == 3  # the partner of each row
     assert drawn.count('stroke="#C97F00"') == 3 + 4  # its opposite, and of the first row the cards of both others
-    table = plain_table(app, 0)
-    for text in table.head(3).to_numpy().ravel():
+    for text in examples_of(app).head(3).to_numpy().ravel():
         assert html.escape(text) in drawn
     app = at_rest(open_page("training", ep="3"))
     assert app.selectbox(key="w_training_preset").value == "repair"
@@ -111,27 +123,27 @@ def test_the_first_view_says_what_is_trained_on_and_has_one_primary_button(open_
     assert app.selectbox(key="w_objective").value == "mnrl"
     (histogram,) = figures(app)
     assert [np.sum(trace["y"]) for trace in histogram["data"]] == [310, 310]
-    examples = plain_table(app, 0)
+    examples = examples_of(app)
     assert list(examples.columns) == ["query", "correct answer"]
     assert all(html.escape(text) in cards_of(app) for text in examples.head(5).to_numpy().ravel())
-    table = plain_table(app, 1)
+    table = plain_table(app, 0)
     assert list(table.columns) == ["query", "correct answer", "part"]
     assert set(table["part"]) == {"train", "held out"}
 
 
 def test_wrong_answers_are_shown_before_training(open_page: Open) -> None:
     app = at_rest(open_page("training", obj="triplet", neg="bm25"))
-    table = plain_table(app, 0)
+    table = examples_of(app)
     assert list(table.columns) == ["query", "correct answer", "wrong answer"]
     assert "learns to be nearer to its sentence than to a wrong text" in texts(app)
     assert (table["correct answer"] != table["wrong answer"]).all()
-    assert "similar, by bm25" in texts(app)
+    assert "wrong answer (wrong ones: similar, by bm25)" in cards_of(app)
 
 
 def test_the_lengths_for_a_cross_encoder_are_those_of_both_texts_together(open_page: Open) -> None:
     app = at_rest(open_page("training", src="demo:scored", obj="regression", tl="32"))
     assert "A cross-encoder reads both texts together: **32 tokens are the maximum for the two**" in texts(app)
-    assert list(plain_table(app, 0).columns) == ["first text", "second text", "score"]
+    assert list(examples_of(app).columns) == ["first text", "second text", "score"]
     assert "A cross-encoder learns the score that people gave" in texts(app)
     assert 'class="told"' in cards_of(app)
     (drawn,) = figures(app)[0]["data"]
@@ -323,10 +335,42 @@ def test_the_measured_grid_of_softmax_is_drawn_as_it_was_measured(open_page: Ope
 # --- Run
 
 
-def test_without_a_run_the_view_says_what_to_do(open_page: Open) -> None:
+def test_the_example_is_a_whole_run_of_the_preset_that_it_names(open_page: Open) -> None:
+    run, chosen = choice.EXAMPLE, PRESETS["repair"].settings
+    assert run.settings() == chosen
+    state, record = run.state(), run.record()
+    assert record is not None
+    rows = training_data.load(chosen.data)
+    split = training_data.split(rows, chosen.held_out_share, chosen.seed, chosen.max_rows)
+    assert (record["data"]["sha256"], record["split"]["train"]) == (rows.sha256, len(split.train))
+    assert record["steps"] == state.step == state.steps == steps(chosen, len(split.train))
+    assert (state.status, state.pid) == ("done", None)
+    past = caching.run_history(run)
+    assert [past.last_step, past.measures["recall@1"][0][-1]] == [state.steps] * 2
+    assert record["before"]["recall@1"] == past.measures["recall@1"][1][0]
+    assert not run.has_model  # it is small
+
+
+def test_the_stored_ranks_of_the_untouched_model_are_those_of_the_included_one() -> None:
+    untouched, pairs = stored_ranks().untouched, pair_runs.pairs_of_corpus(current.demo())
+    look = second_looks.look(backend(), pairs, backend().facts.layers, backend().own_pooling, None)
+    assert untouched is not None
+    assert look is not None
+    np.testing.assert_array_equal(untouched, look.ranks(0))
+    assert len(stored_ranks().base) == len(stored_ranks().tuned) == len(pairs)
+
+
+def test_without_a_run_the_view_shows_the_example_and_says_so(open_page: Open) -> None:
     app = at_rest(open_page("training", v="training-run"))
-    assert "No model has been trained here yet" in texts(app)
-    assert not app.button(key="start_training").disabled
+    assert "An example, since no model has been trained here yet" in texts(app)
+    assert "got 40 % noise, then learnt 248 rows in 64 steps (batch 16, learning rate 0.001, seed 10)" in texts(app)
+    evaluated = choice.EXAMPLE.events("evaluation")
+    np.testing.assert_allclose(traces(app, 0)["held-out loss"], [item["validation_loss"] for item in evaluated])
+    np.testing.assert_allclose(traces(app, 1)["Recall@1"], [item["recall@1"] for item in evaluated])
+    app.button(key="go_to_data").click().run()
+    assert setting(app, "train_view") == "training-data"
+    write_run(runs.runs_folder())  # takes its place
+    assert "An example" not in texts(open_page("training", v="training-run"))
 
 
 def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
@@ -581,9 +625,14 @@ def test_a_damaged_run_is_listed_and_can_be_deleted(open_page: Open) -> None:
 # --- Before and after
 
 
-def test_before_and_after_without_a_model_leads_to_the_data(open_page: Open) -> None:
-    app = open_page("training", v="before-after")
-    assert "no trained model yet" in texts(app)
+def test_before_and_after_without_a_model_shows_the_example_and_leads_to_the_data(open_page: Open) -> None:
+    app = at_rest(open_page("training", v="before-after"))
+    assert "An example, since no model has been trained here yet" in texts(app)
+    ranks = stored_ranks()
+    for name, of_model in (("undamaged", ranks.untouched), ("before (damaged)", ranks.base), ("after", ranks.tuned)):
+        assert of_model is not None
+        assert bars_of(app)[name] == pytest.approx(100 * np.mean(of_model == 1))
+    assert not [item for item in app.button if item.key and item.key.startswith("search_")]  # it has no model
     app.button(key="go_to_data").click().run()
     assert setting(app, "train_view") == "training-data"
 

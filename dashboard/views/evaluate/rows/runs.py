@@ -17,7 +17,7 @@ from components.retrieval.evaluation.ranks import NOT_FOUND
 from dashboard.ui import messages
 from dashboard.ui.wording import counted
 
-MOST_SQUARES, MOST_LISTED = 1_500, 5
+FEW, MOST_SQUARES, MOST_LISTED = 200, 1_500, 5  # few queries have larger squares
 BESIDE = ("Recall@5", "Recall@10", "MRR")  # measures that stand beside the chosen one
 
 
@@ -221,7 +221,7 @@ def squares(
     return (
         f'<div class="bi-whom"><header><h3>For whom: {escape(run)} and {escape(reference)}</h3>'
         f'<span><i class="both"></i> both {first}: {counts["both"]:,} of {total:,}{many}</span></header>'
-        f'<div class="squares" role="img" aria-label="{escape(said)}">{drawn_squares}</div>'
+        f'<div class="squares{" few" if total <= FEW else ""}" role="img" aria-label="{escape(said)}">{drawn_squares}</div>'
         f'<div class="lists">{lists}</div></div>'
     )
 

@@ -41,6 +41,7 @@ OF_EACH_KIND = 2  # pairs that stand first, so that the first screen has all kin
 SHOWN_CHARACTERS = 300  # of a text
 BEFORE_DIFFERENCE = 100  # characters that are shown before the first difference of long texts
 IN_BOX = 9  # pairs; more are scrolled
+BOTH = "both"  # the side of a text of which most differs
 SOURCES = {"included": "Pairs that differ in one thing", "corpus": "Demo news"}
 
 
@@ -95,7 +96,8 @@ def similar_pairs(backend: Backend) -> None:
         title="The most similar pairs",
         read=f"Pairs of sentences by the cosine of their vectors (layer {layer}, {wording.POOLING_NAMES[pooling]}), "
         f"{OF_EACH_KIND} of each kind of difference first. What the other text has not, or has in another place, is "
-        f"marked. The kind comes from the words alone, not from the model. Identical sentences are left out. "
+        f"marked; where that is most of the text, what both have. "
+        f"The kind comes from the words alone, not from the model. Identical sentences are left out. "
         f"{wording.NUMBERS_EXPLAINED} Layer and pooling are changed under “Hits”.",
         not_shown="Whether two sentences mean the same: shared names, a similar length and the same topic raise it too.",
     )
@@ -219,13 +221,17 @@ def _marked(
     for pair in pairs:
         item = differences[pair]
         alike = len(_alike(item))
+        same = [piece for piece in (*item.first, *item.second) if not piece.differs]
+        letters = sum(len(piece.text) for piece in (*item.first, *item.second))
+        sides = (BOTH, BOTH) if same and sum(len(piece.text) for piece in same) < letters / 2 else ("one", "other")
+        said = "<br>marked: what both have" if BOTH in sides else ""
         cut = f", behind the {unread[pair]} tokens that the model reads" if pair in unread else ""
         numbers = f'data-first="{pair.first}" data-second="{pair.second}"'
         parts.append(
             f'<section {numbers} title="numbers {pair.first} and {pair.second}"><b>{theme.number(pair.cosine)}</b><div>'
-            f'<p dir="auto">{_with_marks(item.first, "one", alike)}</p>'
-            f'<p dir="auto">{_with_marks(item.second, "other", alike)}</p></div>'
-            f"<i>{KINDS[item.kind]}{cut}</i></section>"
+            f'<p dir="auto">{_with_marks(item.first, sides[0], alike)}</p>'
+            f'<p dir="auto">{_with_marks(item.second, sides[1], alike)}</p></div>'
+            f"<i>{KINDS[item.kind]}{cut}{said}</i></section>"
         )
     return f'<div class="bi-near"><h6>{title}</h6>{"".join(parts)}</div>'
 
@@ -248,8 +254,11 @@ def _unread(
 
 
 def _with_marks(pieces: Sequence[Piece], side: str, alike: int = 0) -> str:
-    """A text in which what differs is marked, cut where it is very long: `alike` characters before the first difference are
-    shown as far as there is room for them and for the difference."""
+    """A text in which what differs is marked, or what does not where the side is BOTH.
+
+    A very long one is cut: `alike` characters before the first difference are shown as far as there is room for them and for
+    the difference.
+    """
     shown, left = [], SHOWN_CHARACTERS
     skipped = alike - BEFORE_DIFFERENCE if alike > SHOWN_CHARACTERS - BEFORE_DIFFERENCE else 0
     for number, piece in enumerate(pieces):
@@ -258,7 +267,7 @@ def _with_marks(pieces: Sequence[Piece], side: str, alike: int = 0) -> str:
             shown.append("…")
             told = told[skipped:]
         text = html.escape(told[:left])
-        shown.append(f'<mark class="{side}">{text}</mark>' if piece.differs else text)
+        shown.append(f'<mark class="{side}">{text}</mark>' if piece.differs != (side == BOTH) else text)
         left -= len(told) + 1
         if left <= 0:
             shown.append("…")

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from components.charts import theme
+from components.charts.curves import BELOW_PLOT
 from components.charts.retrieval.evaluation import (
     MARKED,
     Curve,
@@ -35,6 +36,13 @@ def grid(values: np.ndarray = VALUES, **options: object) -> go.Figure:
     rows, columns = [f"layer {at}" for at in range(len(values))], list("abcdef"[: values.shape[1]])
     named = {"unit": "MRR", "row_title": "layer", "column_title": "pooling", **options}
     return measure_grid(values, named.pop("rows", rows), named.pop("columns", columns), "Title", **named)
+
+
+def heights(figure: go.Figure, ends: list[go.layout.Annotation]) -> list[float]:
+    """How far above the lower end of the axis each of some names stands, in pixels."""
+    low, high = figure.layout.yaxis.range
+    scale = (figure.layout.height - figure.layout.margin.t - BELOW_PLOT) / (high - low)
+    return [scale * (item.y - low) - item.ay for item in ends]
 
 
 def finite(bounds: object) -> bool:
@@ -230,20 +238,20 @@ def test_methods_without_layers_are_level_lines_that_can_be_told_apart():
         *("<b>Mean 0.200</b>", "<b>CLS 0.300</b>"),
         *(f"{name} {value:.3f}" for name, value in flat),
     ]
-    places = sorted(item.y for item in ends)
-    assert min(np.diff(places)) > 0  # no name lies on another
+    assert min(np.diff(sorted(heights(figure, ends)))) > 18  # no name lies on another
+    assert [item.y for item in ends] == pytest.approx(
+        [line.y[-1] for line in figure.data]
+    )  # a stroke leads to each line
     assert not figure.layout.showlegend
     long = agreement_curves(
         np.array([[0.1, 0.2]]), ["Mean"], [("Static word vectors", 0.2), *flat[:2]], "T", y_title=""
     )
     _, two_lines, *_ = ends = [item for item in long.layout.annotations if item.xanchor == "left"]
     assert two_lines.text == "Static word<br>vectors 0.200"
-    step = (0.2 - 0.0) * 19 / 308  # of one line
-    places = sorted((item.y, item.text.count("<br>") + 1) for item in ends)
-    gaps = [
-        above - below - step * (first + second) / 2 for (below, first), (above, second) in itertools.pairwise(places)
-    ]
-    assert min(gaps) > -1e-9  # neither does a name of two lines
+    lines = [item.text.count("<br>") + 1 for item in ends]
+    places = sorted(zip(heights(long, ends), lines, strict=True))
+    gaps = [above - below - 19 * (first + second) / 2 for (below, first), (above, second) in itertools.pairwise(places)]
+    assert min(gaps) > -1e-6  # neither does a name of two lines
 
 
 # Names

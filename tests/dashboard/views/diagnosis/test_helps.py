@@ -101,6 +101,13 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     assert [(shape.y0, shape.y1) for shape in drawn.layout.shapes if shape.type == "rect"] == [(-0.47, 0.5)]
 
 
+def test_the_remedies_that_a_finding_names_are_bold() -> None:
+    titles = ["query repair", "query repair, then words and vectors", "a prompt"]
+    assert helps.named_in_bold("Query repair: it repaired 2.", titles) == "**Query repair**: it repaired 2."
+    said = helps.named_in_bold("Between a prompt and query repair, then words and vectors.", titles)
+    assert said == "Between **a prompt** and **query repair, then words and vectors**."
+
+
 def test_what_is_not_measured_is_said() -> None:
     said = helps.not_shown(())
     assert "what re-ranking by a cross-encoder, another model, shorter texts or" in said
@@ -131,9 +138,9 @@ def test_second_models_on_this_machine_are_remedies(
     assert app.selectbox(key="w_tried_cross_encoder").value == str(scorer)
     assert app.selectbox(key="w_tried_model").value == str(other)
     table = plain_table(app, 0).set_index("remedy")
-    assert list(table.index) == ["as it is now", *(kinds.TITLES[name] for name in (*USUAL, "cross-encoder", "model"))]
-    needs = [re.sub(r" \(.* once\)$", "", text) for text in table["needs"]]
-    assert needs == ["", *(kinds.NEEDS[name] for name in (*USUAL, "cross-encoder", "model"))]
+    assert table.index[0] == "as it is now"
+    needs = {name: re.sub(r" \(.* once\)$", "", text) for name, text in table["needs"].iloc[1:].items()}
+    assert needs == {kinds.TITLES[name]: kinds.NEEDS[name] for name in (*USUAL, "cross-encoder", "model")}
     tried = table.loc[["as it is now", "re-ranking by a cross-encoder", "another model"]]
     assert list(tried["bytes per text"]) == ["128"] * 3
     halves = [choice.split(" / ") for choice in table["chosen by each half"]]
@@ -145,7 +152,11 @@ def test_second_models_on_this_machine_are_remedies(
     assert [f"{value:.1f}" for value in taken["MRR"]] == list(table["MRR"])
     assert any(value != round(value, 1) for value in taken["MRR"])
     assert list(taken["repaired"].isna()) == [True, *[False] * (len(taken) - 1)]
+    assert list(taken["Recall@1"][1:]) == sorted(taken["Recall@1"][1:], reverse=True)  # the best first
+    assert list(taken["remedy"]) == list(table.index)
     drawn = figure(app, "remedies")
+    dots = [trace["x"][0] for trace in drawn["data"] if trace["type"] == "scatter" and trace["mode"] == "markers"]
+    np.testing.assert_allclose(dots, taken["Recall@1"][1:])
     assert (
         len([note for note in drawn["layout"]["annotations"] if "sham" in note["text"] or "left as" in note["text"]])
         == 7

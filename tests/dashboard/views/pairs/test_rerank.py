@@ -75,6 +75,22 @@ def test_lines_and_table_are_the_two_models_orders(scorer: Backend, read_page: O
     assert [row["row"] for row in lists(app)["before"]] == rows.tolist()
 
 
+def test_the_candidates_are_different_texts(open_page: Open) -> None:
+    rows = [
+        "Rain fell all night.",
+        "Rain fell all night.",
+        "A dog slept.",
+        "Snow lay on the hill.",
+        "Rain fell all night.",
+    ]
+    corpus = read_corpus("\n".join(rows).encode(), "repeated.txt")
+    caching.corpora().put(current.key_of(corpus), corpus)
+    app = at_rest(open_page("pairs", v="retrieve-rerank", corpus=current.key_of(corpus), q="rain", by="maxsim"))
+    assert not app.exception
+    assert sorted(row["row"] for row in lists(app)["before"]) == [0, 2, 3]
+    assert sorted(shown_rows(app)) == sorted(set(rows))
+
+
 # What happens to each of them among 10 and among 20 candidates is worked out below, without the page.
 @pytest.mark.parametrize(("query", "of"), [(view.REPAIRED[0], {}), (view.REPAIRED[1], {"k": "20"})])
 def test_the_cross_encoder_repairs_these_queries(

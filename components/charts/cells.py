@@ -11,6 +11,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.colors import hex_to_rgb, unlabel_rgb
 
+from components.charts import theme
+
 _SIZE = 36  # pixels of an invisible square
 _FRAME = 0.45  # of a cell: half of a frame's side, so that it lies on the cell
 _CLEAR = "rgba(0, 0, 0, 0)"
@@ -121,12 +123,6 @@ def lay_text(
 
 def frame(figure: go.Figure, row: int, column: int) -> None:
     """A frame around a cell: dark on white, so that one of them shows on any cell and page."""
-    for colour, width in (("#FFFFFF", 6), (INK, 2.5)):
-        figure.add_shape(
-            type="rect",
-            x0=column - _FRAME,
-            x1=column + _FRAME,
-            y0=row - _FRAME,
-            y1=row + _FRAME,
-            line={"color": colour, "width": width},
-        )
+    edges = {"x0": column - _FRAME, "x1": column + _FRAME, "y0": row - _FRAME, "y1": row + _FRAME}
+    lines = ({"color": "#FFFFFF", "width": 6}, {"color": INK, "width": 2.5})
+    theme.add_shapes(figure, [{"type": "rect", **edges, "line": line} for line in lines])

@@ -228,9 +228,9 @@ def layer_strip(
         side="top",
         tickangle=0,
     )
-    for row, (end, is_strong) in enumerate(zip(ends, strong, strict=True)):
-        text = f"<b>{end}</b>" if is_strong else end
-        figure.add_annotation(x=last, y=row, text=text, xanchor="left", xshift=6, showarrow=False)
+    beside = {"x": last, "xanchor": "left", "xshift": 6, "showarrow": False}
+    texts = [f"<b>{end}</b>" if is_strong else end for end, is_strong in zip(ends, strong, strict=True)]
+    theme.annotate(figure, [{**beside, "y": row, "text": text} for row, text in enumerate(texts)])
     if bold:
         figure.add_annotation(
             text=theme.wrapped(bold, 26), x=0, y=0, xref="paper", yref="paper", xanchor="left", yanchor="top",

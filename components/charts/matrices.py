@@ -115,12 +115,13 @@ def token_matrix(
     number_readably(figure)
     if second_text is not None and 0 < second_text < min(n_rows, n_columns):
         _part(figure, second_text - 0.5, n_rows - 0.5, n_columns - 0.5)
-    for number, border in enumerate(borders):
-        path = "M" + "L".join(f"{column:g},{row:g}" for column, row in border)
-        line = {"color": theme.ORANGE, "width": 2}
-        figure.add_shape(
-            type="path", path=path, line=line, name=BORDER, legendgroup=BORDER, showlegend=number == 0 and not narrow
-        )
+    line = {"color": theme.ORANGE, "width": 2}
+    drawn = {"type": "path", "line": line, "name": BORDER, "legendgroup": BORDER}
+    paths = ["M" + "L".join(f"{column:g},{row:g}" for column, row in border) for border in borders]
+    theme.add_shapes(
+        figure,
+        [{**drawn, "path": path, "showlegend": number == 0 and not narrow} for number, path in enumerate(paths)],
+    )
     plot = _NARROW_PLOT if narrow else _PLOT * n_rows / most if is_square else min(_PLOT, 26 * n_rows)
     plot = plot_height or plot
     longest = max((min(len(label), _NARROW_LABEL if narrow else _LABEL) for label in column_labels), default=0)

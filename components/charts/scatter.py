@@ -259,20 +259,16 @@ def join_pairs(
 
     `hues` are those of the lines that are not dashed, and of the dashed ones.
     """
+    lines = {
+        is_dashed: {"color": hues[is_dashed], "dash": "dash" if is_dashed else "solid", "width": 2 if is_dashed else 1}
+        for is_dashed in (False, True)
+    }
+    shapes = []
     for first, second, is_dashed in pairs:
-        figure.add_shape(
-            type="line",
-            x0=float(points[first, 0]),
-            y0=float(points[first, 1]),
-            x1=float(points[second, 0]),
-            y1=float(points[second, 1]),
-            layer="below",
-            line={
-                "color": hues[is_dashed],
-                "dash": "dash" if is_dashed else "solid",
-                "width": 2 if is_dashed else 1,
-            },
-        )
+        (x0, y0), (x1, y1) = points[[first, second], :2].astype(float).tolist()
+        ends = {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
+        shapes.append({"type": "line", **ends, "layer": "below", "line": lines[is_dashed]})
+    theme.add_shapes(figure, shapes)
     return figure
 
 

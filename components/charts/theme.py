@@ -116,6 +116,11 @@ def annotate(figure: go.Figure, notes: Sequence[Mapping[str, object]]) -> None:
     figure.layout.annotations = (*figure.layout.annotations, *notes)
 
 
+def add_shapes(figure: go.Figure, shapes: Sequence[Mapping[str, object]]) -> None:
+    """Add shapes, all at once, for the same reason."""
+    figure.layout.shapes = (*figure.layout.shapes, *shapes)
+
+
 def small(text: str) -> str:
     """A text in smaller type, which grows with the rest of a figure on a projector."""
     return f'<span style="font-size: 0.83em">{text}</span>'

@@ -24,6 +24,7 @@ import streamlit as st
 from components.errors import UserError
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora.column_names import is_question
+from components.retrieval.corpora.columns import AS_ASKED
 from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.corpora.readers.separated_rows import DialectChoice
@@ -37,7 +38,7 @@ from dashboard.corpora import uploads
 from dashboard.jobs import requests
 from dashboard.jobs.requests import NotReady
 from dashboard.settings import MOST_OF_QUERY
-from dashboard.sharing import report
+from dashboard.sharing import figure_link, report
 
 if TYPE_CHECKING:
     from components.jobs import IsStopped, ReportProgress
@@ -172,6 +173,7 @@ def in_use() -> Corpus:
     key = state.get("corpus")
     found = (caching.corpora().find(key) if key else None) or demo()
     report.name_values("corpus", {key: found.name}, key)
+    _name_file(key, found)
     return found
 
 
@@ -192,7 +194,20 @@ def corpus() -> Corpus:
             "The demo corpus is used instead.",
         )
         return demo()
+    _name_file(key, chosen)
     return chosen
+
+
+def _name_file(key: str, corpus: Corpus) -> None:
+    """For commands beside figures: by which options they read the file of the session's corpus."""
+    file = _read_with(corpus, _text_column(corpus)) if key else ()
+    st.session_state[figure_link.CORPUS_FILE] = (key, ("--corpus", *file) if file else ())
+
+
+def _text_column(corpus: Corpus) -> tuple[str, ...]:
+    """The option that names the column of its texts, where a person has: those of one that was found may have titles."""
+    read = corpus.report
+    return ("--text-column", read.text_column) if read.text_reason == AS_ASKED else ()
 
 
 def file_of(corpus: Corpus) -> tuple[str, ...]:
@@ -200,9 +215,8 @@ def file_of(corpus: Corpus) -> tuple[str, ...]:
 
     Of a data set of the hub, and of a corpus made here of what a person gave, it is the table that Search saves of it.
     """
-    column = corpus.report.text_column
     of_table = (saved_file(CORPUS_TABLE), "--text-column", "sentence")
-    return _read_with(corpus, ("--text-column", column) if column else ()) or of_table
+    return _read_with(corpus, _text_column(corpus)) or of_table
 
 
 def file_of_pairs(corpus: Corpus) -> tuple[str, ...]:

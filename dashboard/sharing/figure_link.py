@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NO_NUMBERS = ("projector", "lesson", "class_code", "corpus")
 OF_A_FILE = ("file", "path")  # values of settings that stand for a file of one's own
 MOST_FOR_CODE = 400  # characters: a code for a longer address is too fine for a camera at the back of a room
+CORPUS_FILE = "_corpus_file"  # session key: the key of the corpus, and the options by which a command reads its file
 _HOME = "home"  # the page whose address has no path
 
 
@@ -48,14 +49,17 @@ def command(page: str, key: str, function: Callable[..., Any]) -> Command:
     """The command that prints the numbers of a figure of the open view, or why there is none."""
     values, has_room = state.address_of(page)
     read = {name: state.peek(name) for name in state.read_until_now()}
-    if read.get("corpus") or any(value in OF_A_FILE for value in read.values() if isinstance(value, str)):
+    key_of_corpus, of_corpus = st.session_state.get(CORPUS_FILE, ("", ()))
+    of_corpus = of_corpus if read.get("corpus") == key_of_corpus else ()
+    is_of_file = any(value in OF_A_FILE for value in read.values() if isinstance(value, str))
+    if is_of_file or (read.get("corpus") and not of_corpus):
         return Command(function, lacks="they come from a file of this session, which no address holds")
     if not has_room:
         return Command(function, lacks="the texts are too long for an address")
     for name in NO_NUMBERS:
         values.pop(table.SETTING[name].short, None)
     held = address("", page, values)
-    return Command(function, ("numbers", "--figure", key, "--json", "-", "--", held))
+    return Command(function, ("numbers", "--figure", key, *of_corpus, "--json", "-", "--", held))
 
 
 def notes(url: str, has_room: bool) -> tuple[str, ...]:

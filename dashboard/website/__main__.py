@@ -1,7 +1,8 @@
 """The process that draws for commands: `python -m components site` and `numbers` start it, as components know no dashboard.
 
-It reads one JSON text, {"out", "model", "sentences" or null} for a site, {"address", "figure"} for numbers, and answers with
-one: what was written, or found, or {"problem": [...]}, the three sentences of an error that a person can mend.
+It reads one JSON text, {"out", "model", "sentences" or null} for a site, {"address", "figure", "corpus" or nothing} for
+numbers, and answers with one: what was written, or found, or {"problem": [...]}, the three sentences of an error that a person
+can mend.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def main() -> int:
 def _numbers(asked: dict[str, Any]) -> dict[str, Any]:
     from dashboard.website.numbers import numbers_at
 
-    return numbers_at(asked["address"], asked["figure"])
+    return numbers_at(asked["address"], asked["figure"], asked.get("corpus"))
 
 
 def _written(asked: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,7 +16,9 @@ from streamlit.testing.v1 import AppTest
 from components.charts.stand_alone.page import title_of
 from components.errors import InputError, UserError
 from components.markup import to_text
-from dashboard import state
+from components.retrieval.corpora.readers.limits import never
+from dashboard import caching, state
+from dashboard.corpora import current
 from dashboard.declared import addresses, table
 from dashboard.sharing.report import COLLECTED
 from dashboard.website.session import Session, not_drawn
@@ -26,12 +29,16 @@ BEGINS = ("learnt_every_layer", "embed_", "splade_", "find_pairs")
 FIX = "Copy the address of a view again: “Share”, “Link”."
 
 
-def numbers_at(address: str, key: str = "") -> dict[str, Any]:
+def numbers_at(address: str, key: str = "", of_corpus: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """{"view", "settings", "figures": [{"key", "title", "finding", "columns", "rows"}]}: all figures, or that of a key.
 
-    Raises InputError for an address of no view, for a setting that is not valid, and where there is no such figure.
+    `of_corpus`: the "paths" of a file that the view searches, and its "encoding", "column" and "dialect" as CorpusSource has
+    them. Raises InputError for an address of no view, for a setting that is not valid, where there is no such figure, and for
+    a file that cannot be read.
     """
     view, settings = _read(address)
+    if of_corpus is not None:
+        settings["corpus"] = _corpus_read(view, of_corpus)
     session = Session(view, has_open=PANEL, shows_progress=True)
     app = session.at(settings)
     found = {figure["key"]: figure for figure in _figures(app)}
@@ -46,6 +53,17 @@ def numbers_at(address: str, key: str = "") -> dict[str, Any]:
         )
     shown = {table.SETTING[name].short: table.SETTING[name].show(value) for name, value in settings.items()}
     return {"view": view, "settings": shown, "figures": [found[key]] if key else list(found.values())}
+
+
+def _corpus_read(view: str, of_corpus: Mapping[str, Any]) -> str:
+    """The key of the corpus in a file, which is in memory then. Raises InputError, also where the view reads no corpus."""
+    if "corpus" not in table.VIEWS[view].settings:
+        raise InputError(f"The view “{view}” searches no corpus.", "--corpus is for views that do.", "Leave it out.")
+    path = Path(of_corpus["paths"][0])
+    corpus = current.CorpusSource(path.name, **{**of_corpus, "paths": (str(path),)}).read(never)
+    key = current.key_of(corpus)
+    caching.corpora().put(key, corpus)
+    return key
 
 
 def _read(address: str) -> tuple[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Collections visit only what is new, complete ones find what was frozen; in a process of their own, for they are for good."""
+"""Collections visit only what is new, complete ones find what was frozen, idle threads wait; each in a process of its own."""
 
 from __future__ import annotations
 
@@ -58,3 +58,27 @@ def test_frozen_circles_are_found_by_complete_collections_only() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "done"
+
+WAITING = """
+import os, sys
+import streamlit.web.bootstrap
+seen = {}
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("numpy", "torch"):
+            seen.setdefault(name, {key: os.environ.get(key) for key in ("OPENBLAS_THREAD_TIMEOUT", "GOMP_SPINCOUNT")})
+
+assert not {"numpy", "torch"} & set(sys.modules), "Streamlit loads them before the server can say how their threads wait"
+sys.meta_path.insert(0, Watch())
+from dashboard import app
+import numpy
+import torch
+assert all(None not in values.values() for values in seen.values()) and set(seen) == {"numpy", "torch"}, seen
+"""
+
+
+def test_how_threads_of_numpy_and_torch_wait_is_said_before_these_are_loaded() -> None:
+    """They read it once. By default they spin after each product, in which other sessions could compute."""
+    done = subprocess.run([sys.executable, "-c", WAITING], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

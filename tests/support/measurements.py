@@ -96,7 +96,8 @@ def machine() -> str:
         platform.processor() or platform.machine(),
     )
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
-    return f"{os.cpu_count()} cores, {cpu}, {gpu}"
+    name = re.sub(r"\((R|TM)\)| Processor| CPU| @.*", "", cpu).strip()  # as it is called; the makers' signs differ
+    return f"{os.cpu_count()} cores, {name}, {gpu}"
 
 
 def _text_of(path: Path) -> str:

@@ -124,7 +124,7 @@ def before_and_after(
             }
         }
     )
-    heads = []
+    heads, shapes = [], list[dict[str, Any]]()
     for number, (picture, of_colours) in enumerate(zip(pictures, scales, strict=True)):
         axis = "x" if number == 0 else f"x{number + 1}"
         start = number * (width + gap)
@@ -138,10 +138,12 @@ def before_and_after(
             "title": {"text": "comes out", "standoff": 4},
         }
         _add_picture(figure, picture, rows, axis, of_colours, dark)
-        for row, column in picture.framed:
-            _outline(figure, axis, (column - 0.47, column + 0.47), (row - 0.47, row + 0.47), theme.ORANGE)
+        shapes += [
+            _outline(axis, (column - 0.47, column + 0.47), (row - 0.47, row + 0.47), theme.ORANGE)
+            for row, column in picture.framed
+        ]
         if second_text is not None and 0 < second_text < len(rows):
-            _part(figure, axis, second_text - 0.5, len(rows) - 0.5, ink_of_page)
+            shapes += _part(axis, second_text - 0.5, len(rows) - 0.5, ink_of_page)
         heads.append((start, _head(picture.heads)))
     if strip:
         axis = f"x{len(pictures) + 1}"
@@ -160,9 +162,12 @@ def before_and_after(
             "title": {"text": "block", "standoff": 4},
         }
         _add_strip(figure, itself, rows, axis, scales[0].itself or ITSELF, dark)
-        for block in {picture.block for picture in pictures}:
-            _outline(figure, axis, (block - 0.5, block + 0.5), (-0.5, len(rows) - 0.5), ink_of_page)
+        shapes += [
+            _outline(axis, (block - 0.5, block + 0.5), (-0.5, len(rows) - 0.5), ink_of_page)
+            for block in {picture.block for picture in pictures}
+        ]
         heads.append((1 - strip, "<b>Itself,</b><br><b>by block</b>"))
+    theme.add_shapes(figure, shapes)
     write_heads(figure, heads, ink_of_page, scale)
     above = 34 + _LINE * _HEADS
     theme.finish(figure, title, above + min(_PLOT if scale == 1 else _PLOT_FAR, _CELL * len(rows)) + _BELOW)
@@ -230,17 +235,19 @@ def _add_picture(
             **place,
         )
         drawn.append(own)
-        own.colorbar.update(_lay_below(0.0, scale.itself or ITSELF))
-    others.colorbar.update(_lay_below(0.45 if is_told_apart else 0.0, scale.another, zero_or_less=True))
+        _lay_below(own, 0.0, scale.itself or ITSELF)
+    _lay_below(others, 0.45 if is_told_apart else 0.0, scale.another, zero_or_less=True)
     figure.add_traces(drawn)
     if is_told_apart and len(rows) <= NUMBERED:
         _add_numbers(figure, picture, rows, place, own, others)
 
 
-def _lay_below(start: float, ends: tuple[float, float], zero_or_less: bool = False) -> dict[str, Any]:
-    """A colour bar in the figure's lower edge, with its ends."""
+def _lay_below(cells: go.Heatmap, start: float, ends: tuple[float, float], zero_or_less: bool = False) -> None:
+    """Lay the colour bar of some cells into the figure's lower edge, with its ends; as a whole, as axes are set."""
+    bar = cells.colorbar.to_plotly_json()
     low = "≤ 0" if zero_or_less and ends[0] == 0 else theme.number(ends[0], 2)
-    return {
+    cells.colorbar = {
+        **bar,
         "orientation": "h",
         "x": start,
         "xanchor": "left",
@@ -251,7 +258,7 @@ def _lay_below(start: float, ends: tuple[float, float], zero_or_less: bool = Fal
         "thickness": 8,
         "ypad": 2,
         "xpad": 4,
-        "title_side": "top",
+        "title": {**bar["title"], "side": "top"},
         "tickmode": "array",
         "tickvals": list(ends),
         "ticktext": [low, theme.number(ends[1], 2)],
@@ -328,31 +335,18 @@ def _add_strip(
     )
 
 
-def _outline(
-    figure: go.Figure, axis: str, columns: tuple[float, float], rows: tuple[float, float], colour: str
-) -> None:
-    figure.add_shape(
-        type="rect",
-        xref=axis,
-        yref="y",
-        x0=columns[0],
-        x1=columns[1],
-        y0=rows[0],
-        y1=rows[1],
-        line={"color": colour, "width": 2},
-    )
+def _outline(axis: str, columns: tuple[float, float], rows: tuple[float, float], colour: str) -> dict[str, Any]:
+    return _shape("rect", axis, (columns[0], rows[0]), (columns[1], rows[1]), colour, 2)
 
 
-def _part(figure: go.Figure, axis: str, between: float, last: float, colour: str) -> None:
+def _part(axis: str, between: float, last: float, colour: str) -> list[dict[str, Any]]:
     """Lines between the two texts of a pair."""
-    for start, end in (((between, -0.5), (between, last)), ((-0.5, between), (last, between))):
-        figure.add_shape(
-            type="line",
-            xref=axis,
-            yref="y",
-            x0=start[0],
-            y0=start[1],
-            x1=end[0],
-            y1=end[1],
-            line={"color": colour, "width": 1.5},
-        )
+    lines = ((between, -0.5), (between, last)), ((-0.5, between), (last, between))
+    return [_shape("line", axis, start, end, colour, 1.5) for start, end in lines]
+
+
+def _shape(
+    kind: str, axis: str, start: tuple[float, float], end: tuple[float, float], colour: str, width: float
+) -> dict[str, Any]:
+    ends = {"x0": start[0], "y0": start[1], "x1": end[0], "y1": end[1]}
+    return {"type": kind, "xref": axis, "yref": "y", **ends, "line": {"color": colour, "width": width}}

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from components.charts import theme
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
 def write_heads(figure: go.Figure, heads: Iterable[tuple[float, str]], ink: str, scale: float) -> None:
     """Write the lines of each picture above it; `heads`: where it begins on the paper, 0 to 1, and its lines as HTML."""
-    for start, text in heads:
-        figure.add_annotation(
-            text=text,
-            x=start,
-            y=1,
-            xref="paper",
-            yref="paper",
-            xanchor="left",
-            yanchor="bottom",
-            align="left",
-            showarrow=False,
-            font={"size": 13 * scale, "color": ink},
-        )
+    place = {"y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "align": "left"}
+    font = {"size": 13 * scale, "color": ink}
+    theme.annotate(
+        figure, [{"text": text, "x": start, **place, "showarrow": False, "font": font} for start, text in heads]
+    )

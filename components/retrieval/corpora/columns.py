@@ -57,6 +57,11 @@ class ColumnPreview:
     has_roles: bool = False  # holds few different values of one word each, or one value alone
 
 
+AS_ASKED = (
+    "as asked"  # the reason for a column that was named; texts of one that was found may stand behind their titles
+)
+
+
 @dataclass(frozen=True)
 class TextColumn:
     """The column that is the text, and why."""
@@ -84,7 +89,7 @@ def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | N
                 f"Its columns are: {', '.join(columns)[:500]}.",
                 f"Name the column {chosen[:80]!r} in the file, or choose one of its columns.",
             )
-        return TextColumn(chosen, "as asked")
+        return TextColumn(chosen, AS_ASKED)
     turns = next((column for column, values in columns.items() if are_turns(values)), None)
     guess = guess_text(columns)
     if guess is not None and (turns is None or (guess != turns and plain(guess) in TEXT_NAMES)):

@@ -16,8 +16,10 @@ from streamlit.testing.v1 import AppTest
 from components import operator_settings, packing
 from components.command_line.commands.operating import numbers
 from components.errors import InputError
+from components.retrieval.corpora.corpus import read_corpus
 from components.shown_code.code import Command
-from dashboard import state
+from dashboard import caching, state
+from dashboard.corpora import current
 from dashboard.declared import table
 from dashboard.declared.view import PAIR, RIVER
 from dashboard.website import numbers as drawn_numbers
@@ -40,13 +42,13 @@ def opened(open_page: Open, view: str, settings: Mapping[str, Any]) -> AppTest:
     return at_rest(open_page(view, **found))
 
 
-def asked(app: AppTest, key: str) -> list[str]:
-    """The arguments of the command `numbers` of a figure, as its text has them."""
+def asked(app: AppTest, key: str, *file: str) -> list[str]:
+    """The arguments of the command `numbers` of a figure, as its text has them; `file`: those about a file."""
     code = codes(app)[key].code
     assert isinstance(code, Command)
     (line,) = (line for line in code.text.splitlines() if line.startswith("python"))
     _, _, _, name, *arguments = shlex.split(line)
-    assert (name, arguments[:-1]) == (numbers.NAME, ["--figure", key, "--json", "-", "--"])
+    assert (name, arguments[:-1]) == (numbers.NAME, ["--figure", key, *file, "--json", "-", "--"])
     return arguments
 
 
@@ -169,12 +171,45 @@ def test_a_figure_whose_work_a_person_begins(open_page: Open, tiny_folder: Folde
     assert [row[0] for row in found["rows"]] == [0, 1, 2, 3]
 
 
-def test_a_session_that_no_address_holds_says_so(open_page: Open, corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a figure reads a corpus of one's own, and for texts too long; not where a view alone could read one."""
+OWN = {"typed_query": "the island of cats", "right_row": 0}  # for a query of one's own in "Failed queries"
+
+
+def test_a_corpus_of_ones_own_is_read_from_its_file(open_page: Open, corpus: str) -> None:
+    """The column that a person has chosen is an option of the command; not where a view alone could read a corpus."""
     app = opened(open_page, "score-split", {"corpus": corpus})
     assert "corpus" not in asked(app, "context_layers")[-1]
-    app = opened(open_page, "failed-search", {"corpus": corpus, "typed_query": "the island of cats", "right_row": 0})
-    app = at_rest(app.run())
+    app = at_rest(opened(open_page, "failed-search", {"corpus": corpus, **OWN}).run())
+    arguments = asked(app, "hubness", "--corpus", "your-file.csv", "--text-column", "sentence")
+    (found,) = json.loads(run("numbers", *arguments).stdout)["figures"]
+    same_table(found, on_screen(app, "hubness", found["columns"]))
+
+
+def test_texts_behind_their_titles_are_so_for_the_command_too(open_page: Open, tmp_path: Path) -> None:
+    """A column that nobody has chosen is not named: its texts would lose their titles."""
+    file = tmp_path / "own.csv"
+    texts = ("an island of cats", "a river of fish", "the bank of a river", "a house by the sea")
+    file.write_text("_id,title,text\n" + "".join(f"{row},Part {row % 2},{text}\n" for row, text in enumerate(texts)))
+    read = read_corpus(file, file.name)
+    assert read.texts[0] == "Part 0 an island of cats"
+    caching.corpora().put(current.key_of(read), read)
+    app = at_rest(opened(open_page, "failed-search", {"corpus": current.key_of(read), **OWN}).run())
+    *_, address = asked(app, "hubness", "--corpus", "own.csv")
+    of_corpus = {"paths": [str(file)], "encoding": None, "column": None, "dialect": ""}
+    (found,) = numbers_at(address, "hubness", of_corpus)["figures"]
+    same_table(found, on_screen(app, "hubness", found["columns"]))
+
+
+def test_a_file_for_a_view_that_searches_none_is_refused(tmp_path: Path) -> None:
+    done = run("numbers", "--corpus", str(tmp_path / "own.csv"), "/text?v=pieces")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("The view “pieces” searches no corpus.")
+
+
+def test_a_session_that_no_address_holds_says_so(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a figure reads rows that a person has pasted, and for texts too long."""
+    pasted = read_corpus(b"sentence\nan island of cats\na river of fish\n", "my pasted rows.csv")
+    caching.corpora().put(current.key_of(pasted), pasted)
+    app = at_rest(opened(open_page, "failed-search", {"corpus": current.key_of(pasted), **OWN}).run())
     assert "they come from a file of this session" in codes(app)["hubness"].code.text
     assert "python" not in codes(app)["hubness"].code.text
     monkeypatch.setattr(state, "ADDRESS_LIMIT", 60)

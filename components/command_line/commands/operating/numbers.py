@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from components.command_line import dashboard_process
@@ -15,10 +16,24 @@ HELP = "print the numbers of the figures of a view, which its address names"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("address", metavar="ADDRESS", help="of a view, as Share gives it: /meaning?v=score-split&s=...")
     parser.add_argument("--figure", metavar="KEY", default="", help="one figure alone, by its key (default: all)")
+    parser.add_argument(
+        "--corpus", metavar="FILE", type=Path, help="the file that the view searches (default: the demo)"
+    )
+    parser.add_argument("--text-column", help="the file's column with the sentences (default: detected)")
+    shared.add_dialect(parser)
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    answer = dashboard_process.answer_of({"address": options.address, "figure": options.figure})
+    question = {"address": options.address, "figure": options.figure}
+    if options.corpus is not None:
+        path, dialect = str(options.corpus.absolute()), shared.dialect_of(options).as_text
+        question["corpus"] = {
+            "paths": [path],
+            "encoding": options.encoding,
+            "column": options.text_column,
+            "dialect": dialect,
+        }
+    answer = dashboard_process.answer_of(question)
     if options.json != "-":
         for figure in answer["figures"]:
             shared.say(f"{figure['key']}: {figure['title']}")

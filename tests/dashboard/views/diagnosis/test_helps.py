@@ -175,7 +175,8 @@ def test_the_queries_of_one_value_are_measured_among_all_texts(
     searched = len(set(corpus.texts))
     assert f"{searched} texts searched" in read_texts(app)
     assert read_texts(app).count(f"{searched} texts") == 1  # said once: above the figure, or in its finding
-    assert not codes(app)["remedies"].code.commands  # no command measures a part
+    ((name, *arguments),) = codes(app)["remedies"].code.commands  # the page's own: no other command measures a part
+    assert (name, arguments[:4]) == ("numbers", ["--figure", "remedies", "--corpus", corpus.name])
     assert "train_half" not in [button.key for button in app.button]
 
 

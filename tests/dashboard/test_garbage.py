@@ -59,6 +59,7 @@ def test_frozen_circles_are_found_by_complete_collections_only() -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "done"
 
+
 WAITING = """
 import os, sys
 import streamlit.web.bootstrap

@@ -13,6 +13,7 @@ import pytest
 
 from components.analysis.similarity import baseline
 from components.analysis.similarity.baseline import Baselines
+from components.jobs import Cache
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_KEY
 from components.model.files import sources
@@ -23,6 +24,7 @@ from dashboard.jobs.stored import included_words
 from dashboard.jobs.stored.included_words import Included
 
 SENTENCES = 60
+KEPT = 48  # results of models, of 3 MB at most for a tiny one
 
 
 @contextmanager
@@ -52,14 +54,10 @@ def measured_once() -> Iterator[None]:
     it was loaded.
     """
     measure, read, passes = baseline.measure_sample, included_words._read, Backend.run
-    known: dict[Hashable, Any] = {}
+    known: Cache[Any] = Cache(KEPT)
 
     def once(key: Hashable, compute: Callable[[], Any]) -> Any:
-        if Backend.run is not passes:
-            return compute()
-        if key not in known:
-            known[key] = compute()
-        return known[key]
+        return known.get(key, compute) if Backend.run is passes else compute()
 
     def measure_once(run: Callable[[Sequence[str]], Trace], sample: Sequence[str]) -> Baselines:
         model = getattr(run, "__self__", None)

@@ -57,6 +57,9 @@ format: $(TEST_READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# As for `make test`: else each server that is timed compiles the project first, which a person's does once.
+bench load soak fuzz: export PYTHONDONTWRITEBYTECODE :=
+
 bench: $(TEST_READY) browser
 	$(BIN)/python -m pytest tests/benchmarks -m benchmark -s
 

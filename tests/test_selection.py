@@ -84,17 +84,18 @@ def test_files_known_as_slow_come_first_and_exist() -> None:
     )
 
 
-def test_files_of_the_browser_go_to_one_process_and_others_file_by_file() -> None:
-    config: Any = SimpleNamespace(getvalue={"dist": "loadfile", "tx": ["popen"]}.get)
+@pytest.mark.parametrize("processes", [1, 2, 3, 4])
+def test_files_of_the_browser_go_to_one_process_and_of_two_those_of_pages_to_the_other(processes: int) -> None:
+    config: Any = SimpleNamespace(getvalue={"dist": "loadfile", "tx": ["popen"] * processes}.get)
     scheduler = selection.pytest_xdist_make_scheduler(config, None)
     assert scheduler is not None
-    scopes = [
-        scheduler._split_scope(f"{name}::test")
-        for name in ("tests/browser/test_a.py", "tests/browser/test_b.py", "tests/a/test_a.py", "tests/a/test_b.py")
-    ]
+    names = ("browser/test_a", "browser/test_b", "dashboard/test_a", "dashboard/views/test_b", "a/test_a", "a/test_b")
+    scopes = [scheduler._split_scope(f"tests/{name}.py::test") for name in names]
     assert scopes[0] == scopes[1]
-    assert scopes[2:] == ["tests/a/test_a.py", "tests/a/test_b.py"]
-    assert (ROOT / "tests" / "browser").relative_to(ROOT).as_posix() + "/" == selection.BROWSER
+    assert (scopes[2] == scopes[3]) == (processes <= 2)
+    assert len({*scopes[1:3], *scopes[3:]}) == (4 if processes <= 2 else 5)
+    assert scopes[4:] == ["tests/a/test_a.py", "tests/a/test_b.py"]
+    assert all((ROOT / folder).is_dir() for folder in (selection.BROWSER, selection.PAGES))
     other: Any = SimpleNamespace(getvalue={"dist": "load"}.get)
     assert selection.pytest_xdist_make_scheduler(other, None) is None
 

@@ -17,6 +17,7 @@ from components.analysis.similarity.baseline import Baselines
 from dashboard import caching, garbage, state
 from dashboard.declared import table
 from dashboard.sharing import report
+from tests.support import baselines
 from tests.support.pages import Open, await_jobs, backend, new_session, settled
 
 
@@ -63,6 +64,13 @@ def _no_complete_collections() -> Iterator[None]:
     """A server collects all garbage when it has loaded a model: nine tenths of the time that a tiny one takes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(garbage.Freezer, "collect_everything", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _measured_once() -> Iterator[None]:
+    """Hundreds of tests load a tiny model that another test has loaded, from the same folder or a copy."""
+    with baselines.measured_once():
         yield
 
 

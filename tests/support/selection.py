@@ -15,7 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 from tests.support import measurements
 from tests.support.places import ROOT
 
-BROWSER = "tests/browser/"
+BROWSER, PAGES = "tests/browser/", "tests/dashboard/"
 PARTS = 8  # of the rare tests: `make test-rare` runs one
 MOST_FILES = 20  # that the end of a run lists
 # The files that take longest, longest first, as a run of `make test` lists them at its end: no process is left alone with one.
@@ -89,10 +89,16 @@ def _other_parts(items: Sequence[pytest.Item], part: int) -> list[pytest.Item]:
 
 class OneBrowser(LoadFileScheduling):
     """Whole files to a process, those of the browser to one: a second server and Chromium take a minute of a core to begin,
-    and each server would compute the same figures."""
+    and each server would compute the same figures.
+
+    Of two processes the other one draws the pages without a browser: the first would load the models, embed the included texts
+    and start the process of the figures' code a second time, more than half a minute of a core. With more processes
+    they would all wait for that one.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        return BROWSER if nodeid.startswith(BROWSER) else super()._split_scope(nodeid)
+        together = (BROWSER, PAGES) if self.numnodes <= 2 else (BROWSER,)
+        return next((folder for folder in together if nodeid.startswith(folder)), super()._split_scope(nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is none

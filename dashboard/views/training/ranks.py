@@ -123,7 +123,8 @@ def write() -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = runs.create(settings, rows, split, Path(folder) / choice.EXAMPLE.name)
         runs.follow(run, outlives=False)(lambda done, total: None, lambda: False)
-        models = Models(*(Backend.load(str(path)) for path in (run.start_folder, run.model_folder)), Backend.load())
+        base, tuned = Backend.load(str(run.start_folder)), Backend.load(str(run.model_folder))
+        models = Models(base, tuned, Backend.load())
         ranks = ranks_of(models, settings, pairs_of_corpus(demo_corpus()), lambda done, total: None, lambda: False)
         choice.EXAMPLE.path.mkdir(parents=True, exist_ok=True)
         for name in (SETTINGS, STATE, EVENTS, RECORD):

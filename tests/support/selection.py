@@ -92,8 +92,7 @@ class OneBrowser(LoadFileScheduling):
     and each server would compute the same figures.
 
     Of two processes the other one draws the pages without a browser: the first would load the models, embed the included texts
-    and start the process of the figures' code a second time, more than half a minute of a core. With more processes
-    they would all wait for that one.
+    and start the process of the figures' code a second time. With more processes they would all wait for that one.
     """
 
     def _split_scope(self, nodeid: str) -> str:

@@ -426,9 +426,8 @@ def _map(
         if key_of_lines:
             figures.markup(key_of_lines, "senses_key")
     map_labels.thin()
-    st.caption(
-        findings.trust({layer: layer_map}, METHOD_NAMES[options.method], occurrences.vectors.shape[2], len(rows))
-    )
+    said = findings.trust({layer: layer_map}, METHOD_NAMES[options.method], occurrences.vectors.shape[2], len(rows))
+    st.caption(said if is_wide else f"{said} {pictures.in_numbers({layer: layer_map})}")
     if is_wide:
         selection.selection(occurrences, selection.selected(occurrences), [layer])
 

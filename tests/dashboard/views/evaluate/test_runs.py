@@ -128,10 +128,11 @@ def test_there_is_one_square_for_each_query_and_three_lists_with_both_ranks() ->
     queries = [f"query <{number}>" for number in range(7)]
     found = for_whom(OTHER, REFERENCE, 1)
     drawn = runs.squares(found, "MaxSim", "Vectors", queries, OTHER, REFERENCE, 1)
-    inside = drawn[drawn.index('class="squares"') : drawn.index('class="lists"')]
+    inside = drawn[drawn.index('class="squares few"') : drawn.index('class="lists"')]
     assert [inside.count(f'<i class="{kind}">') for kind in ("both", "run", "reference", "neither")] == [2, 3, 1, 1]
     assert "query &lt;5&gt;</span><span>1 · –</span>" in drawn  # not found by one of them
     assert "Only MaxSim: 3" in drawn
     many = np.ones(4_000, np.int64)
     drawn = runs.squares(for_whom(many, many, 1), "A", "B", ["q"] * 4_000, many, many, 1)
+    assert 'class="squares"' in drawn  # as small as many need
     assert "a square is up to 3 queries" in drawn

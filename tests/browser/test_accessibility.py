@@ -18,6 +18,7 @@ def test_axe_finds_nothing_serious(look: Stage, path: str, dark: bool) -> None:
 
 def test_a_long_table_is_scrolled_by_the_keyboard(use: Stage) -> None:
     page = use.at("/training")
+    page.get_by_text("as they were read").click()
     table = page.locator(".st-key-training_rows")
     expect(table).to_have_attribute("tabindex", "0")
     expect(table.get_by_role("row")).to_have_count(

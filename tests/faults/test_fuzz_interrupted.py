@@ -54,14 +54,18 @@ def test_an_index_ended_at_random_moments_is_finished_by_the_same_command(
     whole = new_folder(tmp_path / "whole")
     assert commands.run(whole, *command).status == 0
     expected = contents(whole)
-    seconds = commands.run(new_folder(tmp_path / "timed"), *command).seconds  # the first takes longer
+    timed = [commands.run(new_folder(tmp_path / "timed"), *command).seconds]  # the first takes longer
     assert {"idx/layer-02-mean.npy", "idx/manifest.json", "made.json"} <= set(expected)
     moments, hit = 0, 0
     while moments < MOMENTS:
         folder = new_folder(tmp_path / f"moment-{moments}")
+        if (
+            moments and len(timed) < 1 + moments // 10
+        ):  # as long as it takes now: other work on the machine begins and ends
+            timed.append(commands.run(new_folder(tmp_path / f"timed-{moments}"), *command).seconds)
         ends = []
         for _ in range(min(numbers.randint(1, MOST_ENDS), MOMENTS - moments)):
-            end = End(numbers.choice(SIGNALS), seconds=numbers.uniform(0, 1.1 * seconds))
+            end = End(numbers.choice(SIGNALS), seconds=numbers.uniform(0, 1.1 * timed[-1]))
             ended = commands.run(folder, *command, end=end)
             ends.append((signal.Signals(end.signal).name, end.seconds))
             moments += 1
@@ -73,4 +77,4 @@ def test_an_index_ended_at_random_moments_is_finished_by_the_same_command(
         assert again.status == 0, (ends, again.stderr)
         assert without_killed_results(contents(folder)) == expected, ends
         shutil.rmtree(folder)
-    assert hit >= MOMENTS // 2
+    assert hit >= MOMENTS // 4, f"{hit} of {MOMENTS} ended a command: the others came after its end"

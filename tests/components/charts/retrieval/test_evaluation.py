@@ -251,7 +251,7 @@ def test_methods_without_layers_are_level_lines_that_can_be_told_apart():
     lines = [item.text.count("<br>") + 1 for item in ends]
     places = sorted(zip(heights(long, ends), lines, strict=True))
     gaps = [above - below - 19 * (first + second) / 2 for (below, first), (above, second) in itertools.pairwise(places)]
-    assert min(gaps) > -1e-6  # neither does a name of two lines
+    assert min(gaps) > -1e-9  # neither does a name of two lines
 
 
 # Names

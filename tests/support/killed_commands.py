@@ -60,11 +60,13 @@ class Stage:
         """Run a command in a folder. No file can become larger than `full_after` bytes: a disk that is full."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        said = folder / STDERR
+        said.unlink(missing_ok=True)  # a command that is ended at once writes none: not that of the one before
         request = {"folder": str(folder), "arguments": arguments, "end": end and asdict(end), "full_after": full_after}
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         answer = json.loads(self._process.stdout.readline())
-        return Ended(**answer, stderr=(folder / STDERR).read_text(encoding="utf-8"))
+        return Ended(**answer, stderr=said.read_text(encoding="utf-8") if said.exists() else "")
 
 
 @contextmanager

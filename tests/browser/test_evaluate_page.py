@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Visit, downloaded, figure, fits, settle, use_file, wait_until
+from tests.support.browser import Visit, downloaded, figure, fits, settle, use_file, wait_until, wait_until_at_rest
 from tests.support.places import ROOT
 from tests.support.stage import Stage
 
@@ -52,6 +52,7 @@ def click_cell(page: Page, number: int, row: int, column: int) -> None:
     """Click a cell of a heatmap by its place on the axes."""
     plot = page.locator(".js-plotly-plot").nth(number)
     plot.scroll_into_view_if_needed()
+    wait_until_at_rest(plot)
     box = plot.bounding_box()
     assert box is not None
     x, y = plot.evaluate(
@@ -70,6 +71,7 @@ def click_point(page: Page, pooling: int, layer: int) -> None:
     """Click the point of a pooling's line at a layer."""
     plot = page.locator(".js-plotly-plot").first
     plot.scroll_into_view_if_needed()
+    wait_until_at_rest(plot)
     box = plot.bounding_box()
     assert box is not None
     x, y = plot.evaluate(

@@ -94,6 +94,7 @@ def test_it_is_the_same_on_a_web_server(site: SiteReport, page: Page) -> None:
         page.locator(".views a").first.click()
         page.wait_for_url("**/whole-path.html")
         drawn(page)
+        page.wait_for_load_state("networkidle")  # what the page still reads would be broken off
         server.shutdown()
 
 

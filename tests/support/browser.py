@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Download, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Download, Locator, Page, TimeoutError, expect, sync_playwright
 
 from tests.browser import chromium
 from tests.support.places import ROOT
@@ -18,6 +18,14 @@ from tests.support.places import ROOT
 FAILURES = ROOT / "tests" / "browser" / "failures"
 expect.set_options(timeout=20_000)  # the five seconds of the library are too few for two browsers on two cores
 LOOK_EVERY = 50  # milliseconds; Playwright's own way makes the browser draw 60 frames a second while it waits
+# What a page holds when a test has waited in vain.
+SHOWN = """() => ({
+    heading: document.querySelector('h1')?.innerText,
+    run: document.querySelector('.stApp')?.getAttribute('data-test-script-state'),
+    replaced: document.querySelectorAll('[data-stale="true"]').length,
+    progress: [...document.querySelectorAll('[data-testid=stProgress], [data-testid=stAlert]')].map((box) => box.innerText),
+    figures: [...document.querySelectorAll('.js-plotly-plot')].map((plot) => plot.layout?.title?.text),
+})"""
 # Resolves once the boxes, the colours and the opacity of what a selector finds are the same in some frames one after another.
 STILL = """([selector, frames]) => new Promise((done, failed) => {
     const state = () => JSON.stringify([...document.querySelectorAll(selector)].map((element) => {
@@ -96,8 +104,14 @@ class Watch:
 
 
 def wait_until(page: Page, condition: str, arg: Any = None, timeout: float = 60_000) -> Any:
-    """What a function of JavaScript returns on the page, once that is true."""
-    return page.wait_for_function(condition, arg=arg, timeout=timeout, polling=LOOK_EVERY).json_value()
+    """What a function of JavaScript returns on the page, once that is true; a failure says what the page showed."""
+    try:
+        return page.wait_for_function(condition, arg=arg, timeout=timeout, polling=LOOK_EVERY).json_value()
+    except TimeoutError as problem:
+        problem.add_note(
+            f"waited for {condition.strip()} with {arg!r} at {page.url}; the page showed {page.evaluate(SHOWN)}"
+        )
+        raise
 
 
 def settle(page: Page, timeout: float = 60_000) -> None:

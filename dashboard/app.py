@@ -546,6 +546,7 @@ def uploaded_files() -> MemoryUploadedFileManager:
 async def started(_: Any) -> AsyncIterator[None]:
     log.warning(access.summary())
     garbage.keep_collections_short()
+    garbage.share_freed_memory()
     for line in operator_settings.unknown_variables():
         log.warning(line)
     tasks = [asyncio.create_task(_drop_old_uploads()), asyncio.create_task(run_in_threadpool(_import_first_page))]

@@ -1,9 +1,13 @@
-"""Collections visit only what is new, complete ones find what was frozen, idle threads wait; each in a process of its own."""
+"""Collections visit only what is new; threads share heaps, and wait without spinning: each in a process of its own."""
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from tests.support.places import ROOT
 
@@ -58,6 +62,45 @@ def test_frozen_circles_are_found_by_complete_collections_only() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "done"
+
+
+HEAPS = """
+import ctypes, pathlib, sys, threading
+from dashboard import garbage
+
+garbage.share_freed_memory()
+everyone = threading.Barrier(12)
+
+def work():
+    everyone.wait()  # no thread takes over the heap of one that has ended
+    kept = [bytes(5_000) for _ in range(100)]
+    everyone.wait()
+
+threads = [threading.Thread(target=work) for _ in range(12)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+library = ctypes.CDLL(None)
+library.fopen.restype = ctypes.c_void_p
+path = pathlib.Path(sys.argv[1])
+file = ctypes.c_void_p(library.fopen(str(path).encode(), b"w"))
+library.malloc_info(0, file)
+library.fclose(file)
+assert path.read_text().count("<heap nr=") == garbage.HEAPS
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="heaps of threads are glibc's")
+def test_threads_share_two_heaps(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HEAPS, str(tmp_path / "heaps.xml")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 WAITING = """

@@ -15,6 +15,7 @@ from components.analysis.attention import weights
 from components.analysis.similarity import cosines
 from components.charts import curves, matrices, theme
 from components.charts.inside_blocks import added, before_after
+from components.charts.why import end_labels
 from components.model.inside import InsideBlocks
 from components.numbers import apart
 from components.shown_code import cosines as shown_cosines
@@ -38,6 +39,7 @@ NOT_SHOWN = (
 NUMBERED = 16  # tokens of a picture whose cells have numbers
 MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes, and the limit is 3 MB
 STRONGEST = 3  # cells of other tokens that are framed and named
+NAMED_LINES = 12  # tokens whose lines have their names at their ends
 COARSE = 424  # rows and columns of a picture of more tokens than that, so that two fit
 
 
@@ -285,13 +287,14 @@ def _diagonal(trace: Trace, special: bool, read: Input) -> None:
     names = [f"block {block}" for block in range(values.shape[1])]
     means = np.nanmean(values, axis=0)
     block = int(np.nanargmin(means))
+    chart = curves.block_curves(values, labels, "Similarity of each token before and after a block")
     figures.figure(
-        curves.block_curves(values, labels, "Similarity of each token before and after a block"),
+        end_labels.label_ends(chart, [*labels, "mean"]) if len(labels) <= NAMED_LINES else chart,
         key="diagonal",
         code=shown_cosines.before_and_after(read, diagonal.positions),
         alt=f"Cosine of each token before and after every block; block {block} changes tokens most",
         message=f"Block {block} changes the tokens most: their mean cosine before and after it is "
-        f"{theme.number(means[block])}.",
+        f"{theme.number(means[block], 2)}.",
         read="The diagonals of all blocks, with one line per token. 1 means that the direction is unchanged. The thick "
         "line is the mean.",
         not_shown="What a token loses or gains: a cosine measures only how far its direction turns. Its length may change "

@@ -29,8 +29,24 @@ def before_and_after(shown: Sequence[BlockMeans], means: Sequence[float], unrela
     sentences (NaN where not measured): only against these is a block said to mix.
     """
     first, last = shown[0], shown[-1]
+    if little := _others_change_little(first, last, means, unrelated):
+        return f"{little}; {_compared(first, last, means, unrelated)}."
     said = _alone(first) + (f" and mixes {_them(first)}" if mixes(first, unrelated) else "")
     return f"{said}; {_compared(first, last, means, unrelated)}." if last.block != first.block else f"{said}."
+
+
+def _others_change_little(
+    first: BlockMeans, last: BlockMeans, means: Sequence[float], unrelated: Sequence[float]
+) -> str:
+    """The usual story, where it is true: the second shown block changes the tokens most, and all others only little."""
+    others = [mean for block, mean in enumerate(means) if block != last.block]
+    least = min(others, default=0.0)
+    if first.block == last.block or first.tokens == 1 or len(others) < 2 or not least > KEPT:
+        return ""
+    if least - last.itself < CHANGED or mixes(first, unrelated) or is_alike(first) or is_alike(last):
+        return ""
+    which = f"Blocks 0 to {last.block - 1}" if last.block == len(means) - 1 else "All other blocks"
+    return f"{which} change the tokens little ({number(least, 2)} or more like themselves)"
 
 
 def mixes(item: BlockMeans, unrelated: Sequence[float]) -> bool:

@@ -266,7 +266,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     };
 
   pills.hidden = !layout.telling.length;
-  pills.replaceChildren(element("span", "soft", "Furthest above their average"));
+  pills.replaceChildren(element("span", "soft", "Most above average"));
   layout.telling.forEach(({ at, text }, place) => {
     const pill = element("button", "pill");
     pill.type = "button";

@@ -72,11 +72,11 @@ def of_look(look: HeadLook, sentence: TokenizedSentence, has_habits: bool) -> st
 
 def usually(share: float, distance: int | None) -> str:
     """What a head gives on average at a distance in tokens, key minus query; None: to such words of this text."""
-    said = f"on average this head gives {percent(share)}"
-    if distance is None:
-        return f"{said} from one such word of this text to another"
-    places = f"{REACH} or more places" if abs(distance) >= REACH else counted(abs(distance), "place")
-    return f"{said} to a token {places} {'ahead' if distance > 0 else 'back'}"
+    where = "from one such word of this text to another"
+    if distance is not None:
+        places = f"{REACH} or more places" if abs(distance) >= REACH else counted(abs(distance), "place")
+        where = f"{places} {'ahead' if distance > 0 else 'back'}"
+    return f"this head's average {where} is {percent(share)}"
 
 
 def of_head(

@@ -13,6 +13,7 @@ import streamlit as st
 from components.analysis import block_change
 from components.analysis.attention import weights
 from components.analysis.similarity import cosines
+from components.arrays import cosine
 from components.charts import curves, matrices, theme
 from components.charts.inside_blocks import added, before_after
 from components.charts.why import end_labels
@@ -358,7 +359,13 @@ def inside(backend: Backend) -> None:
         key="inside_norms",
         code=code.lengths(shown),
         alt=f"Bars: lengths of the vectors that attention and feed-forward add to each token in {names}",
-        message=findings.parts_add({block: values[1:3] for block, values in lengths.items()}, pieces, special, far),
+        message=findings.parts_add(
+            {block: values[1:3] for block, values in lengths.items()},
+            pieces,
+            special,
+            far,
+            {block: _along(record, block) for block in shown},
+        ),
         read="Each bar is the length of the vector that one part of the block adds to a token's vector; the grey mark is the "
         "length of what it is added to. "
         + (
@@ -387,6 +394,13 @@ def _lengths(record: InsideBlocks, block: int) -> np.ndarray:
         record.after_attention[block],
     )
     return np.asarray(np.linalg.norm(np.array(parts, np.float64), axis=-1))
+
+
+def _along(record: InsideBlocks, block: int) -> np.ndarray:
+    """Cosines of what attention and feed-forward add to each token with what it is added to, [2, token]."""
+    added = (record.attention_output[block], record.feed_forward_output[block])
+    before = (record.hidden_states[block], record.after_attention[block])
+    return np.array([cosine(own, to) for own, to in zip(added, before, strict=True)])
 
 
 def _turns(record: InsideBlocks, block: int) -> np.ndarray:

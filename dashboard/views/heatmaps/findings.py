@@ -19,6 +19,7 @@ MIXED = 0.05  # how much nearer other tokens come than those of other sentences 
 TOLD_APART = 0.2  # how much nearer a token is to itself than to others, or all of them are alike
 SAME_TURN = 1  # degree: two steps that differ by less turn the tokens about as far
 NAMED = 2  # tokens with bars far above all others
+ALONG = 0.9  # the cosine from which a vector that is added points along the one that it is added to
 PARTS = ("attention", "feed-forward")
 
 
@@ -128,17 +129,46 @@ def least_like_itself(least: LeastLikeItself | None, pieces: Sequence[str]) -> s
 
 
 def parts_add(
-    added: Mapping[int, np.ndarray], pieces: Sequence[str], special: Sequence[bool], far: FarAbove | None
+    added: Mapping[int, np.ndarray],
+    pieces: Sequence[str],
+    special: Sequence[bool],
+    far: FarAbove | None,
+    along: Mapping[int, np.ndarray] | None = None,
 ) -> str:
     """What attention and feed-forward add: lengths [part, token] of one block or two, by the block's number.
 
-    The tokens `far` above all others, whose bars are broken, are named; else in how many tokens which part adds more.
+    The tokens `far` above all others, whose bars are broken, are named; else in how many tokens which part adds more. `along`
+    are the cosines [part, token] of what is added with what it is added to: where they say why a long vector turns its token
+    little, it is said.
     """
     said = [
         _added(block, lengths, pieces, special, number == 0, far)
         for number, (block, lengths) in enumerate(added.items())
     ]
-    return "; ".join(said) + "."
+    return "; ".join(said) + "." + _along(added, pieces, special, far, along or {})
+
+
+def _along(
+    added: Mapping[int, np.ndarray],
+    pieces: Sequence[str],
+    special: Sequence[bool],
+    far: FarAbove | None,
+    along: Mapping[int, np.ndarray],
+) -> str:
+    """Why the longest of the vectors that are far above all others turns its token little: it points along its vector."""
+    if far is None or not along:
+        return ""
+    block = max(along, key=lambda number: float(added[number].max()))
+    part, token = np.unravel_index(int(added[block].argmax()), added[block].shape)
+    cosine = float(along[block][part, token])
+    if token not in far.tokens or cosine < ALONG:
+        return ""
+    name = _token_name(int(token), pieces, special)
+    return f" The one of {name} points along its own vector (cosine {number(cosine, 2)}), and so turns it little."
+
+
+def _token_name(token: int, pieces: Sequence[str], special: Sequence[bool]) -> str:
+    return messages.escape(pieces[token]) if special[token] else wording.quoted(pieces[token])
 
 
 def _added(
@@ -152,7 +182,7 @@ def _added(
     start = f"{'In' if is_first else 'in'} block {block}"
 
     def name(token: int) -> str:
-        return messages.escape(pieces[token]) if special[token] else wording.quoted(pieces[token])
+        return _token_name(token, pieces, special)
 
     part = int(lengths.max(axis=1).argmax())
     long = [] if far is None else [token for token in far.tokens if lengths[part, token] > far.limit]

@@ -61,8 +61,11 @@ def of_strips(blindness: Blindness) -> str:
     share = above / (len(blindness.negations) * len(others))
     middles = apart(float(np.median(blindness.negations)), float(np.median(others)))
     said = f"Over all pairs, a negation is nearer in {percent(share)} of comparisons; the medians are {' and '.join(middles)}."
-    is_extreme = blindness.paraphrase.cosine <= min(others) + SAME
-    return f"{said} The paraphrase shown is the least similar of all." if is_extreme else said
+    place = sum(cosine < blindness.paraphrase.cosine - SAME for cosine in others) + 1  # of the pair that is shown
+    if place > len(others) / 4:
+        return said
+    lowest = "the least similar" if place == 1 else f"the {ordinal(place)} least similar"
+    return f"{said} The paraphrase shown is {lowest} of {len(others)}."
 
 
 def of_look(look: Look | None, target: str, place: str = "") -> str:

@@ -146,7 +146,7 @@ def of_search(query: str, mode: str, found: int) -> str:
     """What a search of the vocabulary has found, as a sentence before `of_vocabulary`; empty for ids."""
     if mode == "id" or not query.strip():
         return ""
-    verb = {"begins with": ("begins with", "begin with"), "contains": ("contains", "contain")}[mode][found != 1]
+    verb = {"begins with": ("begins with", "begin with"), "contains": ("contains", "contain")}[mode][found > 1]
     return f"{'No piece' if not found else counted(found, 'piece')} {verb} {_quoted([query.strip()])}. "
 
 

@@ -285,6 +285,17 @@ def test_a_token_far_above_all_others_is_named_and_else_the_larger_part(embedded
         r"In block 0 feed-forward adds a vector of length 192 to \[CLS\], and of 4 to 8 to every other token; "
         r"in block 5 feed-forward adds more than attention to all 10 tokens, most to “next” (27)."
     )
+    # The long vector turns [CLS] by 14° only: what it is added to points the same way, though it is short.
+    added, to = record.feed_forward_output[0][0], record.after_attention[0][0]
+    share = float(cosine(added, to))
+    assert np.linalg.norm(to) < 30
+    along = {block: np.zeros((2, len(tokens))) for block in lengths}
+    along[0][1, 0] = share
+    pieces, special = [token.piece for token in tokens], [token.special for token in tokens]
+    why = findings.parts_add(lengths, pieces, special, far, along).removeprefix(said)
+    assert why == rf" The one of \[CLS\] points along its own vector (cosine {share:.2f}), and so turns it little."
+    along[0][1, 0] = 0.5  # then it does not
+    assert findings.parts_add(lengths, pieces, special, far, along) == said
 
 
 @pytest.mark.parametrize(

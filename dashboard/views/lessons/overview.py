@@ -84,7 +84,7 @@ def _rows(lessons: list[Lesson]) -> None:
         of_level = [lesson for lesson in lessons if lesson.level == level]
         if not of_level:
             continue
-        st.markdown(f"##### {level.capitalize()}")
+        st.markdown(f"###### {level.capitalize()}")
         columns = st.columns(COLUMNS, gap="large")  # each by itself: a row is as high as its own text
         for number, lesson in enumerate(of_level):
             now = opened[1] if opened is not None and opened[0].key == lesson.key else 0

@@ -148,8 +148,8 @@ def draw(backend: Backend) -> None:
         controls.choice("look_direction", "The word", DIRECTIONS, show_label=False)
         if looked.decisive:
             st.caption(
-                "Each numbered head is the most decisive one for another word: its share lies furthest above what it gives at "
-                "that distance on average. So it need not be the bluest cell."
+                "Each numbered head is the most decisive one for another word: furthest above its average at that distance, so "
+                "not always the bluest cell."
                 if habits is not None
                 else "Each numbered head gives another word most."
             )

@@ -152,7 +152,7 @@ def test_numbered_heads_are_explained_where_there_are_any(open_page: Open, direc
         app = at_rest(open_page(VIEW, s=text, t=token, dir=direction))
         numbered = [(each["block"], each["head"]) for each in sent(app)[0]["decisive"]]
         assert len(set(numbered)) == len(numbered)
-        said = "Each numbered head is the most decisive one for another word: its share lies furthest above"
+        said = "Each numbered head is the most decisive one for another word: furthest above its average"
         assert (said in texts(app)) == bool(numbered), text
     assert not numbered
 

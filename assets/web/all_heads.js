@@ -23,13 +23,14 @@ function readHeads(data) {
 
 const inPercent = (share) => (share > 0 && share < 0.005 ? "less than 1 %" : `${(100 * share).toFixed(0)} %`);
 
-function paintTile(canvas, size, relations, cells) {
+// Where the page is dark, weak cells are stronger: on black, small differences of light are hard to see.
+function paintTile(canvas, size, relations, cells, isDark) {
   canvas.width = canvas.height = size;
   const context = canvas.getContext("2d"), image = context.createImageData(size, size);
   for (let at = 0; at < size * size; at++) {
     const hue = HUES[relations[at]], weight = cells[at] / 255;
     for (let part = 0; part < 3; part++) image.data[4 * at + part] = parseInt(hue.slice(1 + 2 * part, 3 + 2 * part), 16);
-    image.data[4 * at + 3] = 255 * Math.min(1, weight < 0.03 ? weight : 0.1 + 1.1 * weight);
+    image.data[4 * at + 3] = 255 * Math.min(1, isDark ? (weight < 0.03 ? 3 * weight : 0.25 + 1.1 * weight) : weight < 0.03 ? weight : 0.1 + 1.1 * weight);
   }
   context.putImageData(image, 0, 0);
 }
@@ -83,7 +84,7 @@ function fitted(layout, width, u, narrow) {
   return { ...placed(layout, width, least, u, narrow), size: least };
 }
 
-// The open head: left who looks, right at whom. With a token in `from`, its lines alone, with their weights.
+// The open head: left who looks, right at what. With a token in `from`, its lines alone, with their weights.
 function drawLines(box, opened, weights, own, from, point, whom) {
   const u = rem(), count = opened.tokens.length, width = box.clientWidth, height = box.clientHeight;
   const svg = picture(width, height, opened.said), top = 20 * u, step = (height - top - 2) / count;
@@ -91,7 +92,7 @@ function drawLines(box, opened, weights, own, from, point, whom) {
   const names = Math.min(width * 0.33, 4 + Math.max(...opened.tokens.map((token) => widthOf(token.piece, size, 700, box))));
   const left = names + 8 * u, right = width - names - 8 * u, middle = (left + right) / 2;
   svg.append(label(0, 11 * u, "who looks", { "font-size": 12 * u, class: "soft" }));
-  svg.append(label(width, 11 * u, "at whom", { "font-size": 12 * u, "text-anchor": "end", class: "soft" }));
+  svg.append(label(width, 11 * u, "at what", { "font-size": 12 * u, "text-anchor": "end", class: "soft" }));
   const links = [];
   for (let query = 0; query < count; query++)
     if (from === null || from === query) for (let key = 0; key < count; key++) links.push([weights[query * count + key], query, key]);
@@ -196,7 +197,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.tabIndex = at === selected ? 0 : -1;
     tile.setAttribute("aria-label", said);
     tile.setAttribute("aria-pressed", String(at === selected));
-    paintTile(canvas, size, relations, cells.subarray(at * area, (at + 1) * area));
+    paintTile(canvas, size, relations, cells.subarray(at * area, (at + 1) * area), layout.dark);
     tile.append(canvas);
     tile.onclick = () => choose(at);
     tile.onmouseenter = tile.onfocus = () => (hint.textContent = said);
@@ -207,9 +208,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   keys.replaceChildren(...(layout.order === "block" ? layout.keys.map(([name, hue]) => named(name, "", hue)) : []));
   function named(name, count, hue) {
     const line = element("span", "name");
-    if (hue !== undefined && hue !== null) {
-      const square = element("i");
-      square.style.background = HUES[hue];
+    if (hue !== undefined) {
+      const square = element("i"); // of several hues where the attention is spread over all kinds
+      square.style.background = hue === null ? `conic-gradient(${HUES.join(", ")})` : HUES[hue];
       line.append(square);
     }
     line.append(element("b", "", name), element("span", "soft", ` ${count}`));
@@ -265,7 +266,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     };
 
   pills.hidden = !layout.telling.length;
-  pills.replaceChildren(element("span", "soft", "Most telling"));
+  pills.replaceChildren(element("span", "soft", "Most above average"));
   layout.telling.forEach(({ at, text }, place) => {
     const pill = element("button", "pill");
     pill.type = "button";

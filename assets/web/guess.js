@@ -12,6 +12,17 @@ function fitted(text, width, size, least, weight, root) {
   return [shown, now];
 }
 
+// A text in lines that fit a width, at most three, broken between words.
+function linesOf(text, width, size, root) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
+    if (lines.at(-1) && lines.length < 3 && widthOf(longer, size, 700, root) > width) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines.map((line) => fitted(line, width, size, size - 1, 700, root)[0]);
+}
+
 // A heading; `mark` says what the colour of one bar means, in this colour.
 function heading(x, y, strong, soft, size, mark, isKnown) {
   const line = label(x, y, "", { "font-size": size * rem() });
@@ -183,16 +194,21 @@ export default function ({ data, parentElement, setTriggerValue }) {
     root.classList.toggle("narrow", narrow);
     const size = narrow ? 14 : 15, rows = Math.max(...panels.map((panel) => panel.rows.length));
     const bars = (narrow ? 25 : 24) * u * (rows + 0.5), layers = lens ? (lens.most * 30 + (lens.rank ? 190 : 50)) * u : 0;
-    const height = narrow ? panels.length * (bars + 34 * u) + (lens ? layers + 74 * u : 0) : data.height;
+    // On a phone the sentence of a panel has as many lines as it needs.
+    const titles = panels.map((panel) => (panels.length > 1 && narrow ? linesOf(panel.title, width, 14, root) : [panel.title]));
+    const further = titles.reduce((sum, lines) => sum + 19 * u * (lines.length - 1), 0);
+    const height = narrow ? further + panels.length * (bars + 34 * u) + (lens ? layers + 74 * u : 0) : data.height;
     const isOne = panels.length === 1, marks = isOne ? [] : panels.filter((panel, place) => panels.findIndex((other) => other.mark === panel.mark) === place);
     const above = marks.length ? 22 * u : 0; // what the colours mean in all panels
     const svg = picture(width, height + above, data.said);
     marks.forEach((panel, place) => svg.append(heading(place * 160 * u, 14 * u, "", "", 14, panel.mark, panel.known)));
     if (narrow) {
       let top = above;
-      for (const panel of panels) {
-        const [title] = isOne ? [panel.title] : fitted(panel.title, width, 14, 13, 700, root);
-        svg.append(heading(0, top + 14 * u, title, panel.soft, 14, isOne ? panel.mark : "", panel.known));
+      for (const [place, panel] of panels.entries()) {
+        titles[place].forEach((line, row) => {
+          top += row && 19 * u;
+          svg.append(heading(0, top + 14 * u, line, row ? "" : panel.soft, 14, isOne ? panel.mark : "", panel.known));
+        });
         drawBars(svg, panel, panels, 0, top + 24 * u, width, bars, size, root);
         top += bars + 38 * u;
       }
@@ -214,7 +230,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       panels.forEach((panel, place) => {
         const x = place * (each + gap), [title] = fitted(panel.title, each, 15, 13, 700, root);
         svg.append(heading(x, above + 14 * u, title, panel.soft, 15, isOne ? panel.mark : "", panel.known));
-        drawBars(svg, panel, panels, x, above + 26 * u, Math.min(each, 460 * u), height - 30 * u, size, root);
+        drawBars(svg, panel, panels, x, above + 26 * u, each, height - 30 * u, size, root);
       });
     }
     figure.replaceChildren(svg);

@@ -49,14 +49,15 @@ class Looks {
     const x = (block, head) => left + (isOne ? 0 : block * (each * heads + gap)) + head * each;
     const shown = isOne ? [this.head[0]] : [...Array(blocks).keys()]; // blocks whose heads have columns
     const needed = x(shown.at(-1), heads) + 2;
-    return { u, width: Math.max(width, needed), isNarrow, isOne, shown, step, end, namesWidth, share, left, each, x, top: TOP * u, height: TOP * u + rows.length * step + 4 * u };
+    const rowsEnd = TOP * u + rows.length * step + 4 * u; // below it, the heads' numbers and the colours
+    return { u, width: Math.max(width, needed), isNarrow, isOne, shown, step, end, namesWidth, share, left, each, x, top: TOP * u, rowsEnd, height: rowsEnd + 14 * u };
   }
 
   draw() {
     if (!this.stage.clientWidth) return;
     const s = (this.size = this.sizes()), { facts, head } = this, [block, number] = head;
     const svg = picture(s.width, s.height, `${facts.word} in ${this.says(block, number)}`);
-    svg.append(this.cells(s), this.marks(s), this.fan(s, block, number));
+    svg.append(this.cells(s), this.scale(s), this.marks(s), this.fan(s, block, number));
     const values = facts.rows.map((row, at) => [row.name, shareOf(this.weight(block, number, at))]);
     this.stage.replaceChildren(svg, valuesTable(`Block ${block}, head ${number}`, ["token", "share of its attention"], values));
     this.hint.textContent = this.says(block, number);
@@ -97,6 +98,10 @@ class Looks {
     for (const block of s.shown) {
       const x = s.x(block, 0), width = s.each * facts.heads, isShort = width < 60 * s.u;
       group.append(label(x + width / 2, 14 * s.u, s.isOne ? `heads of block ${block}` : isShort ? String(block) : `block ${block}`, { "text-anchor": "middle", class: "soft" }));
+      // The first and the last number, and between them as many as have room.
+      const every = [1, 2, 3, 4, 6].find((number) => number * s.each > 17 * s.u) ?? facts.heads - 1;
+      for (let head = 0; head < facts.heads; head += Math.max(1, every))
+        group.append(label(x + (head + 0.5) * s.each, s.height - 3 * s.u, String(head), { "text-anchor": "middle", "font-size": 11 * s.u, class: "soft" }));
       facts.rows.forEach((_, row) => group.append(svgElement("rect", { x, y: s.top + row * s.step + 1, width, height: s.step - 2, fill: "var(--st-primary-color)", opacity: 0.05 })));
       for (let head = 0; head < facts.heads; head++)
         facts.rows.forEach((_, row) => {
@@ -128,6 +133,17 @@ class Looks {
     return null;
   }
 
+  // What the colours of the cells stand for, below the names.
+  scale(s) {
+    const group = svgElement("g"), { u } = s, width = 60 * u, steps = 12, start = s.left - 48 * u - width, y = s.height - 12 * u;
+    if (start < 0) return group;
+    for (let step = 0; step < steps; step++)
+      group.append(svgElement("rect", { x: start + (step * width) / steps, y, width: width / steps, height: 9 * u, fill: "var(--st-primary-color)", opacity: Math.max(0.05, ((step + 0.5) / steps) ** 0.8).toFixed(3) }));
+    group.append(label(start - 5 * u, y + 9 * u, "0", { "text-anchor": "end", "font-size": 11 * u, class: "soft" }));
+    group.append(label(start + width + 5 * u, y + 9 * u, "100 %", { "font-size": 11 * u, class: "soft" }));
+    return group;
+  }
+
   // A frame around the head of the fan, and numbers above the most decisive ones.
   marks(s) {
     const group = svgElement("g"), [block, number] = this.head, u = s.u;
@@ -138,7 +154,7 @@ class Looks {
       group.append(label(x, s.top - 11 * u, String(place + 1), { "text-anchor": "middle", "font-weight": 600, "font-size": 12 * u }));
       group.append(svgElement("path", { d: `M${x - 4 * u} ${s.top - 8 * u}h${8 * u}l${-4 * u} ${5 * u}z`, fill: colour }));
     });
-    const frame = { x: s.x(block, number) - 2, y: s.top - 2, width: Math.max(3, s.each) + 3, height: s.height - s.top, rx: 3 };
+    const frame = { x: s.x(block, number) - 2, y: s.top - 2, width: Math.max(3, s.each) + 3, height: s.rowsEnd - s.top, rx: 3 };
     group.append(svgElement("rect", { ...frame, fill: "none", stroke: "var(--orange)", "stroke-width": 2 }));
     return group;
   }

@@ -465,8 +465,8 @@ function pieceNote(facts, place, first) {
   if (special) return place ? ["added: the end"] : ["added: the start"];
   if (goesOn) return ["goes on with a word", "goes on"];
   if (first.get(id) < place) return [`the same as piece ${first.get(id)}`, `as piece ${first.get(id)}`];
-  if (text !== piece && text.toLowerCase() === piece) return ["written small: capitals do not count", "written in small letters", "small letters"];
-  if (/^[^\p{L}\p{N}]+$/u.test(text)) return ["a sign is a piece too", "a sign"];
+  if (text !== piece && text.toLowerCase() === piece) return ["lower case: capitals are dropped", "lower case: no capitals", "lower case"];
+  if (/^[^\p{L}\p{N}]+$/u.test(text)) return ["punctuation"];
   return facts.tokens[place + 1]?.goesOn ? ["the beginning of a word", "begins a word"] : ["a word"];
 }
 

@@ -156,9 +156,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
       });
     }));
     [...drawn].reverse().forEach((pair) => {
-      const [ax, ay, aw, ah] = at[0][pair.i], [bx, by, bw, bh] = at[1][pair.j], room = 46 * data.scale;
-      const [sx, sy] = isNarrow ? [ax + aw + room, ay + ah / 2 + ends[0].get(pair)] : [ax + aw / 2 + ends[0].get(pair), ay + ah + 3];
-      const [tx, ty] = isNarrow ? [bx - room, by + bh / 2 + ends[1].get(pair)] : [bx + bw / 2 + ends[1].get(pair), by - 3];
+      const [ax, ay, aw, ah] = at[0][pair.i], [bx, by, bw, bh] = at[1][pair.j];
+      // Beside words without numbers there is nothing to leave room for.
+      const room = (side) => (isTaken && pointed[0] === side ? 4 : 46) * data.scale;
+      const [sx, sy] = isNarrow ? [ax + aw + room(0), ay + ah / 2 + ends[0].get(pair)] : [ax + aw / 2 + ends[0].get(pair), ay + ah + 3];
+      const [tx, ty] = isNarrow ? [bx - room(1), by + bh / 2 + ends[1].get(pair)] : [bx + bw / 2 + ends[1].get(pair), by - 3];
       const d = isNarrow ? `M${sx} ${sy}C${(sx + tx) / 2} ${sy} ${(sx + tx) / 2} ${ty} ${tx} ${ty}` : `M${sx} ${sy}C${sx} ${(sy + ty) / 2} ${tx} ${(sy + ty) / 2} ${tx} ${ty}`;
       const path = make("path", { d, class: pair.value < 0 ? "ribbon takes" : "ribbon adds", "stroke-width": thick(pair.value).toFixed(1), opacity: pointed || Math.abs(pair.value) > 0.55 * strongest ? 0.72 : 0.28 });
       path.append(make("title", {}, `${words[0][pair.i]} – ${words[1][pair.j]}: ${written(pair.value, 1)}`));
@@ -207,7 +209,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
   function drawAside() {
     const name = pointed ? `Strongest pairs of “${words[pointed[0]][pointed[1]]}”` : "Strongest pairs", bars = node("div", "bars");
-    shown().filter((pair) => isNamed(pair) || (pointed && !isTaken)).slice(0, LISTED).forEach((pair) => {
+    shown().filter((pair) => isNamed(pair) || pointed).slice(0, LISTED).forEach((pair) => {
       const bar = node("i", pair.value < 0 ? "takes" : "adds");
       bar.style.width = `${Math.max(1, 100 * Math.abs(pair.value) / strongest).toFixed(1)}%`;
       const track = node("span", "track");
@@ -236,7 +238,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const [side, word] = pointed, box = side ? { x: aside + word * cell, y: head, width: cell, height: cell * words[0].length } : { x: aside, y: head + word * cell, width: cell * words[1].length, height: cell };
       svg.append(make("rect", { ...box, class: "frame" }));
     }
-    right.replaceChildren(node("b", "", name), bars, node("b", "", data.all), svg);
+    // What is taken stands at the words already, each with its number.
+    right.replaceChildren(...(isTaken ? [] : [node("b", "", name), bars]), node("b", "", data.all), svg);
   }
 
   function draw() {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from components.errors import InputError
+from components.words.function import FUNCTION_WORDS
 
 Mode = Literal["begins with", "contains", "id"]
 
@@ -99,6 +100,8 @@ class Kinds:
     is_of_beginnings: bool  # whether the mark says that a piece begins a word
     marked: int
     total: int  # pieces that there are
+    function_words: int = 0  # words such as "the" that are a piece
+    middle_id: int = 0  # half of them have an id up to this one
 
 
 def kinds(vocabulary: Sequence[str]) -> Kinds | None:
@@ -108,4 +111,9 @@ def kinds(vocabulary: Sequence[str]) -> Kinds | None:
     }
     mark = max(counts, key=lambda item: counts[item])
     total = sum(bool(piece) for piece in vocabulary)
-    return Kinds(mark, mark in BEGINS, counts[mark], total) if counts[mark] else None
+    if not counts[mark]:
+        return None
+    begins = mark if mark in BEGINS else ""
+    ids = sorted(number for number, piece in enumerate(vocabulary) if piece.removeprefix(begins) in FUNCTION_WORDS)
+    middle = ids[(len(ids) - 1) // 2] if ids else 0
+    return Kinds(mark, mark in BEGINS, counts[mark], total, len(ids), middle)

@@ -13,22 +13,22 @@ from components.charts import theme
 from components.charts.matrices import NUMBERED
 
 _PART_COLOURS = {
-    "word": theme.BLUE,
+    "word": theme.GREEN,  # as in the drawing of the model to one scale, and so are attention and feed-forward
     "position": theme.SKY,
-    "segment": theme.GREEN,
+    "segment": theme.VERMILION,
     "projection": theme.OLIVE,
-    "attention": theme.ORANGE,
-    "feed-forward": theme.VERMILION,
+    "attention": theme.BLUE,
+    "feed-forward": theme.ORANGE,
     "layer norm": theme.GREY,
     "relative positions": theme.SKY,
     "pooler": theme.PURPLE,
-    "embeddings": theme.BLUE,
+    "embeddings": theme.GREEN,
     "norms": theme.GREY,
     "before the block": theme.GREY,
-    "added by attention": theme.ORANGE,
-    "added by feed-forward": theme.VERMILION,
-    "attention step": theme.ORANGE,
-    "feed-forward step": theme.VERMILION,
+    "added by attention": theme.BLUE,
+    "added by feed-forward": theme.ORANGE,
+    "attention step": theme.BLUE,
+    "feed-forward step": theme.ORANGE,
     "other tokens": theme.BLUE,
     "hidden token": theme.GREY,
 }

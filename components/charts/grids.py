@@ -103,7 +103,7 @@ def known_pieces(rows: Sequence[KnownRow], size: int) -> str:
     """Lines of pieces in a vocabulary of `size` pieces; what a search has found stands above them."""
     head = (
         f'<tr><th scope="col">piece</th><th scope="col">id</th><th scope="col"><span>0</span><span>{size - 1:,}</span></th>'
-        '<th scope="col">begin alike</th></tr>'
+        '<th scope="col">begin the same way</th></tr>'
     )
     found = "".join(_line(row, size) for row in rows if row.kind == "found")
     lines = "".join(_line(row, size) for row in rows if row.kind != "found")
@@ -118,7 +118,9 @@ def _line(row: KnownRow, size: int) -> str:
     # A mark alone, such as "…", would read as if something were left out.
     named = ", ".join(html.escape(piece if any(map(str.isalnum, piece)) else f"“{piece}”") for piece in row.first)
     more = ", …" if row.alike > len(row.first) else ""
-    found = "found (orange): " if row.kind == "found" else ""
+    if row.first and not any(map(str.isalnum, "".join(row.first))):
+        named = f"({named})"
+    found = "found<em> (orange)</em>: " if row.kind == "found" else ""  # a phone has no room for the colour's name
     others = f"<b>{row.alike:,}</b> {found}{named}{more}" if row.alike else "none"
     name = f'<th scope="row"><i>{html.escape(row.name)}</i></th><td>{row.number}</td>'
     if row.kind == "found":

@@ -363,7 +363,8 @@ def key_bars(
             figure.add_scatter(
                 x=names,
                 y=np.asarray(top, np.float32),
-                mode="text",
+                mode="markers+text",
+                marker={"size": 8, "opacity": 0},  # plotly moves a number by it, so that no line strikes through one
                 text=written,
                 textposition="top center",
                 cliponaxis=False,

@@ -162,7 +162,9 @@ def vector_in_words(
     is_scaled = any(module.kind == "Normalize" for module in published.modules)
     steps = list(head_steps)
     if is_scaled and not any("length 1" in step for step in steps):
-        steps.append("scaled to length 1, which changes no cosine: products of lengths are shown before it")
+        steps.append(
+            "scaled to length 1, which changes no cosine; lengths and dot products are those of the vectors before it"
+        )
     return (
         StepInWords(
             "Prompt",

@@ -168,13 +168,13 @@ def _foot(page: str, lesson: Lesson, number: int) -> None:
         )
 
 
-def class_code(key: str = "", counted: str = "Answers") -> None:
-    """A button that opens the field for the class's code; `key` tells a second one on the same page apart.
+def class_code(key: str = "", counted: str = "Answers", name: str = "Class") -> None:
+    """A button with this name that opens the field for the class's code; `key` tells a second one on the same page apart.
 
     `counted` names what is counted together for a class.
     """
     code = state.get("class_code")
-    with st.popover(f"Class {code}" if code else "Class", icon=":material/groups:"):
+    with st.popover(f"Class {code}" if code else name, icon=":material/groups:"):
         controls.bind(
             "class_code",
             st.text_input,

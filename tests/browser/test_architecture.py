@@ -10,7 +10,7 @@ from tests.support.stage import PHONE, Stage
 def test_a_part_says_what_it_is_and_leads_to_its_view(use: Stage) -> None:
     page = use.at("/inside?v=model-facts")
     card = page.locator(".arch .card")
-    expect(card.locator("h3")).to_have_text("Attention")
+    expect(card.locator("h3")).to_have_text("Table of pieces")  # the largest part, which the finding names first
     page.locator(".arch rect.forward").first.click()
     expect(card.locator("h3")).to_have_text("Feed-forward")
     expect(card.locator(".share")).to_have_text("31 %")

@@ -125,7 +125,7 @@ def test_pointing_at_a_token_shows_its_lines_alone(use: Stage) -> None:
     expect(heads.locator(".plot .halo", has_text="49 %")).to_have_count(1)
     heads.locator("h3").hover()
     wait_until(page, f"() => {ALL_LINES} > 12")
-    heads.locator(".plot .whom").nth(5).click()  # a word under "at whom": who looks at it, in this head
+    heads.locator(".plot .whom").nth(5).click()  # a word under "at what": who looks at it, in this head
     expect(page.locator(".looks svg")).to_contain_text("who looks: block 0, head 0")
     wait_until(page, "() => ['dir=to', 'b=0', 'h=0'].every((part) => location.search.includes(part))")
 
@@ -170,15 +170,34 @@ def test_ribbons_of_the_flow_follow_the_token_that_is_pointed_at_or_pressed(use:
     assert len(taken()) == 10
     assert abs(sum(taken()) - 100) <= 5  # each is rounded to a whole per cent
     page.locator("svg.why [data-word='0 3']").hover()  # what “rob” gives to each token
-    expect(page.get_by_text("Strongest pairs of “rob”")).to_be_visible()
+    expect(page.locator("svg.why .on .name")).to_have_text("rob")
     assert len(taken()) == 10
     page.locator("svg.why [data-word='1 7']").focus()
     page.keyboard.press("Enter")
     wait_until(page, "() => new URLSearchParams(location.search).get('ft') === '7'")
     expect(chosen.locator(".name")).to_have_text("week")
     page.mouse.move(5, 5)
-    expect(page.get_by_text("Strongest pairs of “week”")).to_be_visible()
-    expect(page.get_by_text("of “week” after block 5 is its own start")).to_be_visible()
+    expect(page.locator("svg.why .on.chosen .name")).to_have_text("week")
+    expect(page.get_by_text("of “week” after block 5 comes from itself")).to_be_visible()
+    # The numbers stand at the words, not once more in a list.
+    expect(page.get_by_text("Strongest pairs")).to_have_count(0)
+
+
+def test_ribbons_reach_the_token_that_takes_on_a_phone(look: Stage) -> None:
+    page = look.at("/inside?v=attention-flow&fl=through", phone=True)
+    chosen = page.locator("svg.why .chosen rect")
+    expect(chosen).to_be_visible()
+    ribbons = page.locator("svg.why .ribbon")
+    ends = ribbons.evaluate_all("all => all.map((each) => each.getPointAtLength(each.getTotalLength()).x)")
+    begins = ribbons.evaluate_all("all => all.map((each) => each.getPointAtLength(0).x)")
+    assert ends
+    left = float(chosen.get_attribute("x") or 0)
+    assert all(0 <= left - end <= 8 for end in ends)
+    # At the other side there is room for each token's number.
+    numbers = page.locator("svg.why .number").evaluate_all(
+        "all => all.map((each) => each.getBBox().x + each.getBBox().width)"
+    )
+    assert max(numbers) < min(begins) + 2
 
 
 @pytest.mark.parametrize("view", ["head", "model", "neuron", "matrix", "glance"])

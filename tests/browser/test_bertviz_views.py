@@ -101,6 +101,21 @@ def test_head_view_draws_every_weight_of_a_block(draw: Draw, pair: dict[str, Any
     assert page.locator("#note").text_content() == ""  # no line that could be seen is left out
 
 
+def test_the_line_that_the_page_speaks_of_is_drawn_at_full_strength_while_its_head_is_on(
+    draw: Draw, pair: dict[str, Any]
+) -> None:
+    page = draw(head_view(**pair, block=2, head=1, least=0.15, told=(3, 1)))
+    told = page.locator("#attention .told")
+    expect(told).to_have_count(1)
+    opacity = "(line) => getComputedStyle(line).strokeOpacity"
+    assert told.evaluate(opacity) == "1"
+    assert told.evaluate("(line) => line.__data__") == pytest.approx(pair["attentions"][2, 1, 3, 1], abs=STEP)
+    assert page.locator(".squares").text_content() == "heads: press to add"
+    page.get_by_role("checkbox", name="Head 1", exact=True).dblclick()
+    page.get_by_role("checkbox", name="Head 4", exact=True).dblclick()  # alone
+    assert told.evaluate(opacity) == "0"
+
+
 def test_weak_lines_are_hidden_and_counted_until_a_token_is_pointed_at(draw: Draw, pair: dict[str, Any]) -> None:
     page = draw(head_view(**pair, block=2, head=1, least=0.15))
     _, opacities = drawn_weights(page, pair["attentions"].shape[1:])

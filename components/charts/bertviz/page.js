@@ -318,6 +318,18 @@
       number.classList.add("number");
       number.setAttribute("aria-hidden", "true");
     });
+    const beside = sizes.square * sizes.across + 8;
+    if (squares.length > 1 && beside <= 340 - 92) {
+      const said = append.call(d3.select(squares[0].parentNode), "text").text("heads: press to add").node();
+      said.setAttribute("x", beside);
+      said.setAttribute("y", sizes.square / 2 + 4);
+      said.classList.add("squares");
+    }
+    if (page.told) {
+      const head = find("#attention .headAttention")[page.heads.indexOf(page.head)];
+      const [query, key] = page.told;
+      head?.querySelector(`.tokenAttention[left-token-index="${query}"] line[right-token-index="${key}"]`)?.classList.add("told");
+    }
     const columns = squares.length > sizes.across ? sizes.across : 1;
     group(squares, columns, (square, i, alone) => tell(square, alone ? "dblclick" : "click"));
     // Several rows of squares, and what is said of hidden lines, need more room than the dashboard, which does not know the
@@ -325,7 +337,9 @@
     write();
     const frame = window.frameElement;
     const missing = document.documentElement.scrollHeight - window.innerHeight;
+    const left = window.innerHeight - document.body.scrollHeight; // where the frame is narrower than the dashboard supposed
     if (frame && (sizes.top > 30 || ofWeak) && missing > 0) frame.style.height = `${window.innerHeight + missing}px`;
+    else if (frame && left > 40) frame.style.height = `${document.body.scrollHeight}px`;
   }
 
   function dressModel(svg) {

@@ -57,6 +57,7 @@ def attention_page(
     filter: Filter = "all",
     zoom: float = 1.0,
     least: float = 0.0,
+    told: tuple[int, int] | None = None,
 ) -> str:
     """A whole HTML document with one of the views, without bertviz's controls: the dashboard has these.
 
@@ -72,7 +73,8 @@ def attention_page(
     `blocks` and `heads` (numbers along the first two axes) restrict the data sent; the page keeps their numbers.
     `block` is shown (None: the first one sent), with only `head` or all of its heads. `zoom` enlarges the drawing
     (see `fitting_zoom`) where the frame is wide enough. In the head view, lines of less than `least` of a token's attention
-    are hidden, but for the token's strongest and while a person points at the token; the page says how many are drawn.
+    are hidden, but for the token's strongest and while a person points at the token; the page says how many are drawn. The
+    line from the query to the key `told`, positions, is drawn at full strength in `head`; `filter` must be "all" then.
 
     Raises ValueError if the arguments do not fit together, and InputError (a ValueError) that says what to leave
     out if the page would be larger than MAX_BYTES.
@@ -121,6 +123,7 @@ def attention_page(
         "dark": dark,
         "zoom": zoom,
         "least": least,
+        "told": told,
     }
     text = " ".join(tokens)
     shown = text if len(text) <= 400 else text[:399] + "…"

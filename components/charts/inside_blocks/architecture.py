@@ -197,7 +197,7 @@ def narrow(model: Model, read: Read) -> ShapeDrawing:
         drawing.line(at, 22, at, 22 + height, "picked" if row == read.chosen else "row")
     if read.chosen is not None:
         at = width * (read.chosen + 0.5) / rows
-        said = f"{read.piece}: row {read.chosen:,}, upright"
+        said = f"{read.piece}: row {read.chosen:,}"
         right = at > NARROW / 2
         x, anchor = (
             (at + (-6 if right else 6), "end" if right else "start") if width == NARROW else (width + 8, "start")
@@ -280,7 +280,7 @@ def _table(drawing: ShapeDrawing, model: Model, read: Read, width: float, height
     if read.chosen is not None:
         y, said = _TABLE_TOP + height * (read.chosen + 0.5) / rows, f"{read.piece}: row {read.chosen:,}"
         if is_large:
-            drawing.text(width - 8, y - 6 if y > _TABLE_TOP + 24 else y + 18, said, "picked", "end")
+            drawing.text(width - 4, y - 6 if y > _TABLE_TOP + 24 else y + 18, said, "picked", "end")
         else:  # it does not fit into a small one
             drawing.text(0, bottom + 16, said, "picked")
             bottom += 20

@@ -23,9 +23,11 @@ COLOURS = {
 def score_bars(parts: Mapping[str, np.ndarray], attention: np.ndarray, labels: Sequence[str], title: str) -> go.Figure:
     """Scores by key, stacked from their `parts` [key], and below them the `attention` [key]; NaN stays empty.
 
-    Labels must be unique (see `matrices.axis_labels`). With several parts a diamond marks their sum. Few bars have their
-    numbers, and of several parts the sum has.
+    Labels must be unique (see `matrices.axis_labels`). The key with most attention is blue; of scores that are a sum, each
+    part has its colour, and a diamond marks their sum. Few bars have their numbers, and of several parts the sum has.
     """
+    most = int(np.nanargmax(attention)) if np.isfinite(attention).any() else -1
+    of_keys = [theme.BLUE if key == most else theme.GREY for key in range(len(labels))]
     names = [theme.plain(label, 26) for label in labels]
     is_numbered = len(names) <= NUMBERED
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.6, 0.4], vertical_spacing=0.12)
@@ -34,7 +36,7 @@ def score_bars(parts: Mapping[str, np.ndarray], attention: np.ndarray, labels: S
             x=names,
             y=np.asarray(values, np.float32),
             name=part if len(parts) > 1 else "score",
-            marker_color=COLOURS.get(part, theme.PURPLE),
+            marker_color=COLOURS.get(part, theme.PURPLE) if len(parts) > 1 else of_keys,
             **(_numbers(values) if is_numbered and len(parts) == 1 else {}),
             hovertemplate=f"%{{x}}<br>{part}: %{{y:.3f}}<extra></extra>",
             row=1,
@@ -58,7 +60,7 @@ def score_bars(parts: Mapping[str, np.ndarray], attention: np.ndarray, labels: S
         x=names,
         y=np.asarray(attention, np.float32),
         name="attention",
-        marker_color=theme.SKY,
+        marker_color=of_keys,
         **(_numbers(attention) if is_numbered else {}),
         hovertemplate="%{x}<br>attention: %{y:.4f}<extra></extra>",
         showlegend=False,

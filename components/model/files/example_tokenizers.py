@@ -38,10 +38,10 @@ class ExampleTokenizer:
 EXAMPLES = {
     "bytes": ExampleTokenizer(
         "Byte-level BPE",
-        "As in GPT-2 and RoBERTa: it joins frequent pairs of bytes, keeps capitals, and marks the space before a piece "
+        "The method of GPT-2 and RoBERTa: it joins frequent pairs of bytes, keeps capitals, and marks the space before a piece "
         "with Ġ. Every text can be written in bytes, so that nothing is unknown.",
         4_000,
-        "its counts say nothing of GPT-2 or RoBERTa",
+        "its counts say nothing of GPT-2 or RoBERTa, which use this method with pieces of their own",
     ),
     "characters": ExampleTokenizer(
         "Characters",
@@ -67,8 +67,8 @@ def load(key: str) -> Tokenization:
 def limits(key: str) -> str:
     """What the tokenizer of an entry of EXAMPLES was trained on, and what its counts do not say: a sentence."""
     return (
-        f"“{EXAMPLES[key].title}” is no model's: it learnt its {len(load(key).vocabulary):,} pieces from {len(texts()):,} "
-        f"short texts, so {EXAMPLES[key].says_nothing_of}."
+        f"“{EXAMPLES[key].title}” belongs to no model: it learnt its {len(load(key).vocabulary):,} pieces from "
+        f"{len(texts()):,} short texts, so {EXAMPLES[key].says_nothing_of}."
     )
 
 

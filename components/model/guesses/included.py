@@ -52,15 +52,15 @@ def measured(name: str) -> GuessQuality:
     return GuessQuality(found["n"], *(round(found["n"] * found[share]) for share in ("top1", "top5")))
 
 
-IN_SHORT = "The part that guesses was trained by this project; BERT base guesses better."
+IN_SHORT = "The part that guesses was trained by this project."
 
 
 def said() -> str:
     """What stands wherever it guesses: how well, and that its encoder is an adapted one."""
     found = measured(CLASSROOM)
     return (
-        "The included model was published without the part that guesses words (its head). This project trained one, and "
-        "changed the model a little for it: what stands here of its layers is not true of the other pages. "
+        "The included model was published without the part that guesses words. This project trained one, and "
+        "changed the model a little for it, so the layers shown here differ from those on the other pages. "
         f"In {found.in_first_five} of {found.sentences} classroom sentences a word "
         "that fits is among its first five guesses. BERT base guesses better."
     )

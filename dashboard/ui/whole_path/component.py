@@ -35,7 +35,8 @@ _HTML = (
     '<section class="path" aria-label="The whole path"><span class="probe"></span>'
     '<div class="top"><div class="say"><h3></h3><p class="line"></p><p class="found" aria-live="polite"></p>'
     '<button type="button" class="second" hidden>Add an example</button></div>'
-    '<div class="side"><button type="button" class="left" role="switch" aria-checked="false"><i></i>only look left</button>'
+    '<div class="side"><button type="button" class="left" role="switch" aria-checked="false"><i></i>only look left, as GPT'
+    "</button>"
     '<div class="legend"><p>brown: below zero, green: above; the scale is not even</p>'
     '<canvas width="240" height="1"></canvas><div></div></div></div></div>'
     '<div class="tokens" role="group" aria-label="Piece"></div>'

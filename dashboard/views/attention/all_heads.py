@@ -107,13 +107,13 @@ def _read(order: str) -> str:
     return (
         "Each tile is one head: rows are the tokens that look, columns those that they look at. The stronger a cell's "
         f"colour, the larger its weight; the hue says which token it is, seen from the one that looks. {sorted_by}The "
-        "numbered heads tell most about this text: one word looks at another, two or more places away, much more than this "
-        "head looks so far anyway."
+        "numbered heads tell most about this text: one word looks at another, two or more places away, further above what "
+        "this head gives at that distance on average than in any other head. A higher share can be less far above it."
     )
 
 
 def _message(model_input: AttentionInput, linked: np.ndarray, query: int) -> str:
-    """What the open head does, and how the heads divide."""
+    """How the heads divide, and what the open one does."""
     kinds = model_input.kinds
     first = _look(model_input, linked, query) if state.get("score_query") is not None else ""
     if not first:
@@ -129,7 +129,7 @@ def _message(model_input: AttentionInput, linked: np.ndarray, query: int) -> str
             )
     counts = "" if kinds is None else findings.of_kinds(kinds, messages.escape(model_input.special_names))
     together = findings.READ_TOGETHER if model_input.pair.second is not None else ""
-    return " ".join(filter(None, (first, counts, together)))
+    return " ".join(filter(None, (counts, first, together)))
 
 
 def _draw(model_input: AttentionInput, linked: np.ndarray, order: str) -> list[str]:
@@ -154,6 +154,7 @@ def _draw(model_input: AttentionInput, linked: np.ndarray, order: str) -> list[s
         "heads": n_heads,
         "size": len(related),
         "order": order,
+        "dark": controls.is_dark(),
         "groups": _groups(model_input),
         "keys": [[_titles(model_input)[name], place] for place, name in enumerate(RELATIONS)],
         "hints": [_does(model_input, linked, block, head) for block in range(n_blocks) for head in range(n_heads)],
@@ -322,7 +323,7 @@ def _look(model_input: AttentionInput, attentions: np.ndarray, query: int) -> st
     look = most_decisive(attentions[block : block + 1, head : head + 1], word, model_input.words, own)
     if look is None or look.weight - look.usual < DECIDED:
         return plain
-    usual = f"{percent(look.usual)} is usual for this head at this distance"
+    usual = findings.usually(look.usual, look.target - query)
     said = f"{begin} {wording.named(sentence, look.target)} {percent(look.weight)} of its attention; {usual}."
     if look.target == most:
         return said

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from components.analysis.attention.head_kinds import HeadKinds, Kind
 from components.analysis.attention.telling import APART, HeadLook
-from components.analysis.first_look.decisive import DECIDED
-from components.numbers import percent
+from components.analysis.first_look.decisive import DECIDED, REACH
+from components.numbers import counted, percent
 from dashboard.ui import wording
 
 if TYPE_CHECKING:
@@ -63,12 +63,20 @@ def stands_out(look: HeadLook | None) -> bool:
 
 def of_look(look: HeadLook, sentence: TokenizedSentence, has_habits: bool) -> str:
     """Where a head looks, beside what is usual for it."""
-    where = "at this distance" if has_habits else "from one such word of this text to another"
     query, key = (wording.named(sentence, position) for position in (look.query, look.key))
     return (
         f"In block {look.block}, head {look.head}, {query} gives {key} "
-        f"{percent(look.weight)} of its attention; {percent(look.usual)} is usual for this head {where}."
+        f"{percent(look.weight)} of its attention; {usually(look.usual, look.key - look.query if has_habits else None)}."
     )
+
+
+def usually(share: float, distance: int | None) -> str:
+    """What a head gives on average at a distance in tokens, key minus query; None: to such words of this text."""
+    where = "from one such word of this text to another"
+    if distance is not None:
+        places = f"{REACH} or more places" if abs(distance) >= REACH else counted(abs(distance), "place")
+        where = f"{places} {'ahead' if distance > 0 else 'back'}"
+    return f"this head's average {where} is {percent(share)}"
 
 
 def of_head(

@@ -313,23 +313,16 @@ def _takeaway(model_input: AttentionInput, estimate: FlowEstimate, token: int, k
             f"Of the other tokens, {name(most)} adds most to {name(token)} (a vector of length "
             f"{estimate.number(values[most])}){itself}."
         )
-    taken = ""
+    after = f"{name(token)} after block {estimate.block}"
+    given = ""
     if most is not None:
+        # Without what other words get, a share reads as if it belonged to this token.
         usual = float(median_of_others(estimate.values, model_input.special, token, [most])[0])
-        taken = f"takes most from {name(most)} ({estimate.number(values[most])}){_beside_others(float(values[most]), usual)}"
+        to_others = "" if np.isnan(usual) else f" (to other words {estimate.number(usual)}, the median)"
+        given = f"{name(most)} gives {'it' if own else after} most: {estimate.number(values[most])}{to_others}"
     if not own:
-        return f"{name(token)} after block {estimate.block} {taken}."
-    said = f"**{own}** of {name(token)} after block {estimate.block} is its own start"
-    return f"{said}; of the others it {taken}." if taken else f"{said}."
-
-
-def _beside_others(share: float, usual: float) -> str:
-    """Beside what other words take from the same origin: without it, a share reads as if it belonged to this token."""
-    if np.isnan(usual):
-        return ""
-    if abs(share - usual) <= max(1.0, 0.2 * usual):
-        return ", about as much as other words do"
-    return f", {'more' if usual < share else 'less'} than other words do"
+        return f"{given[:1].upper()}{given[1:]}."
+    return f"**{own}** of {after} comes from itself" + (f"; of the others, {given}." if given else ".")
 
 
 def _matrix(
@@ -377,7 +370,7 @@ def _of_all(model_input: AttentionInput, estimate: FlowEstimate, queries: Sequen
     both = [position for position in queries if position in keys]
     if estimate.is_share and both:
         own = float(np.mean([values[position, position] for position in both]))
-        said.append(f"On average {estimate.number(own)} of a token after block {estimate.block} is its own start.")
+        said.append(f"On average {estimate.number(own)} of a token after block {estimate.block} comes from itself.")
     means = {
         key: float(np.mean([values[query, key] for query in queries if query != key]))
         for key in keys

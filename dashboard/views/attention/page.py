@@ -118,12 +118,14 @@ VIEWS = (
         key="attention-scores",
         label="Scores",
         stop="look",
-        question="What is a score made of?",
+        question="How do scores become attention?",
         asks=(
             "Why is this attention weight so high?",
             "What is an attention score made of?",
+            "What is a score made of?",
         ),
-        intro="One query's scores with all keys, and the attention that softmax makes of them.",
+        intro="A score says how well one token's query fits another's key; softmax turns the scores into attention, which "
+        "sums to 1.",
         draw="dashboard.views.attention.scores:scores",
         settings=(
             *OF_HEADS,

@@ -280,6 +280,7 @@ def _document(
 ) -> str:
     """The view as an HTML document without controls of its own, which the page has."""
     second = next((token.position for token in model_input.sentence.tokens if token.in_pair), None)
+    look = model_input.look if findings.stands_out(model_input.look) and model_input.direction == "all" else None
     vectors: dict[str, Any] = {}
     if view == "neuron":
         inside = model_input.inside()
@@ -296,6 +297,7 @@ def _document(
         filter=model_input.direction,
         zoom=zoom,
         least=0.0 if view != "head" or state.get("weak_lines") else WEAK,
+        told=(look.query, look.key) if view == "head" and look is not None else None,
         **vectors,
     )
 

@@ -66,7 +66,9 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         messages.escape(pattern_message(scored, best[0], pattern)),
         key="best_head",
         read="A score is the mean share of attention over the tokens of your text ([Clark et al. 2019](https://aclanthology.org/"
-        "W19-4828/)); special tokens do not count as queries. Entropy 0 means that all attention goes to one token.",
+        "W19-4828/)); special tokens do not count as queries."
+        + " Entropy says how evenly attention is spread: 0 means that all of it goes to one token."
+        * (pattern == "broad"),
         not_shown="A head's purpose: a few sentences are little evidence, and a pattern is not a function."
         + (
             ""
@@ -75,27 +77,30 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         ),
     )
     n_blocks, n_heads = scores.shape
-    head_tiles(
-        np.nan_to_num(scores)[:, :, None, None],
-        "patterns_map",
-        [_hint(scored, block, head, pattern) for block in range(n_blocks) for head in range(n_heads)],
-        open_head,
-        label=f"A tile for each head (rows: blocks), coloured by its score on “{NAMES[pattern]}”; Enter opens a head",
-        selected=(best[0].block, best[0].head),
-        height=300,  # so that the ranking begins on the first screen
-        limits=(0.0, max(best[0].score, 1e-6)),
-        scale=controls.scale(),
-        legend=_legend(pattern, best[0].score),
-        numbers=["–" if np.isnan(score) else f"{100 * score:.0f}" for score in scores.ravel()],
-    )
-    st.caption(f"Click a row to open its head. {messages.escape(_counted_over(model_input, pattern))}")
-    st.dataframe(
-        _ranking(scored, pattern),
-        hide_index=True,
-        key="patterns_table",
-        on_select=partial(_open_ranked, best),
-        selection_mode="single-cell",
-    )
+    tiles, ranking = st.columns([4, 3], gap="medium")
+    with tiles:
+        head_tiles(
+            np.nan_to_num(scores)[:, :, None, None],
+            "patterns_map",
+            [_hint(scored, block, head, pattern) for block in range(n_blocks) for head in range(n_heads)],
+            open_head,
+            label=f"A tile for each head (rows: blocks), coloured by its score on “{NAMES[pattern]}”; Enter opens a head",
+            selected=(best[0].block, best[0].head),
+            height=300,  # so that on a phone the ranking begins on the first screen
+            limits=(0.0, max(best[0].score, 1e-6)),
+            scale=controls.scale(),
+            legend=_legend(pattern, best[0].score),
+            numbers=["–" if np.isnan(score) else f"{100 * score:.0f}" for score in scores.ravel()],
+        )
+    with ranking:
+        st.caption(f"Click a row to open its head. {messages.escape(_counted_over(model_input, pattern))}")
+        st.dataframe(
+            _ranking(scored, pattern),
+            hide_index=True,
+            key="patterns_table",
+            on_select=partial(_open_ranked, best),
+            selection_mode="single-cell",
+        )
     figures.data(
         "patterns",
         lambda: _all_scores(scored),
@@ -108,12 +113,12 @@ def _counted_over(model_input: AttentionInput, pattern: Pattern) -> str:
     """Which rows and columns count here: the view of all heads has one sentence, and special tokens are no neighbours there."""
     count = len(state.get("sentences"))
     are_all = count > 1 and model_input.pair.second is None and state.get("pattern_over_all")
-    said = f"Of the words of {f'all {count} sentences' if are_all else 'this text'}"
+    said = f"Each score is a mean over the words of {f'all {count} sentences' if are_all else 'this text'}"
     neighbour = {
-        "previous": "before the first word counts as a token before",
-        "next": "after the last counts as one after",
+        "previous": "for the first of them, the special token before it is the token before",
+        "next": "for the last of them, the special token after it is the token after",
     }
-    special = f"; a special token {neighbour[pattern]}" if pattern in neighbour else ""
+    special = f"; {neighbour[pattern]}" if pattern in neighbour else ""
     return f"{said}{special}."
 
 
@@ -162,8 +167,7 @@ def _ranking(scored: HeadPatterns, pattern: Pattern) -> pd.DataFrame:
                 "block": ranked.block,
                 "head": ranked.head,
                 ("of the highest entropy" if pattern == "broad" else "share"): f"{100 * ranked.score:.1f} %",
-                "entropy (nats)": round(float(scored.entropy[ranked.block, ranked.head]), 2),
-                "mean distance (tokens)": round(float(scored.distance[ranked.block, ranked.head]), 2),
+                "mean distance": round(float(scored.distance[ranked.block, ranked.head]), 2),
                 "attends most to": NAMES[scored.best_pattern(ranked.block, ranked.head)[0]],
             }
             for ranked in scored.top(pattern, TOP)

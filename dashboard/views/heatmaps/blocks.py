@@ -13,8 +13,10 @@ import streamlit as st
 from components.analysis import block_change
 from components.analysis.attention import weights
 from components.analysis.similarity import cosines
+from components.arrays import cosine
 from components.charts import curves, matrices, theme
 from components.charts.inside_blocks import added, before_after
+from components.charts.why import end_labels
 from components.model.inside import InsideBlocks
 from components.numbers import apart
 from components.shown_code import cosines as shown_cosines
@@ -38,6 +40,7 @@ NOT_SHOWN = (
 NUMBERED = 16  # tokens of a picture whose cells have numbers
 MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes, and the limit is 3 MB
 STRONGEST = 3  # cells of other tokens that are framed and named
+NAMED_LINES = 12  # tokens whose lines have their names at their ends
 COARSE = 424  # rows and columns of a picture of more tokens than that, so that two fit
 
 
@@ -285,13 +288,14 @@ def _diagonal(trace: Trace, special: bool, read: Input) -> None:
     names = [f"block {block}" for block in range(values.shape[1])]
     means = np.nanmean(values, axis=0)
     block = int(np.nanargmin(means))
+    chart = curves.block_curves(values, labels, "Similarity of each token before and after a block")
     figures.figure(
-        curves.block_curves(values, labels, "Similarity of each token before and after a block"),
+        end_labels.label_ends(chart, [*labels, "mean"]) if len(labels) <= NAMED_LINES else chart,
         key="diagonal",
         code=shown_cosines.before_and_after(read, diagonal.positions),
         alt=f"Cosine of each token before and after every block; block {block} changes tokens most",
         message=f"Block {block} changes the tokens most: their mean cosine before and after it is "
-        f"{theme.number(means[block])}.",
+        f"{theme.number(means[block], 2)}.",
         read="The diagonals of all blocks, with one line per token. 1 means that the direction is unchanged. The thick "
         "line is the mean.",
         not_shown="What a token loses or gains: a cosine measures only how far its direction turns. Its length may change "
@@ -355,7 +359,13 @@ def inside(backend: Backend) -> None:
         key="inside_norms",
         code=code.lengths(shown),
         alt=f"Bars: lengths of the vectors that attention and feed-forward add to each token in {names}",
-        message=findings.parts_add({block: values[1:3] for block, values in lengths.items()}, pieces, special, far),
+        message=findings.parts_add(
+            {block: values[1:3] for block, values in lengths.items()},
+            pieces,
+            special,
+            far,
+            {block: _along(record, block) for block in shown},
+        ),
         read="Each bar is the length of the vector that one part of the block adds to a token's vector; the grey mark is the "
         "length of what it is added to. "
         + (
@@ -384,6 +394,13 @@ def _lengths(record: InsideBlocks, block: int) -> np.ndarray:
         record.after_attention[block],
     )
     return np.asarray(np.linalg.norm(np.array(parts, np.float64), axis=-1))
+
+
+def _along(record: InsideBlocks, block: int) -> np.ndarray:
+    """Cosines of what attention and feed-forward add to each token with what it is added to, [2, token]."""
+    added = (record.attention_output[block], record.feed_forward_output[block])
+    before = (record.hidden_states[block], record.after_attention[block])
+    return np.array([cosine(own, to) for own, to in zip(added, before, strict=True)])
 
 
 def _turns(record: InsideBlocks, block: int) -> np.ndarray:

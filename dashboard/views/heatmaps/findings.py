@@ -19,6 +19,7 @@ MIXED = 0.05  # how much nearer other tokens come than those of other sentences 
 TOLD_APART = 0.2  # how much nearer a token is to itself than to others, or all of them are alike
 SAME_TURN = 1  # degree: two steps that differ by less turn the tokens about as far
 NAMED = 2  # tokens with bars far above all others
+ALONG = 0.9  # the cosine from which a vector that is added points along the one that it is added to
 PARTS = ("attention", "feed-forward")
 
 
@@ -29,8 +30,24 @@ def before_and_after(shown: Sequence[BlockMeans], means: Sequence[float], unrela
     sentences (NaN where not measured): only against these is a block said to mix.
     """
     first, last = shown[0], shown[-1]
+    if little := _others_change_little(first, last, means, unrelated):
+        return f"{little}; {_compared(first, last, means, unrelated)}."
     said = _alone(first) + (f" and mixes {_them(first)}" if mixes(first, unrelated) else "")
     return f"{said}; {_compared(first, last, means, unrelated)}." if last.block != first.block else f"{said}."
+
+
+def _others_change_little(
+    first: BlockMeans, last: BlockMeans, means: Sequence[float], unrelated: Sequence[float]
+) -> str:
+    """The usual story, where it is true: the second shown block changes the tokens most, and all others only little."""
+    others = [mean for block, mean in enumerate(means) if block != last.block]
+    least = min(others, default=0.0)
+    if first.block == last.block or first.tokens == 1 or len(others) < 2 or not least > KEPT:
+        return ""
+    if least - last.itself < CHANGED or mixes(first, unrelated) or is_alike(first) or is_alike(last):
+        return ""
+    which = f"Blocks 0 to {last.block - 1}" if last.block == len(means) - 1 else "All other blocks"
+    return f"{which} change the tokens little ({number(least, 2)} or more like themselves)"
 
 
 def mixes(item: BlockMeans, unrelated: Sequence[float]) -> bool:
@@ -112,17 +129,46 @@ def least_like_itself(least: LeastLikeItself | None, pieces: Sequence[str]) -> s
 
 
 def parts_add(
-    added: Mapping[int, np.ndarray], pieces: Sequence[str], special: Sequence[bool], far: FarAbove | None
+    added: Mapping[int, np.ndarray],
+    pieces: Sequence[str],
+    special: Sequence[bool],
+    far: FarAbove | None,
+    along: Mapping[int, np.ndarray] | None = None,
 ) -> str:
     """What attention and feed-forward add: lengths [part, token] of one block or two, by the block's number.
 
-    The tokens `far` above all others, whose bars are broken, are named; else in how many tokens which part adds more.
+    The tokens `far` above all others, whose bars are broken, are named; else in how many tokens which part adds more. `along`
+    are the cosines [part, token] of what is added with what it is added to: where they say why a long vector turns its token
+    little, it is said.
     """
     said = [
         _added(block, lengths, pieces, special, number == 0, far)
         for number, (block, lengths) in enumerate(added.items())
     ]
-    return "; ".join(said) + "."
+    return "; ".join(said) + "." + _along(added, pieces, special, far, along or {})
+
+
+def _along(
+    added: Mapping[int, np.ndarray],
+    pieces: Sequence[str],
+    special: Sequence[bool],
+    far: FarAbove | None,
+    along: Mapping[int, np.ndarray],
+) -> str:
+    """Why the longest of the vectors that are far above all others turns its token little: it points along its vector."""
+    if far is None or not along:
+        return ""
+    block = max(along, key=lambda number: float(added[number].max()))
+    part, token = np.unravel_index(int(added[block].argmax()), added[block].shape)
+    cosine = float(along[block][part, token])
+    if token not in far.tokens or cosine < ALONG:
+        return ""
+    name = _token_name(int(token), pieces, special)
+    return f" The one of {name} points along its own vector (cosine {number(cosine, 2)}), and so turns it little."
+
+
+def _token_name(token: int, pieces: Sequence[str], special: Sequence[bool]) -> str:
+    return messages.escape(pieces[token]) if special[token] else wording.quoted(pieces[token])
 
 
 def _added(
@@ -136,7 +182,7 @@ def _added(
     start = f"{'In' if is_first else 'in'} block {block}"
 
     def name(token: int) -> str:
-        return messages.escape(pieces[token]) if special[token] else wording.quoted(pieces[token])
+        return _token_name(token, pieces, special)
 
     part = int(lengths.max(axis=1).argmax())
     long = [] if far is None else [token for token in far.tokens if lengths[part, token] > far.limit]

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from components.analysis.first_look.decisive import DECIDED
 from components.analysis.first_look.nearest import NEAREST
 from components.model.guesses.names import ENDS, LEVEL
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _COUNTS = ("none", "one", "two", "three", "four", "five")
 APART, MIXED = 0.8, 0.6  # shares of right neighbours, from which senses are apart and up to which they are mixed
 MOVED = 0.05  # a difference of cosines that is more than hardly any
+SAME = 1e-4  # cosines that differ by less are one
 ALIKE = 0.9  # a cosine from which two vectors of one word are nearly the same
 CLEAR = 3  # of five neighbours in one sense
 
@@ -56,7 +59,13 @@ def of_strips(blindness: Blindness) -> str:
     others = blindness.paraphrases
     above = sum(bisect_left(others, cosine) + bisect_right(others, cosine) for cosine in blindness.negations) / 2
     share = above / (len(blindness.negations) * len(others))
-    return f"Over all pairs, a negation is nearer in {percent(share)} of comparisons."
+    middles = apart(float(np.median(blindness.negations)), float(np.median(others)))
+    said = f"Over all pairs, a negation is nearer in {percent(share)} of comparisons; the medians are {' and '.join(middles)}."
+    place = sum(cosine < blindness.paraphrase.cosine - SAME for cosine in others) + 1  # of the pair that is shown
+    if place > len(others) / 4:
+        return said
+    lowest = "the least similar" if place == 1 else f"the {ordinal(place)} least similar"
+    return f"{said} The paraphrase shown is {lowest} of {len(others)}."
 
 
 def of_look(look: Look | None, target: str, place: str = "") -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from components.lessons.reader import LEVELS
 from dashboard import ready_made
 from dashboard.lessons import panel, printed, steps
 from dashboard.ui import messages
@@ -29,8 +30,12 @@ def render() -> None:
     if len(lessons) > 1:
         with st.container(horizontal=True, vertical_alignment="center", key="lesson_class"):
             st.subheader("More lessons", anchor=False, width="content")
-            panel.class_code(key="w_class_code_of_page")  # the open lesson's panel has one too
-            st.caption("A class that enters one code sees its guesses counted, without names.", width="content")
+            panel.class_code(
+                key="w_class_code_of_page", name="Run it with a class"
+            )  # the open lesson's panel has one too
+            st.caption(
+                "Give your class a code: everyone guesses, and the guesses are counted anonymously.", width="content"
+            )
         _rows(lessons[1:])
     _problems()
 
@@ -73,16 +78,22 @@ def _start(lesson: Lesson, now: int, is_first: bool = False) -> None:
 
 
 def _rows(lessons: list[Lesson]) -> None:
+    """All but the first, by their level."""
     opened = steps.current()
-    columns = st.columns(COLUMNS, gap="large")  # each by itself: a row is as high as its own text
-    for number, lesson in enumerate(lessons):
-        now = opened[1] if opened is not None and opened[0].key == lesson.key else 0
-        with columns[number * COLUMNS // len(lessons)].container(
-            key=f"lesson_row_{lesson.key}", horizontal=True, gap="small", vertical_alignment="center"
-        ):
-            st.markdown(f"**{lesson.title}** :gray[{lesson.minutes} min]  \n{lesson.question}")
-            _start(lesson, now)
-            printed.button(lesson, key=f"handout_{lesson.key}")
+    for level in LEVELS:
+        of_level = [lesson for lesson in lessons if lesson.level == level]
+        if not of_level:
+            continue
+        st.markdown(f"###### {level.capitalize()}")
+        columns = st.columns(COLUMNS, gap="large")  # each by itself: a row is as high as its own text
+        for number, lesson in enumerate(of_level):
+            now = opened[1] if opened is not None and opened[0].key == lesson.key else 0
+            with columns[number * COLUMNS // len(of_level)].container(
+                key=f"lesson_row_{lesson.key}", horizontal=True, gap="small", vertical_alignment="center"
+            ):
+                st.markdown(f"**{lesson.title}** :gray[{lesson.minutes} min]  \n{lesson.question}")
+                _start(lesson, now)
+                printed.button(lesson, key=f"handout_{lesson.key}")
 
 
 def _problems() -> None:

@@ -84,6 +84,7 @@ def draw(backend: Backend) -> None:
     read, strips = _read(backend, sentence, position, row)
     wide, narrow = drawing.wide(model, read), drawing.narrow(model, read)
     parts = _parts(backend, model, read)
+    largest = max(shapes.counts, key=lambda kind: shapes.counts[kind]).replace("feed-forward", "forward")
     said = finding(dict(shapes.counts), shapes.tables["pieces"][0], len(set(read.rows)))
     figures.above(
         said,
@@ -109,7 +110,7 @@ def draw(backend: Backend) -> None:
                 "wide": _sent(wide),
                 "narrow": _sent(narrow),
                 "parts": parts,
-                "first": "attention" if model.blocks else "pieces",
+                "first": largest if largest in parts else "pieces",  # which the finding names first
                 "dim": shapes.hidden,
             },
             strips,
@@ -326,8 +327,8 @@ def _of_blocks(shapes: Shapes, hidden: str) -> dict[str, tuple[str, str, str, li
             "Attention",
             f"{times} × {'(' if '+' in each else ''}{each}{')' if '+' in each else ''}",
             [
-                "Each token takes from the others. Q asks, K answers: their product says how much to look at whom. V is what "
-                f"is taken, O brings it back to {hidden} numbers, and it is added to what came in.",
+                "Each token takes from the others. Q asks, K answers: their product says how much a token looks at another. V "
+                f"is what is taken, O brings it back to {hidden} numbers, and it is added to what came in.",
                 heads,
                 *shared,
             ],

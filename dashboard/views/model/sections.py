@@ -131,7 +131,8 @@ def vector_way(backend: Backend) -> None:
         "how": [step.how for step in steps],
         "from": [step.source for step in steps],
     }
-    figures.plain_table(pd.DataFrame(rows))
+    with st.container(key="vector_way"):
+        figures.plain_table(pd.DataFrame(rows))
 
 
 def provenance(backend: Backend) -> None:

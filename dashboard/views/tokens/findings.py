@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from components.model.trace import TokenizedSentence
 
 NAMED = 3  # unknown texts that are named
+LEAST_WORDS = 20  # function words in a vocabulary, of whose ids something is said
+LOW = 0.15  # of a vocabulary: ids below are low
 
 
 def of_pieces(sentences: Sequence[TokenizedSentence], lost: Sequence[LostCharacters], unknown_id: int | None) -> str:
@@ -103,8 +105,8 @@ def of_tensors(mask: np.ndarray, tensors: int, second: int = 0, is_pair: bool = 
     empty = int((mask == 0).sum())
     if not empty:
         return f"{said}; {'token type 1 (orange) marks the second text' if second else 'nothing is padding'}."
-    verb = "is" if empty == 1 else "are"
-    return f"{said}; {counted(empty, 'place')} {verb} padding (grey), which the model leaves out."
+    verb, side = "is" if empty == 1 else "are", "right" if (mask[:, -1] == 0).any() else "left"
+    return f"{said}; {counted(empty, 'place')} at the {side} {verb} padding (grey), which the model leaves out."
 
 
 def of_lost(lost: Sequence[LostCharacters]) -> str:
@@ -140,6 +142,14 @@ def _verb(gone: str) -> str:
     return "does" if gone.startswith("1 ") and ", " not in gone and " and " not in gone else "do"
 
 
+def of_search(query: str, mode: str, found: int) -> str:
+    """What a search of the vocabulary has found, as a sentence before `of_vocabulary`; empty for ids."""
+    if mode == "id" or not query.strip():
+        return ""
+    verb = {"begins with": ("begins with", "begin with"), "contains": ("contains", "contain")}[mode][found > 1]
+    return f"{'No piece' if not found else counted(found, 'piece')} {verb} {_quoted([query.strip()])}. "
+
+
 def of_vocabulary(sentence: TokenizedSentence, name: str, unknown_id: int | None, size: int) -> str:
     """How many words of a sentence stand in a vocabulary of so many pieces whole, and the piece with the highest id."""
     words: dict[tuple[bool, int], tuple[str, list[int]]] = {}
@@ -168,10 +178,12 @@ def of_vocabulary(sentence: TokenizedSentence, name: str, unknown_id: int | None
             f"built from {counted(pieces, 'piece')}."
         )
     last, number = max(((text, ids[0]) for text, ids in words.values()), key=lambda word: word[1])
+    different = len({tuple(ids) for _, ids in words.values()})
+    once = f" ({different} different)" if different < len(words) else ""
     if len(words) == 1:
         return f"{_quoted([last])} is in the vocabulary whole: id {number:,} of {size:,}."
     return (
-        f"All {len(words)} words {of_sentence} are in the vocabulary whole; {_quoted([last])} has the highest id, "
+        f"All {len(words)} words {of_sentence}{once} are in the vocabulary whole; {_quoted([last])} has the highest id, "
         f"{number:,} of {size:,}."
     )
 
@@ -186,10 +198,11 @@ def of_kinds(kinds: Kinds | None, size: int) -> str:
     if kinds is None:
         return f"The vocabulary has {size:,} pieces."
     marked, others = kinds.marked, kinds.total - kinds.marked
-    if kinds.is_of_beginnings:
-        return (
-            f"{marked:,} of the {kinds.total:,} pieces begin a word ({messages.escape(kinds.mark)}), {others:,} do not."
-        )
+    verb = "begin" if kinds.is_of_beginnings else "continue"
+    said = f"{marked:,} of the {kinds.total:,} pieces {verb} a word ({messages.escape(kinds.mark)}), {others:,} do not."
+    if kinds.function_words < LEAST_WORDS or kinds.middle_id > LOW * size:
+        return said
     return (
-        f"{marked:,} of the {kinds.total:,} pieces continue a word ({messages.escape(kinds.mark)}), {others:,} do not."
+        f"{said} Frequent words have low ids here: half of {kinds.function_words} words such as “the” have an id up to "
+        f"{kinds.middle_id:,}."
     )

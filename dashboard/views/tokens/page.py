@@ -58,7 +58,8 @@ VIEWS = (
             "What is the attention mask?",
             "What are token types, padding and truncation?",
         ),
-        intro="Each sentence becomes rows of numbers: ids, token types and the attention mask.",
+        intro="A tensor is a table of numbers. Ids name the pieces, token types say which text of a pair, and the attention "
+        "mask what is text.",
         draw="dashboard.views.tokens.views:tensors",
         settings=(
             *OF_PAIRS,

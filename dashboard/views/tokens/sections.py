@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +18,7 @@ from components.analysis import alignment
 from components.analysis import tokens as token_analysis
 from components.analysis import vocabulary as vocabulary_search
 from components.analysis.lost_characters import LostCharacters, lost_characters
+from components.analysis.why.common_runs import steps
 from components.charts.grids import GridRow, KnownRow, known_pieces, tensor_grids
 from components.model.files import example_tokenizers
 from components.model.tokenization import invisible_characters
@@ -96,7 +100,7 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     )
     if not token_analysis.statistics(sentences, unknown).split_words:
         examples = ready_made.ready_made_sets()[DIFFERENT_SET]
-        if st.button(f"Show the ready-made sentences “{examples.title}”", key="split_words_set", type="tertiary"):
+        if st.button(f"Show the ready-made sentences “{examples.title}”", key="split_words_set"):
             state.put("sentences", examples.sentences)
             state.put("sentence", None)
             st.rerun()  # the whole page, because the bar shows the sentences too
@@ -147,7 +151,8 @@ def _what_became(backend: Backend, sentence: TokenizedSentence, decoded: str, lo
     if own < length:
         left += f" The model was published for {own:,}."
     figures.markup(
-        f"""<div class="bi-cards"><section><h6>What comes back <span>{same}</span></h6><p>{shown}</p></section>
+        f"""<p class="bi-of">Sentence {row + 1}</p>
+        <div class="bi-cards"><section><h6>What comes back <span>{same}</span></h6><p>{shown}</p></section>
         <section><h6>What is added <span>{numbers.counted(len(added), "piece")}</span></h6><p>{names}: the model was trained
         to find them there. They have vectors too.</p></section>
         <section><h6>Room <span>{len(sentence):,} of {length:,}</span></h6><i><b style="width: {share:.1f}%"></b></i><p>{left}
@@ -328,10 +333,11 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence], names: Se
             texts.append(lost_characters(sentence, _decoded(backend, sentence, True), unknown, of_pair=True))
             typed += f"<br>{_typed(sentence, texts[1], of_pair=True)}"
         every += texts
-        back = html.escape(backend.tokenization.decode([token.id for token in sentence.tokens]))
-        gone = html.escape(", ".join(_lost_words(losses[-1])) or "nothing is lost")
+        back = _back(backend.tokenization.decode([token.id for token in sentence.tokens]), sentence, texts)
+        gone = html.escape("; ".join(_lost_words(losses[-1], texts)) or "nothing is lost")
+        name = f"Sentence{'s' * (sentence.pair is not None)} {number}"
         rows.append(
-            f"<section><h6>{html.escape(str(number))}<span>{gone}</span></h6><div><small>typed</small><p>{typed}</p></div>"
+            f"<section><h6>{html.escape(name)}:<span>{gone}</span></h6><div><small>typed</small><p>{typed}</p></div>"
             f"<div><small>comes back</small><p>{back}</p></div></section>"
         )
     figures.finding(
@@ -339,11 +345,11 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence], names: Se
             every,
             sum(lost.spacing for lost in losses),
             sum(lost.truncated for lost in losses),
-            sum(bool(_lost_words(lost)) for lost in losses),
+            sum(bool(_lost_words(lost, ())) for lost in losses),
         ),
         key="decoding",
-        read="At the left stands each sentence as it was typed, at the right the text that its ids give, special tokens too. "
-        "What does not come back is orange; what was cut off is struck through.",
+        read="At the left stands each sentence as it was typed, at the right the text that its ids give, special tokens (grey) "
+        "too. What does not come back is orange, and so is what comes in its place; what was cut off is struck through.",
         not_shown="What the model makes of the difference: it never saw the text as it was typed.",
     )
     figures.markup(f'<div class="bi-texts">{"".join(rows)}</div>', "decoded_texts")
@@ -357,12 +363,44 @@ def _typed(sentence: TokenizedSentence, lost: LostCharacters, of_pair: bool) -> 
     return before + _marked(text[begin:end], frozenset(place - begin for place in lost.all)) + after
 
 
-def _lost_words(lost: token_analysis.DecodingLosses) -> list[str]:
+def _back(back: str, sentence: TokenizedSentence, lost: Sequence[LostCharacters]) -> str:
+    """What comes back of a text: special tokens grey, and marked the letters in the places of those that are lost.
+
+    Letters are compared without spaces, which are restored in the tokenizer's own way.
+    """
+    typed: list[tuple[str, bool]] = []
+    for of_pair, of_text in zip((False, True), lost, strict=False):
+        text, changed = (sentence.pair or "") if of_pair else sentence.text, of_text.capitals | of_text.accents
+        begin, end = sentence.read_span(of_pair)
+        typed += [(text[place], place in changed) for place in range(begin, end) if not text[place].isspace()]
+    pieces = sorted({re.escape(token.piece) for token in sentence.tokens if token.special}, key=len, reverse=True)
+    special = {place for found in re.finditer("|".join(pieces), back) for place in range(*found.span())}
+    places = [place for place, letter in enumerate(back) if place not in special and not letter.isspace()]
+    changed_places = {
+        places[last]
+        for name, start, end, first, stop in steps([letter for letter, _ in typed], [back[place] for place in places])
+        if name == "replace"
+        for own, last in zip(range(start, end), range(first, stop), strict=False)
+        if typed[own][1]
+    }
+    runs = groupby(range(len(back)), key=lambda place: "mark" if place in changed_places else "i" * (place in special))
+    shown = [(tag, html.escape("".join(back[place] for place in run))) for tag, run in runs]
+    return "".join(f"<{tag}>{text}</{tag}>" if tag else text for tag, text in shown)
+
+
+def _lost_words(lost: token_analysis.DecodingLosses, texts: Sequence[LostCharacters]) -> list[str]:
+    """What is lost of a sentence, in words; `texts` are its characters that do not come back."""
     unknown = f"unknown: {' '.join(lost.unknown)}" if lost.unknown else ""
     truncated = f"{lost.truncated:,} token{'s' * (lost.truncated != 1)} truncated" if lost.truncated else ""
-    flags = {"capital letters": lost.case, "accents or marks": lost.accents, "spacing": lost.spacing}
-    words = [name for name, is_lost in flags.items() if is_lost] + [text for text in (unknown, truncated) if text]
-    return words + (["other characters"] if lost.other else [])
+    # Those that are unknown are named.
+    counted = findings.of_lost([replace(each, unknown=frozenset()) for each in texts])
+    flags = {"capitals": lost.case, "accents or marks": lost.accents, "other characters": lost.other}
+    gone = counted or numbers.enumerated([name for name, is_lost in flags.items() if is_lost])
+    return [
+        text
+        for text in (f"{gone} lost" if gone else "", "spaces differ" if lost.spacing else "", unknown, truncated)
+        if text
+    ]
 
 
 def special_tokens(backend: Backend) -> None:
@@ -409,7 +447,7 @@ def vocabulary(backend: Backend) -> None:
         asked = {"id": f"id {query}"}.get(mode, f"{mode} “{query}”")
         found = KnownRow(asked, "", hits.ids, hits.total, hits.pieces[:NAMED_HITS], kind="found")
     if chosen is not None:
-        _tell_known(backend, *chosen)
+        _tell_known(backend, *chosen, findings.of_search(str(query), mode, hits.total))
     known, listed = st.columns([7, 4], gap="medium")
     with known:
         rows = ([] if found is None else [found]) + ([] if chosen is None else _known_rows(backend, *chosen))
@@ -429,15 +467,15 @@ def vocabulary(backend: Backend) -> None:
                 )
 
 
-def _tell_known(backend: Backend, sentence: TokenizedSentence, position: int, row: int) -> None:
-    """The finding about a sentence's words."""
+def _tell_known(backend: Backend, sentence: TokenizedSentence, position: int, row: int, found: str) -> None:
+    """The finding: what the search has `found`, and what is so of a sentence's words."""
     size = len(backend.tokenization.vocabulary)
     figures.finding(
-        findings.of_vocabulary(sentence, f"Sentence {row + 1}", backend.tokenization.unknown_id, size),
+        found + findings.of_vocabulary(sentence, f"Sentence {row + 1}", backend.tokenization.unknown_id, size),
         key="vocabulary",
-        read="Each line is a piece of the sentence. The tick shows where it stands in the vocabulary, from the first id at the "
-        "left to the last at the right; orange ticks are what the search has found. At the right stands how many other pieces "
-        "begin with the same letters, and the first of them.",
+        read="Each line is a piece of the sentence, each piece once. The tick shows where it stands in the vocabulary, from "
+        "the first id at the left to the last at the right; orange ticks are what the search has found. At the right stands "
+        "how many other pieces begin with the same letters, and the first of them.",
         not_shown="What a piece means. In most vocabularies frequent pieces were found first and have low ids; otherwise "
         "neighbouring ids are unrelated.",
     )
@@ -475,7 +513,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         other = controls.choice(
             "other_tokenizer",
             "Compare with",
-            titles | {"bytes": f"{titles['bytes']}, as in GPT-2"},
+            titles | {"bytes": f"{titles['bytes']}, trained here"},
             default="bytes" if second is None else "model",
             describe=lambda _: "the second model's tokenizer",
         )
@@ -522,7 +560,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
     if second is None:
         st.caption(
             "To compare with another model's tokenizer, choose a second model in the sidebar. Those of the list, except the "
-            "included one, need a download from the hub."
+            "included one, need a download from the Hugging Face Hub, where models are published."
         )
 
 

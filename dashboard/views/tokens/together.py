@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from components.model.trace import TokenizedSentence
     from dashboard.ui.pair_choice import InputPair
 
-READINGS = {"alone": "Each alone", "together": "A and B together"}
+READINGS = {"alone": "Each alone", "together": "Two together"}
 
 
 def is_chosen() -> bool:

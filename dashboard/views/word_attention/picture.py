@@ -148,7 +148,10 @@ def draw(backend: Backend) -> None:
         controls.choice("look_direction", "The word", DIRECTIONS, show_label=False)
         if looked.decisive:
             st.caption(
-                "Each numbered head is the most decisive one for another word; it need not be the bluest column."
+                "Each numbered head is the most decisive one for another word: furthest above its average at that distance, so "
+                "not always the bluest cell."
+                if habits is not None
+                else "Each numbered head gives another word most."
             )
     _other_answer(backend, looked)
 

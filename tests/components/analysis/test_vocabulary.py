@@ -3,6 +3,7 @@ import pytest
 from components.analysis.vocabulary import Kinds, beginning_alike, kinds, search
 from components.errors import InputError
 from components.model.backend import Backend
+from components.words.function import FUNCTION_WORDS
 
 PIECES = ("[PAD]", "the", "The", "bank", "##bank", "banking", "", "river", "embankment", "Ġbank")
 
@@ -97,6 +98,16 @@ def test_a_piece_that_is_not_there_and_one_in_two_forms() -> None:
 
 def test_the_mark_of_most_pieces_says_which_begin_or_continue_a_word(embedded: Backend) -> None:
     vocabulary = embedded.tokenization.vocabulary
-    assert kinds(vocabulary) == Kinds("##", False, sum(p[:2] == "##" and len(p) > 2 for p in vocabulary), 30_522)
-    assert kinds(["\u0120the", "\u0120a", "b", "", "##c"]) == Kinds("\u0120", True, 2, 4)
+    words = sorted(vocabulary.index(word) for word in FUNCTION_WORDS if word in vocabulary)
+    own = kinds(vocabulary)
+    assert own == Kinds(
+        "##",
+        False,
+        sum(p[:2] == "##" and len(p) > 2 for p in vocabulary),
+        30_522,
+        len(words),
+        words[(len(words) - 1) // 2],
+    )
+    assert sum(number <= own.middle_id for number in words) * 2 >= len(words)
+    assert kinds(["\u0120the", "\u0120a", "b", "", "##c"]) == Kinds("\u0120", True, 2, 4, 2, 0)
     assert kinds(["a", "b", "##"]) is None

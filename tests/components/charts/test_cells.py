@@ -14,8 +14,19 @@ from tests.support.colours import contrast
 STEPS = 400
 
 
-@pytest.mark.parametrize(("diverging", "limits"), [(False, None), (True, (-1.0, 1.0)), (True, (-0.3, 1.0))])
-def test_the_contrast_over_the_whole_scale(diverging: bool, limits: tuple[float, float] | None) -> None:
+@pytest.mark.parametrize(
+    ("diverging", "limits", "pale", "dark"),
+    [
+        (False, None, False, False),
+        (True, (-1.0, 1.0), False, False),
+        (True, (-0.3, 1.0), False, True),
+        (False, (0.0, 1.0), True, False),
+        (False, (0.0, 1.0), True, True),
+    ],
+)
+def test_the_contrast_over_the_whole_scale(
+    diverging: bool, limits: tuple[float, float] | None, pale: bool, dark: bool
+) -> None:
     values = np.linspace(-1.2, 1.2, STEPS).reshape(4, -1)  # beyond the ends, too
     names = [str(number) for number in range(STEPS // 4)]
     figure = matrices.token_matrix(
@@ -28,6 +39,8 @@ def test_the_contrast_over_the_whole_scale(diverging: bool, limits: tuple[float,
         value="cosine",
         limits=limits,
         diverging=diverging,
+        pale=pale,
+        dark=dark,
         show_values=True,
     )
     colours = np.rint(colours_of(figure.data[0])).astype(int).reshape(-1, 3)

@@ -224,10 +224,10 @@ def test_a_tick_stands_where_its_id_is_among_all() -> None:
     ]
     html = known_pieces(rows, 101)
     assert re.findall(r"left: ([\d.]+)%", html) == ["0.00", "100.00", "25.00", "100.00"]
-    assert "<b>2</b> found (orange): &lt;b&gt;, c<" in html
+    assert "<b>2</b> found<em> (orange)</em>: &lt;b&gt;, c<" in html
     assert "<b>9</b> cat, cab, …" in html
-    assert html.index("found (orange): ") < html.index('scope="col"')  # above the table
-    assert "<b>1</b> “…”<" in known_pieces([KnownRow(".", "12", (12,), 1, ["…"])], 101)
+    assert html.index("(orange)") < html.index('scope="col"')  # above the table
+    assert "<b>1</b> (“…”)<" in known_pieces([KnownRow(".", "12", (12,), 1, ["…"])], 101)
     assert html.count("none") == 1
     assert "<i>&lt;b&gt;</i>" in html
     assert 'class="chosen"' in html

@@ -106,7 +106,10 @@ def test_all_views_of_heads_open_with_the_most_telling_head(open_page: Open) -> 
     assert (sent(app)["block"], sent(app)["head"]) == (block, head)
     share = f"{100 * attentions()[block, head, query, key]:.0f} %"
     pieces = [token.piece for token in backend().tokenize([BANK[0]])[0].tokens]
-    said = f"In block {block}, head {head}, “{pieces[query]}” gives “{pieces[key]}” {share} of its attention; "
+    said = (
+        f"In block {block}, head {head}, “{pieces[query]}” gives “{pieces[key]}” {share} of its attention; "
+        "this head's average 2 places ahead is 5 %."
+    )
     assert said in texts(app)
     assert "b" not in app.query_params
     assert "h" not in app.query_params
@@ -165,7 +168,7 @@ def test_small_texts_of_another_model_are_answered(open_page: Open, tmp_path: Pa
             assert not app.exception, (view, text)
     # No habits are known: the comparison is with the words of this text, and the finding says so.
     app = open_page("attention", v="all-heads", m=folder, s=["the red cat sat by the bank"])
-    assert "is usual for this head from one such word of this text to another" in texts(app)
+    assert "; this head's average from one such word of this text to another is " in texts(app)
 
 
 def test_of_a_long_text_the_open_head_shows_its_strongest_tokens(open_page: Open) -> None:
@@ -268,7 +271,10 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
     table = app.dataframe[0].value
     assert (table["block"][0], table["head"][0]) == (block, head)
     assert f"Block {block}, head {head} gives" in texts(app)
-    assert "Of the words of this text; a special token before the first word counts as a token before." in texts(app)
+    assert (
+        "Each score is a mean over the words of this text; for the first of them, the special token before it is the token "
+        "before."
+    ) in texts(app)
 
 
 def test_rollout_and_norms(open_page: Open) -> None:
@@ -309,10 +315,10 @@ def test_flow_opens_after_the_last_block_with_the_shares_of_one_token(open_page:
     # What the bars say, in a sentence.
     first = max((key for key in words if key != bank), key=lambda key: shares[bank, key])
     said = texts(app).replace("\\", "")
-
+    median = np.median([shares[other, first] for other in words if other not in (bank, first)])
     assert (
-        f"**{shares[bank, bank]:.0f} %** of “bank” after block 5 is its own start; of the others it takes most from "
-        f"“{tokens[first].piece}” ({number(shares[bank, first])}), " in said
+        f"**{shares[bank, bank]:.0f} %** of “bank” after block 5 comes from itself; of the others, “{tokens[first].piece}” "
+        f"gives it most: {number(shares[bank, first])} (to other words {number(median)}, the median)." in said
     )
     assert f"**{shares[bank, [0, -1]].sum():.0f} %** of its vector comes from [CLS] and [SEP], left out" in said
     assert app.query_params["fl"] == "through"
@@ -376,19 +382,11 @@ def test_it_does_not_read_like_a_resolved_pronoun_where_others_take_as_much(open
     app = open_page("attention", v="attention-flow", s=[text])
     said = texts(app)
     assert (
-        "5 %** of “it” after block 5 is its own start; of the others it takes most from “trophy” (15 %), about as"
-        in said
+        "5 %** of “it” after block 5 comes from itself; of the others, “trophy” gives it most: 15 % (to other" in said
     )
-    assert "about as much as other words do." in said
-
-
-@pytest.mark.parametrize(
-    ("share", "usual", "said"),
-    [(15, 14, "about as much as"), (15, 5, "more than"), (5, 15, "less than"), (0.6, 0.1, "about as much as")],
-)
-def test_what_other_words_take_is_said_as_it_is(share: float, usual: float, said: str) -> None:
-    assert flow._beside_others(share, usual) == f", {said} other words do"
-    assert flow._beside_others(share, float("nan")) == ""
+    shares = shares_by_norms(text)[5]
+    others = np.delete(shares[1:-1, 2], [1, 9])  # of the words but “it” and “trophy” itself
+    assert f"(to other words {np.median(others):.0f} %, the median)." in said
 
 
 def test_an_address_of_before_shows_rollout(open_page: Open) -> None:

@@ -287,7 +287,7 @@ def test_a_click_behind_a_hole_means_the_word_that_was_clicked(
 def test_a_sign_that_turns_further_than_every_word_is_said() -> None:
     hidden = np.array([False, True, False, False, False])
     pieces, angles = ["[CLS]", "cat", "sat", ".", "[SEP]"], np.array([20.0, 80.0, 44.0, 45.0, 46.4])
-    assert changes._further(pieces, angles, hidden, 2, "words") == "; that of “\\[SEP\\]”, no word, by 46°"
+    assert changes._further(pieces, angles, hidden, 2, "words") == "; “\\[SEP\\]”, which is no word, turns by 46°"
     assert changes._further(pieces, angles, hidden, 2, "tokens") == ""
     assert changes._further(pieces, np.minimum(angles, 44.4), hidden, 2, "words") == ""
 

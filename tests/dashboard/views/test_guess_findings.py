@@ -196,16 +196,20 @@ def test_which_word_surprises_most() -> None:
 def test_two_contexts() -> None:
     river = guessed(pieces=("bed", "bank", "paris"), probabilities=np.array([0.3, 0.2, 0.1]))
     assert findings.of_two(guessed(), river, 10) == (
-        "First comes “paris” (42 %) in A, “bed” (30 %) in B. 1 of 3 guesses is the same."
+        "The context changes 2 of the 3 guesses: first comes “paris” (42 %) in A, “bed” (30 %) in B."
     )
     same = findings.of_two(guessed(), guessed(probabilities=np.array([0.1, 0.05, 0.01])), 10)
-    assert same == "“paris” comes first in both sentences (42 % and 10 %). 3 of 3 guesses are the same."
+    assert same == "The context changes none of the 3 guesses, and “paris” comes first in both (42 % and 10 %)."
+    turned = guessed(pieces=guessed().pieces[::-1])
+    assert findings.of_two(guessed(), turned, 10).startswith(
+        "The context changes only the order of the 3 guesses: first comes "
+    )
     other = guessed(pieces=("a", "b", "c"))
-    assert findings.of_two(guessed(), other, 10).endswith("None of 3 guesses are the same.")
+    assert findings.of_two(guessed(), other, 10).startswith("The context changes all 3 guesses: first comes ")
     low = [
         guessed(pieces=(name,) * 3, true="bank", true_ranks=np.array([rank])) for name, rank in (("a", 12), ("b", 50))
     ]
-    said = "None of 3 guesses are the same; “bank” is 12th in A and 50th in B."
+    said = "in B; “bank” is 12th in A and 50th in B."
     assert findings.of_two(low[0], low[1], 10).endswith(said)
     other = replace(low[1], true="bench")
     assert findings.of_two(low[0], other, 10).endswith("“bank” is 12th in A and “bench” is 50th in B.")

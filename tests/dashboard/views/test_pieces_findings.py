@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from components.analysis.lost_characters import lost_characters
+from components.analysis.vocabulary import Kinds
 from dashboard.views.tokens import findings
 from tests.support.pages import Open, at_rest, backend, texts
 
@@ -52,6 +56,30 @@ def said(*typed: str, length: int | None = None) -> str:
 )
 def test_the_finding(typed: tuple[str, ...], length: int | None, expected: str) -> None:
     assert expected in said(*typed, length=length)
+
+
+def test_low_ids_are_said_to_be_frequent_words_only_where_they_are() -> None:
+    usual = Kinds("##", False, 5, 1_000, 80, 120)
+    assert findings.of_kinds(usual, 1_000).endswith(
+        "995 do not. Frequent words have low ids here: half of 80 words such as “the” have an id up to 120."
+    )
+    # In alphabetical order, or where hardly an English word is a piece.
+    for other in (replace(usual, middle_id=600), replace(usual, function_words=4)):
+        assert findings.of_kinds(other, 1_000) == "5 of the 1,000 pieces continue a word (\\#\\#), 995 do not."
+
+
+def test_a_search_is_answered() -> None:
+    assert findings.of_search("bank", "begins with", 7) == "7 pieces begin with “bank”. "
+    assert findings.of_search("*x*", "contains", 1) == "1 piece contains “\\*x\\*”. "
+    assert findings.of_search("qqq", "contains", 0) == "No piece contains “qqq”. "
+    assert findings.of_search("2924", "id", 1) == findings.of_search(" ", "contains", 0) == ""
+
+
+@pytest.mark.parametrize(
+    ("mask", "said"), [([[1, 1], [1, 0]], "at the right is"), ([[1, 1], [0, 1]], "at the left is")]
+)
+def test_padding_is_said_to_be_where_it_is(mask: list[list[int]], said: str) -> None:
+    assert f"1 place {said} padding (grey)" in findings.of_tensors(np.array(mask), 3)
 
 
 def test_markup_in_a_word_is_shown_as_typed() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from transformers import AutoTokenizer
 
@@ -68,10 +70,13 @@ def test_a_truncated_pair_says_which_sentence_lost_its_end(open_page: Open, toke
 def test_decoding_gives_both_texts(open_page: Open, tokenizer) -> None:
     app = open_page("tokens", rd="together", v="decoding", sb="3")
     html = next(item.proto.body for item in app.get("html") if "bi-texts" in item.proto.body)
-    assert "<h6>1 + 3<span>capital letters</span></h6>" in html
+    assert "<h6>Sentences 1 + 3:<span>2 capitals lost</span></h6>" in html
     first, second = (f"<mark>{text[0]}</mark>{text[1:]}" for text in (BANK[0], BANK[2]))
     assert f"<p>{first}<br>{second}</p>" in html
-    assert f"<p>{tokenizer.decode(tokenizer(BANK[0], BANK[2])['input_ids'])}</p>" in html
+    back = html.split("comes back</small>")[1]
+    assert re.sub("<[^>]*>", "", back) == tokenizer.decode(tokenizer(BANK[0], BANK[2])["input_ids"])
+    assert re.findall("<mark>(.*?)</mark>", back) == [BANK[0][0].lower(), BANK[2][0].lower()]
+    assert back.count("<i>[SEP]</i>") == 2
     assert "2 capitals (orange) do not come back" in texts(app)
 
 

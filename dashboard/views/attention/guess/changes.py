@@ -15,7 +15,7 @@ from components.charts import matrices
 from components.errors import InputError
 from components.model.catalog import CATALOG, EMBEDDED_KEY, spec_of
 from components.model.guesses import included
-from components.numbers import percent
+from components.numbers import enumerated, percent
 from components.shown_code import attention as shown_attention
 from dashboard import navigation, state
 from dashboard.ui import controls, figures, messages
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 TURNS = "0° is no change, 90° nothing in common"
 MOST_MASKED = 32  # words that are masked to find the one to begin with
 MASKED_TOKENS = 4_000  # of all masked texts together: a trace holds every layer of them
+MOST_NAMED = 3  # tokens that turn as far
 MOST_ABOVE = 190  # characters of the finding where it has to say first that the model guesses nothing
 
 
@@ -104,9 +105,13 @@ def _vector_change(
     if len(others):
         among, kind = (words, "words") if len(words) else (others, "tokens")
         most = among[np.argmax(angles[among])]
+        level = [
+            at for at in among if round(float(angles[at])) == round(float(angles[most]))
+        ]  # as far, as it is written
+        named = [which([pieces[place] for place in own], int(np.flatnonzero(own == at)[0])) for at in level]
+        depend = f"{enumerated(named)} depends" if len(level) == 1 else f"{_level(named, kind)} depend"
         message = (
-            f"Of the {kind}, {which([pieces[place] for place in own], int(np.flatnonzero(own == most)[0]))} depends most on "
-            f"{name}: its vector turns by "
+            f"Of the {kind}, {depend} most on {name}: {'its vector turns' if len(level) == 1 else 'their vectors turn'} by "
             f"{angles[most]:.0f}° ({TURNS}){_further(pieces, angles, is_hidden, int(most), kind)}. "
             f"{message}"
         )
@@ -139,7 +144,12 @@ def _further(pieces: Sequence[str], angles: np.ndarray, is_hidden: np.ndarray, m
     at = int(np.argmax(np.where(is_hidden, -1.0, angles)))
     if kind != "words" or round(float(angles[at])) <= round(float(angles[most])):
         return ""
-    return f"; that of {quoted(pieces[at])}, no word, by {angles[at]:.0f}°"
+    return f"; {quoted(pieces[at])}, which is no word, turns by {angles[at]:.0f}°"
+
+
+def _level(named: Sequence[str], kind: str) -> str:
+    """Several tokens that turn as far."""
+    return enumerated(named) if len(named) <= MOST_NAMED else f"{len(named)} {kind}"
 
 
 def say_whose(backend: Backend) -> None:

@@ -212,20 +212,25 @@ def of_two(first: Guessed, second: Guessed, k: int) -> str:
     """The finding for a mask in each of two sentences, of each of which `k` guesses are shown."""
     common = sum((Counter(first.pieces[:k]) & Counter(second.pieces[:k])).values())
     shown = min(k, len(first.pieces), len(second.pieces))
-    both = f"{common or 'None'} of {shown} guesses {'is' if common == 1 else 'are'} the same"
+    changed = "all" if not common else f"{shown - common} of the" if common < shown else "none of the"
+    point = f"context changes {changed} {shown} guesses"
+    if common == shown and first.pieces[:k] != second.pieces[:k]:
+        point = f"context changes only the order of the {shown} guesses"
     # A hidden word that stands below the guesses that are shown.
     below = [
         (guess.true, f"{ordinal(int(guess.true_ranks[-1]))} in {name}")
         for guess, name in ((first, "A"), (second, "B"))
         if guess.true is not None and guess.true_ranks[-1] > shown
     ]
+    both = ""
     for number, (word, place) in enumerate(below):
         begin = " and " if number else "; "
         both += f"{begin}{place}" if number and word == below[0][0] else f"{begin}{quoted(word)} is {place}"
     shares = [share_text(float(guess.probabilities[0])) for guess in (first, second)]
     if first.pieces[0] == second.pieces[0]:
-        return f"{quoted(first.pieces[0])} comes first in both sentences ({shares[0]} and {shares[1]}). {both}."
-    return f"First comes {quoted(first.pieces[0])} ({shares[0]}) in A, {quoted(second.pieces[0])} ({shares[1]}) in B. {both}."
+        return f"The {point}, and {quoted(first.pieces[0])} comes first in both ({shares[0]} and {shares[1]}){both}."
+    firsts = f"first comes {quoted(first.pieces[0])} ({shares[0]}) in A, {quoted(second.pieces[0])} ({shares[1]}) in B"
+    return f"The {point}: {firsts}{both}."
 
 
 def of_template(found: TemplateGuesses) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from components.charts import theme
 from components.charts.inside_blocks.inner_dimensions import activation_histogram, closed_by_block, strongest_bars
 from components.charts.inside_blocks.rotation import distance_curve, rotation_heatmap
 from components.charts.inside_blocks.scores import score_bars
@@ -32,6 +33,8 @@ def test_a_single_part_has_no_sum_and_no_legend() -> None:
 def test_few_scores_have_their_numbers_and_of_several_parts_the_sum_has() -> None:
     one = score_bars({"content to content": np.array([-0.774, np.nan])}, np.array([0.6, 0.4]), ["0 a", "1 b"], "Title")
     assert [list(trace.text) for trace in one.data] == [["−0.77", ""], ["0.60", "0.40"]]
+    # The key with most attention is blue in both, whatever its score.
+    assert [list(trace.marker.color) for trace in one.data] == [[theme.BLUE, theme.GREY]] * 2
     parts = {"content to content": np.array([1.0, -2.0]), "distance": np.array([0.5, 3.0])}
     several = score_bars(parts, np.array([0.6, 0.4]), ["0 a", "1 b"], "Title")
     assert [trace.text for trace in several.data[:2]] == [None, None]

@@ -24,9 +24,13 @@ def test_the_stored_pictures() -> None:
         == "To this model the opposite is nearer than the paraphrase: 0.88 against 0.48."
     )
     share = np.mean(np.array(BLINDNESS.negations)[:, None] > np.array(BLINDNESS.paraphrases)[None])
-    assert (
-        findings.of_strips(BLINDNESS) == f"Over all pairs, a negation is nearer in {100 * share:.0f} % of comparisons."
-    )
+    medians = " and ".join(f"{np.median(values):.2f}" for values in (BLINDNESS.negations, BLINDNESS.paraphrases))
+    said = f"Over all pairs, a negation is nearer in {100 * share:.0f} % of comparisons; the medians are {medians}."
+    assert findings.of_strips(BLINDNESS) == f"{said} The paraphrase shown is the 3rd least similar of 44."
+    lowest = replace(BLINDNESS, paraphrase=replace(BLINDNESS.paraphrase, cosine=min(BLINDNESS.paraphrases)))
+    assert findings.of_strips(lowest) == f"{said} The paraphrase shown is the least similar of 44."
+    usual = replace(BLINDNESS, paraphrase=replace(BLINDNESS.paraphrase, cosine=float(np.median(BLINDNESS.paraphrases))))
+    assert findings.of_strips(usual) == said
 
 
 def test_senses_that_stay_mixed_or_are_apart_from_the_start() -> None:

@@ -27,6 +27,14 @@ def signed(value: float, digits: int = 3) -> str:
     return text.replace("-", "−") if text.strip("+-0.,") else text[1:]
 
 
+def difference(later: float, earlier: float, digits: int = 1) -> float:
+    """How far apart two numbers are that both stand beside it with so many decimals: of both as they are shown.
+
+    96.72 and 87.14 read 96.7 and 87.1: the reader takes 9.6 from them, and 9.58 would read as a mistake.
+    """
+    return round(later, digits) - round(earlier, digits)
+
+
 def as_read(value: float) -> str:
     """A number with the decimals that were written in a file: "4.25" for 4,25, and "4" for 4.0."""
     return f"{value:.12g}".replace("-", "−")

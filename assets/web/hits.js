@@ -55,7 +55,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const showQuery = (row) => {
     if (!data.asked || !row.asked.length) return;
     query.replaceChildren(make("span", "quiet", "Your query "), ...textOf(row.asked));
-    query.append(make("span", "quiet", ` shaded: what carries ${row.score}`));
+    query.append(make("span", "quiet", ` darker words make the score ${row.score}`));
   };
   above.replaceChildren();
   if (data.asked) above.append(query);
@@ -64,7 +64,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const parts = [`bars: ${data.axis.ends[0]} – ${data.axis.ends[1]}`];
     if (data.axis.unrelated > 0) parts.push("grey: unrelated");
     if (data.axis.level !== null) parts.push(`dashed: ${data.axis.name}`);
-    if (data.markable) parts.push("✓ ✗: relevant to the query, or not");
+    if (data.markable) parts.push("✓ ✗: relevant or not");
     above.append(make("p", "legend", parts.join(" · ")));
     if (data.markable) above.append(make("span", "judged", "relevant?"));
   }

@@ -12,6 +12,7 @@ from components.charts import theme
 PULL, PUSH, PLAIN = theme.BLUE, theme.ORANGE, theme.GREY  # as the ties of the first rows (row_cards.py)
 POINT = 13  # pixels from the middle of a point to where an arrow ends beside it
 _HEIGHT = 330
+_AWAY = 0.5  # of the distance between two points, how far an arrow leads that pushes one of them away
 _WIDE = (0.0, 9.0)
 _HIGH = (0.0, 6.0)
 
@@ -37,7 +38,15 @@ class _Picture:
             name=label,
         )
 
-    def arrow(self, start: tuple[float, float], end: tuple[float, float], colour: str, *, off: int = 0) -> None:
+    def arrow(
+        self,
+        start: tuple[float, float],
+        end: tuple[float, float],
+        colour: str,
+        *,
+        off: int = 0,
+        start_off: int | None = None,
+    ) -> None:
         """An arrow whose ends stand so many pixels `off` the two places: POINT where they are points."""
         self.figure.add_annotation(
             x=end[0],
@@ -54,7 +63,7 @@ class _Picture:
             arrowwidth=3,
             arrowcolor=colour,
             standoff=off,
-            startstandoff=off,
+            startstandoff=off if start_off is None else start_off,
             text="",
         )
 
@@ -90,14 +99,13 @@ class _Picture:
         theme.legend_below(self.figure, shown=True)
 
 
-def _in_batch(picture: _Picture, wrong: str = "") -> None:
+def _in_batch(picture: _Picture, wrong: str = "", query: str = "query", answer: str = "answer") -> None:
     """One answer is pulled, those of other rows are pushed, and the row's own `wrong` answer where it has one."""
-    picture.point(2.9, 3.0, "", theme.BLUE)
-    picture.text(1.9, 3.0, "query")  # between the arrows
-    picture.point(6.6, 3.0, "its own answer", theme.BLUE)
+    picture.point(2.9, 3.0, query, theme.BLUE)
+    picture.point(6.6, 3.0, f"its own {answer}", theme.BLUE)
     picture.arrow((6.6, 3.0), (2.9, 3.0), PULL, off=POINT)
     places = ((5.3, 1.3), (5.3, 4.8), (1.6, 4.8), (1.6, 1.3))
-    _others(picture, (2.9, 3.0), "another answer", places[bool(wrong) :])
+    _others(picture, (2.9, 3.0), f"another {answer}", places[bool(wrong) :])
     if wrong:
         _others(picture, (2.9, 3.0), f"its own {wrong}", places[:1])
     picture.pulls_and_pushes()
@@ -106,10 +114,11 @@ def _in_batch(picture: _Picture, wrong: str = "") -> None:
 def _others(
     picture: _Picture, centre: tuple[float, float], label: str, places: tuple[tuple[float, float], ...]
 ) -> None:
-    """Points that are pushed away from another one."""
+    """Points that are pushed away from another one: an arrow behind each says where it goes, and none leads to it."""
     for x, y in places:
-        picture.point(x, y, label, PLAIN, below=y < centre[1])
-        picture.arrow(centre, (x, y), PUSH, off=POINT)
+        picture.point(x, y, label, PLAIN, below=y > centre[1])  # the arrow stands on the other side
+        end = (x + _AWAY * (x - centre[0]), y + _AWAY * (y - centre[1]))
+        picture.arrow((x, y), end, PUSH, off=0, start_off=POINT)
 
 
 def _two_labels(picture: _Picture, hardest_only: bool) -> None:
@@ -220,14 +229,16 @@ _DRAW: dict[str, Callable[[_Picture], None]] = {
 }
 
 
-def objective_picture(key: str, title: str, wrong: str = "") -> go.Figure:
-    """The picture of an objective by its key; `wrong` names the wrong answer that each row of "mnrl" has of its own, if any.
+def objective_picture(key: str, title: str, wrong: str = "", query: str = "query", answer: str = "answer") -> go.Figure:
+    """The picture of an objective by its key.
+
+    For "mnrl" `query` and `answer` name the texts of a row, and `wrong` the wrong answer that it has of its own, if any.
 
     Raises KeyError for an objective that has no picture.
     """
     picture = _Picture()
-    if wrong and key == "mnrl":
-        _in_batch(picture, wrong)
+    if key == "mnrl":
+        _in_batch(picture, wrong, query, answer)
     else:
         _DRAW[key](picture)
     picture.figure.update_xaxes(visible=False, range=_WIDE, fixedrange=True)

@@ -137,6 +137,11 @@ def legend_below(figure: go.Figure, shown: bool | None = None) -> None:
     figure.layout.showlegend, figure.layout.hovermode = shown, "closest"
 
 
+def whiskers(dark: bool) -> str:
+    """The colour of intervals that lie on filled bars and beside them, on a light or a dark page."""
+    return "#E3E8EE" if dark else "#2A313B"
+
+
 def interval(
     values: object, low: object, high: object, *, color: str = GREY, thickness: float = 1.5, width: float = 3
 ) -> dict[str, object]:

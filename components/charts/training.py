@@ -13,8 +13,7 @@ from components.charts import curves, theme
 
 MOST_POINTS = 2_000  # of a curve: more are thinned, since no screen shows them
 CUT_OFF = "#D6246E"
-_INTERVAL = "#5A6270"  # of a bar: seen on the bar and beside it, on a light and on a dark page
-_LOSS_HEIGHT, _ROOM, _LETTER = 400, 74, 8.6  # pixels: of the loss, beside the end of a line for a number, of a letter
+_LOSS_HEIGHT, _ROOM, _LETTER = 400, 60, 8.6  # pixels: of the loss, beside the end of a line for a number, of a letter
 # Of the texts of a row: what is searched with, what belongs to it, what is pushed apart.
 _SIDES = (theme.BLUE, theme.GREEN, theme.ORANGE, *theme.PALETTE[3:])
 _HEIGHT, _LOW = 330, 230  # pixels; the low one leaves room for a row of the data below it
@@ -59,6 +58,7 @@ def loss_curves(
             name=f"{label}, each step",
             mode="markers",
             marker={"color": colour, "size": 6},
+            cliponaxis=False,  # the dots of the first and the last step are whole
             opacity=0.55,
             hovertemplate=f"step %{{x}}: {label} %{{y:.4f}}<extra></extra>",
         )
@@ -71,8 +71,7 @@ def loss_curves(
             hovertemplate=f"around step %{{x}}: mean {label} %{{y:.4f}}<extra></extra>",
         )
         if len(values):
-            end = label.removesuffix(" loss") + (", smoothed" if window > 1 else "")
-            ends.append((float(at_steps[-1]), float(means[-1]), end, colour))
+            ends.append((float(at_steps[-1]), float(means[-1]), label.removesuffix(" loss"), colour))
     if len(held_out[0]):
         figure.add_scatter(
             x=held_out[0],
@@ -81,11 +80,12 @@ def loss_curves(
             mode="lines+markers",
             line={"color": theme.BLUE, "width": 3},
             marker={"size": 9},
+            cliponaxis=False,
             hovertemplate="step %{x}: held-out loss %{y:.4f}<extra></extra>",
         )
         ends.append((float(held_out[0][-1]), float(held_out[1][-1]), "held out", theme.BLUE))
     figure.update_yaxes(rangemode="tozero", zeroline=False)
-    _over_steps(figure, title, steps, marked, "kept")
+    _over_steps(figure, title, steps, marked, f"kept: step {marked:,}" if marked is not None else "")
     if marked is not None and marked in held_out[0]:
         kept = float(held_out[1][np.flatnonzero(held_out[0] == marked)[0]])
         figure.add_scatter(
@@ -97,6 +97,7 @@ def loss_curves(
             hovertemplate=f"step {marked}: the best on held-out rows, kept<extra></extra>",
         )
     figure.layout.showlegend, figure.layout.height = False, _LOSS_HEIGHT
+    figure.layout.margin.t += 16 if marked is not None else 0  # for what stands above its line
     values = np.concatenate([np.asarray(trace.y, float) for trace in figure.data] or [np.zeros(0)])
     if np.isfinite(values).any() and np.nanmin(values) >= 0:  # the ring, too, has room at the bottom
         top = float(np.max(values[np.isfinite(values)]))
@@ -166,6 +167,7 @@ def measure_panels(
                 mode="lines+markers",
                 line=style,
                 marker={"size": 8},
+                cliponaxis=False,
                 hovertemplate=f"step %{{x}}: {theme.plain(name)} %{{y:.3f}}<extra></extra>",
                 row=row,
                 col=1,
@@ -232,7 +234,7 @@ def _over_steps(figure: go.Figure, title: str, steps: int, marked: int | None, m
         figure.add_vline(
             x=marked,
             line={"color": theme.GREY, "dash": "dot", "width": 2},
-            annotation={"text": mark, "showarrow": False, "yanchor": "top", "xanchor": "right", "xshift": -3},
+            annotation={"text": mark, "showarrow": False, "y": 1, "yanchor": "bottom", "xanchor": "center"},
         )
     if not any(len(trace.x) for trace in figure.data):
         figure.update_yaxes(range=(0, 1))
@@ -245,48 +247,57 @@ def _over_steps(figure: go.Figure, title: str, steps: int, marked: int | None, m
 def length_histogram(
     lengths: Mapping[str, np.ndarray], cut_off: int, title: str, counted: str = "texts", of: str = "a text"
 ) -> go.Figure:
-    """How many texts of each side have how many tokens, int [text] by side; longer ones than `cut_off` are truncated.
+    """How many texts of each side have how many tokens, int [text] by side, each in a row; those above `cut_off` are truncated.
 
     `counted` and `of` name what is counted, such as "pairs" and "both texts together".
     """
     longest = max((int(values.max()) for values in lengths.values() if len(values)), default=1)
     width = max(1, -(-longest // 40))
     edges = np.arange(0, longest + width + 1, width)
-    figure = go.Figure()
+    rows = max(1, len(lengths))
+    figure = make_subplots(rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.06)
     for index, (name, values) in enumerate(lengths.items()):
         counts, _ = np.histogram(values, bins=edges)
         low, high = edges[:-1], edges[1:] - 1
+        colour = _SIDES[index % len(_SIDES)]
         figure.add_bar(
             x=(low + high) / 2,
             y=counts,
             width=width,
             name=theme.plain(name),
-            marker={"color": _SIDES[index % len(_SIDES)], "line": {"width": 0}},
-            opacity=0.75,
+            marker={"color": colour, "line": {"width": 0}},
             customdata=np.stack([low, high], axis=1),
             hovertemplate=f"{theme.plain(name)}: %{{y:,}} {counted} of %{{customdata[0]}} to %{{customdata[1]}} tokens"
             "<extra></extra>",
+            row=index + 1,
+            col=1,
         )
+        if rows > 1:
+            own = {"xref": "paper", "x": 1, "xanchor": "right", "yref": f"y{index + 1 if index else ''} domain", "y": 1}
+            figure.add_annotation(text=f"<b>{theme.plain(name)}</b>", font={"color": colour}, showarrow=False, **own)
     is_far = 2 * longest < cut_off  # with its line on the axis, most of the figure would be empty
-    place = {"x": 1.0, "xref": "paper"} if is_far else {"x": cut_off + 0.5, "xshift": -6}
     figure.add_annotation(
         text=f"cut-off: {cut_off} tokens{' →' if is_far else ''}",
         font={"color": CUT_OFF},
         yref="paper",
         y=1.0,
-        yanchor="top",
+        yanchor="bottom",
         xanchor="right",
         showarrow=False,
-        **place,
+        **({"x": 1.0, "xref": "paper"} if is_far else {"x": cut_off + 0.5}),
     )
     if not is_far:
-        figure.add_vline(x=cut_off + 0.5, line={"color": CUT_OFF, "width": 3, "dash": "dash"})
+        ends = {"x0": cut_off + 0.5, "x1": cut_off + 0.5, "y0": 0, "y1": 1, "yref": "paper"}
+        figure.add_shape(type="line", line={"color": CUT_OFF, "width": 3, "dash": "dash"}, **ends)
     reached = 1.3 * longest if is_far else max(longest, cut_off) * 1.04
-    figure.update_xaxes(title=f"tokens of {of}, special tokens included", range=[0, reached + 1])
-    figure.update_yaxes(title=counted)
-    figure.update_layout(barmode="overlay")
-    theme.legend_below(figure, shown=len(lengths) > 1)
-    return theme.finish(figure, title, _LOW)
+    figure.update_xaxes(range=[0, reached + 1])
+    figure.update_xaxes(title=f"tokens of {of}, special tokens included", row=rows, col=1)
+    figure.update_yaxes(nticks=3)
+    figure.update_yaxes(title=counted, row=(rows + 1) // 2, col=1)
+    figure.layout.showlegend, figure.layout.bargap = False, 0
+    theme.finish(figure, title, _LOW + 56 * (rows - 1))
+    figure.layout.margin.t += 18  # for the name of the line, above the bars
+    return figure
 
 
 def before_after_bars(
@@ -383,11 +394,12 @@ def model_bars(
     unit: str = "",
     top: float = 100.0,
     digits: int = 1,
+    dark: bool = False,
 ) -> go.Figure:
     """One measure of two or three models as bars below each other, with intervals and their values at the right.
 
     Each model is a name, what it is in a few words, and (value, low, high). The first is the undamaged one where there are
-    three: a dashed line leads down from it.
+    three: a dashed line leads down from it, past the bars but not through what stands above them.
     """
     figure = go.Figure()
     colours = (theme.GREY, theme.ORANGE, theme.BLUE)[-len(models) :]
@@ -399,7 +411,7 @@ def model_bars(
             orientation="h",
             width=0.56,
             marker_color=colour,
-            error_x=theme.interval([value], [low], [high], color=_INTERVAL, thickness=2.5, width=7),
+            error_x=theme.interval([value], [low], [high], color=theme.whiskers(dark), thickness=2.5, width=7),
             customdata=[[low, high]],
             hovertemplate=f"{theme.plain(name)}: %{{x:.{digits}f}}{unit}<br>95 % interval %{{customdata[0]:.{digits}f}} to "
             f"%{{customdata[1]:.{digits}f}}<extra></extra>",
@@ -426,7 +438,13 @@ def model_bars(
             font_size=theme.FONT_SIZE + 4,
         )
     if len(models) == 3 and np.isfinite(models[0][2][0]):
-        figure.add_vline(x=models[0][2][0], line={"color": theme.GREY, "dash": "dash", "width": 1.5})
+        line = {
+            "type": "line",
+            "x0": models[0][2][0],
+            "x1": models[0][2][0],
+            "line": {"color": theme.GREY, "dash": "dash"},
+        }
+        theme.add_shapes(figure, [line | {"y0": place - 0.28, "y1": place + 0.28} for place in (1, 2)])
     lowest = min([0.0, *(low for _, _, (_, low, _) in models if np.isfinite(low))])
     figure.update_xaxes(title=x_title, range=[lowest, top], zeroline=False)
     figure.update_yaxes(range=[len(models) - 0.5, -0.62], visible=False)

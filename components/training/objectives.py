@@ -50,7 +50,7 @@ _OBJECTIVES = (
         "encoder",
         "pairs",
         ("pairs", "triplets", "labelled", "scored"),
-        "Each text must find its partner among all partners of the batch. The partners of the other rows are the wrong "
+        "Each query must find its own answer among those of all rows shown at once (a batch). The others are the wrong "
         "answers, so a larger batch is a harder question.",
         r"-\frac{1}{n}\sum_i \log \frac{e^{s \cos(u_i, v_i)}}{\sum_j e^{s \cos(u_i, v_j)}}",
         "Henderson et al. 2017; van den Oord et al. 2018",

@@ -98,7 +98,7 @@ def test_the_layers_are_drawn_and_a_click_shows_a_points_curve(use: Stage) -> No
     expect(page.get_by_text(f"{values[0][6]:.1f} %", exact=True).first).to_be_visible()
     rows = page.locator(".bi-candidates tbody tr")
     expect(rows.first).to_contain_text("layer 6, Mean")
-    expect(page.locator(".bi-candidates")).to_contain_text("flatters it by")
+    expect(page.locator(".bi-candidates")).to_contain_text("On other queries the best")
     click_point(page, 2, 3)
     _, curve = wait_for(page, "Recall@1", "Recall@k at layer 3, Max")
     assert curve["lines"] >= 2

@@ -89,6 +89,14 @@ def test_numbers_that_are_compared_differ_where_they_can(values: tuple[float, ..
     assert numbers.apart(*values) == written
 
 
+@pytest.mark.parametrize(
+    ("later", "earlier", "apart"),
+    [(87.14, 96.72, "−9.6"), (77.7, 77.0, "0.7"), (77.69, 77.02, "0.7"), (5.04, 4.96, "0.0")],
+)
+def test_a_difference_is_that_of_the_numbers_beside_it(later: float, earlier: float, apart: str) -> None:
+    assert numbers.number(numbers.difference(later, earlier), 1) == apart
+
+
 def test_a_small_share_is_not_zero() -> None:
     assert [numbers.percent(share) for share in (0.0, 0.001, 0.005, 0.784)] == ["0 %", "less than 1 %", "0 %", "78 %"]
 

@@ -164,8 +164,8 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
             f'  <span style="color:{theme.BLUE}">■ advice</span>' if bar.is_advised else ""
         )
         sham = f"a sham of this kind repaired {bar.sham[0]:,} and harmed {bar.sham[1]:,}"
-        left = "left as it is: nothing was better" + (f"; {sham}" if any(bar.sham) else "")
-        below = left if bar.is_left else sham
+        left = "left as it is: nothing was better" if bar.is_left else ""
+        below = "; ".join(filter(None, (left, sham if any(bar.sham) else "")))  # a sham that does nothing says nothing
         for x, anchor, above, text in (
             (0.0, "left", 0.32, name),
             (1.0, "right", 0.32, f"{theme.number(bar.recall, 1)} %"),

@@ -17,7 +17,6 @@ MARKED = "#D6246E"  # the chosen cell's frame
 _PAD = 0.5
 _AGREEMENT, _LABEL = 428, 19  # pixels: the height of the agreement over the layers, and between two names at its right
 MOST_BESIDE = 9  # letters of a name that its number stands beside
-_ROOM_FOR_VALUE = 0.18  # share of the axis that a bar with its value inside takes on a phone
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,8 +207,8 @@ class RankedBar:
     is_marked: bool = False  # drawn in the colour of what a figure is about
 
 
-def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str) -> go.Figure:
-    """A horizontal bar for each way of ranking, the best on top, with its value and its interval as a thin line."""
+def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str, dark: bool = False) -> go.Figure:
+    """A horizontal bar for each way of ranking, the best on top, with its interval as a thin line and its value behind it."""
     ordered = sorted(bars, key=lambda bar: bar.value)
     longest = max((bar.high for bar in ordered), default=0.0)
     figure = go.Figure(
@@ -219,21 +218,26 @@ def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str) -> go.F
             orientation="h",
             marker_color=[theme.ORANGE if bar.is_marked else theme.BLUE for bar in ordered],
             error_x=theme.interval(
-                [bar.value for bar in ordered], [bar.low for bar in ordered], [bar.high for bar in ordered], width=4
+                *([getattr(bar, name) for bar in ordered] for name in ("value", "low", "high")),
+                color=theme.whiskers(dark),
+                thickness=2,
+                width=5,
             ),
-            # At the bar's root, where no interval covers it; beside a bar that is too short for it.
-            text=[f"{bar.value:.1f}" for bar in ordered],
-            textposition=["inside" if bar.value >= _ROOM_FOR_VALUE * longest else "outside" for bar in ordered],
-            insidetextanchor="start",
-            insidetextfont={"color": "white"},
-            textangle=0,
             customdata=[[bar.low, bar.high] for bar in ordered],
             hovertemplate=f"%{{y}}<br>{measure} %{{x:.2f}} % (95 %: %{{customdata[0]:.1f}} to %{{customdata[1]:.1f}})"
             "<extra></extra>",
             showlegend=False,
         )
     )
-    figure.update_xaxes(title=f"{measure} (%)", rangemode="tozero", zeroline=False)
+    theme.annotate(
+        figure,
+        [
+            {"x": max(bar.value, bar.high), "y": row, "text": f"<b>{theme.number(bar.value, 1)}</b>", "xanchor": "left"}
+            | {"xshift": 6, "showarrow": False}
+            for row, bar in enumerate(ordered)
+        ],
+    )
+    figure.update_xaxes(title=f"{measure} (%)", range=[0, 1.16 * longest or 1], zeroline=False)
     figure.update_yaxes(showgrid=False)
     figure.update_layout(bargap=0.25)
     return theme.finish(figure, title, 110 + 40 * max(4, len(ordered)))

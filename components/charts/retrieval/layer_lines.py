@@ -120,7 +120,8 @@ def _label_ends(figure: go.Figure, lines: Sequence[PoolingLine], levels: Sequenc
         colour = str(theme.line_style(number)["color"]) if is_line else theme.GREY
         longest = max(longest, len(text.replace("<b>", "").replace("</b>", "")))
         below = own[number] - place
-        labels.append(curves.end_label(1, value, text, below, colour, to_label=TO_LABEL, xref="paper", standoff=1))
+        label = curves.end_label(1, value, text, below, colour, to_label=TO_LABEL, xref="paper", standoff=1)
+        labels.append(label | {"font": {"color": colour} if is_line else {}})
     theme.annotate(figure, labels)
     figure.layout.margin.r = round(TO_LABEL + 16 + LETTER * longest)
 

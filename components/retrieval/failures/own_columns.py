@@ -67,7 +67,7 @@ def in_words(shares: Sequence[TraitShare], names: Mapping[str, str]) -> str:
         return ""
     failures, successes = shares[0].failures, shares[0].successes
     if few := too_few(failures, successes):
-        return few.replace("their traits", "the values of their columns")
+        return few
     every = percent(failures / (failures + successes))
     if named := named_in_words(shares, names):
         return f"{named}; of all queries {every} fail."

@@ -41,7 +41,7 @@ LEAST = 30  # failed, and found, queries that are compared
 SHORT, LONG = 3, 12  # words: of a short query at most, of a long one more
 DUPLICATE_COSINE, DUPLICATE_WORDS = 0.95, 0.8
 MOST_CHARACTERS = 500  # of a text whose letters are looked at
-FEW_FAILURES = f"Fewer than {LEAST} queries fail: their traits are counted, and not compared."
+FEW_FAILURES = f"Fewer than {LEAST} queries fail: too few to be sure what they share."
 # Each trait, with its rule.
 TRAITS: dict[str, str] = {
     "likely misspelling": "A word of five letters or more that neither the corpus, in any regular form, nor the model’s "
@@ -207,9 +207,9 @@ def in_words(shares: Sequence[TraitShare]) -> str:
     failures, successes = shares[0].failures, shares[0].successes
     if not failures:
         return f"None of {counted(successes, 'query', 'queries')} fails."
-    said = f"{failures:,} of {counted(failures + successes, 'query', 'queries')} fail"
+    said = f"{failures:,} of {counted(failures + successes, 'query', 'queries')} {'fails' if failures == 1 else 'fail'}"
     if few := too_few(failures, successes):
-        return f"{said}. {few}"
+        return f"{said}. {most_different(shares) if successes >= LEAST else few}"
     named = named_together(shares)
     if not named:
         return f"{said}, and share no trait more often than found queries by more than chance."
@@ -219,6 +219,18 @@ def in_words(shares: Sequence[TraitShare]) -> str:
     ]
     is_one = sum(share.is_named for share in shares) == 1
     return f"{said}, and more often have the {'trait' if is_one else 'traits'} {enumerated(parts)}."
+
+
+def most_different(shares: Sequence[TraitShare]) -> str:
+    """Of too few failures to compare: the trait that they have more often by the most, in a sentence, or that there is none."""
+    best = max(shares, key=lambda share: share.share_of_failed - share.share_of_found)
+    if best.share_of_failed <= best.share_of_found:
+        return "They have no trait more often than found queries."
+    have = "has" if best.failed == 1 else "have"
+    return (
+        f"What they share most is “{best.name}”: {best.failed} of {best.failures} {have} it "
+        f"({percent(best.share_of_failed)}), of the found {percent(best.share_of_found)}; too few to be sure."
+    )
 
 
 def traits_of(

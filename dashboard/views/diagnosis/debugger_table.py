@@ -324,7 +324,7 @@ def _traits(shares: Sequence[TraitShare], picked: str) -> dict[str, Any]:
             hint += f"; difference {100 * between.low:.0f} to {100 * between.high:.0f} points".replace("-", "−")
         return {
             "key": share.name,
-            "label": share.name[:1].upper() + share.name[1:],
+            "label": trait_shares.label(share.name),
             "hint": f"{hint}. {TRAITS[share.name]}",
             "failed": round(share.share_of_failed, 4),
             "found": round(share.share_of_found, 4),
@@ -332,9 +332,7 @@ def _traits(shares: Sequence[TraitShare], picked: str) -> dict[str, Any]:
             "high": 0.0 if between is None else round(between.high, 4),
             "named": share.is_named,
             "picked": share.name == picked,
-            "shares": (_percent(share.share_of_failed), _percent(share.share_of_found))
-            if is_compared
-            else (f"{share.failed:,}", f"{share.found:,}"),
+            "shares": (_percent(share.share_of_failed), _percent(share.share_of_found)),
         }
 
     return {
@@ -428,7 +426,7 @@ def traits_in_words(failed: Causes, others: Causes) -> str:
     if min(best.failures, others.holds.shape[1]) < LEAST:
         return (
             f"“{name[:1].upper()}{name[1:]}” is the trait with the largest difference: {shares}. Fewer than {LEAST} "
-            "queries fail or are found: they are counted, and not compared."
+            "queries fail or are found: too few to be sure."
         )
     if is_clear:
         return f"The trait that sets them apart most is “{name}”: {shares}."

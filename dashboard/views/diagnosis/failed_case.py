@@ -168,11 +168,13 @@ def _repairs(case: Case) -> None:
                 how = "<s>{}</s> → <b>{}</b>".format(*map(html.escape, each.words[0]))
             kind = ' class="first"' if rank == 1 else ""
             lines.append(f"<li><span>{how}</span><span{kind}>rank {case.placed.rank:,} → <b>{rank:,}</b></span></li>")
-        nothing = "<p>Nothing to repair: no word is likely to be misspelt{}.</p>".format(
-            ", and none is in your list" if abbreviations else ""
-        )
+        nothing = ""
         if len(case.query) > repair.LONGEST:
             nothing = f"<p>No other way is tried: the query is longer than {repair.LONGEST:,} characters.</p>"
+        elif abbreviations:
+            nothing = "<p>Nothing to repair: no word is likely to be misspelt, and none is in your list.</p>"
+        if not lines and not nothing:
+            return
         listed = f"<ul>{''.join(lines)}</ul>" if lines else nothing
         left_out = max((len(each.words) for each, _ in found), default=0) - repair.MOST_ALONE
         if left_out > 0:

@@ -43,10 +43,8 @@ if TYPE_CHECKING:
     from components.retrieval.failures.traits import TraitShare
 
 MRR = "MRR is the mean over the queries of 1 ÷ the rank of the right text, in per cent: 100 is always first, 50 second."
-SHAM = (
-    "Grey: a sham of the same kind, whose second signal is another query’s. What it repairs and harms is chance: a remedy "
-    "should do clearly better."
-)
+SHAM = "a sham of the same kind takes its second signal from another query, so that what it repairs and harms is chance"
+COLOURS = "On the right, Recall@1 and the 95 % interval of its change: blue helps, orange harms, grey may be chance."
 MIXED = (
     f"A re-ranker (MaxSim, a cross-encoder) orders the first {kinds.CANDIDATES} hits by its own score mixed with the cosine: "
     f"its “share” is the weight of its own, and at “{kinds.ALONE}” that decides alone, as in Search and its view of re-ranking."
@@ -55,8 +53,9 @@ READ = (
     "A query is repaired where its right text was not first and is then, and harmed where it was first and is no longer. "
     "Each remedy’s options (the table below has what each half chose) are chosen on one half of the queries and "
     "measured on the other; to leave everything as it is, is always one of them. "
-    f"{SHAM} On the right, the dot is Recall@1 and the bar the 95 % interval of its change (Tango); a remedy helps if the "
-    "whole bar lies right of the dashed line."
+    f"{SHAM[:1].upper()}{SHAM[1:]}: a remedy should do clearly better. On the right, the dot is Recall@1 and the bar the 95 % "
+    "interval of its change (Tango); a remedy helps (blue) if the whole bar lies right of the dashed line, harms (orange) if "
+    "it lies left of it, and its change may be chance (grey) if the line crosses it."
 )
 
 
@@ -223,6 +222,15 @@ def _remedies(
         _further(found, told)
 
 
+def of_shams(rows: Sequence[RemedyRow]) -> str:
+    """What the shams of the measured remedies did, and why it is told."""
+    acted = [row for row in rows if any(row.control)]
+    drawn = (
+        f"below {'its' if len(acted) == 1 else 'their'} remed{'y' if len(acted) == 1 else 'ies'} in narrow grey bars"
+    )
+    return f"Shams: {SHAM}; " + (f"it stands {drawn}." if acted else "here they did nothing.")
+
+
 def named_in_bold(sentence: str, titles: Sequence[str]) -> str:
     """A sentence with the remedies that it names in bold."""
     return re.sub("|".join(map(re.escape, sorted(titles, key=len, reverse=True))), r"**\g<0>**", sentence, flags=re.I)
@@ -230,7 +238,7 @@ def named_in_bold(sentence: str, titles: Sequence[str]) -> str:
 
 def _further(found: Diagnosed, told: Diagnosis) -> None:
     """What each remedy gives beyond the first place, what it costs and needs, a search that tries it, and training."""
-    st.caption(SHAM)
+    st.caption(f"{COLOURS} {of_shams(told.rows)}")
     shown = [
         "remedy",
         "chosen by each half",

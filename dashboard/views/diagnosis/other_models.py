@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 SETTINGS = {
     "cross-encoder": (
         "tried_cross_encoder",
-        "Re-ranked by",
+        "Also try a cross-encoder",
         "re-ranking by a cross-encoder",
     ),
-    "model": ("tried_model", "Another model", "another model"),
+    "model": ("tried_model", "Also try another model", "another model"),
 }
-NONE = "not measured"
+NONE = "no"
 READ = ("config.json", "modules.json", "config_sentence_transformers.json")  # what says that a model scores pairs
 HELP = (
     "A model on this machine, as one more remedy; nothing is downloaded. The included cross-encoder takes minutes for a "

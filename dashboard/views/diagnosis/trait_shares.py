@@ -39,6 +39,11 @@ def held(shares: Sequence[TraitShare]) -> list[TraitShare]:
     return [share for share in shares if share.failed or share.found]
 
 
+def label(trait: str) -> str:
+    """What a trait is called in a list: which words it compares, where another view compares others (evaluated-data)."""
+    return f"{trait[:1].upper()}{trait[1:]}" + (" in any form" if trait == "no shared word" else "")
+
+
 def column() -> str:
     """The column with the queries."""
     return current.query_column(current.in_use()) or PAIR_COLUMN
@@ -62,7 +67,7 @@ def told(
     chart = charts.trait_shares(
         [
             charts.TraitBar(
-                share.name[:1].upper() + share.name[1:],
+                label(share.name),
                 100 * share.share_of_failed,
                 100 * share.share_of_found,
                 None if share.difference is None else (100 * share.difference.low, 100 * share.difference.high),
@@ -111,7 +116,4 @@ def _of_a_part(shares: Sequence[TraitShare]) -> str:
     if not failures or min(failures, successes) >= traits.LEAST:
         return traits.in_words(shares)
     queries, fail = counted(failures + successes, "query", "queries"), "fails" if failures == 1 else "fail"
-    return (
-        f"{failures:,} of {queries} of this part {fail}. Traits are counted, and not compared: it takes "
-        f"{traits.LEAST} failed and {traits.LEAST} found queries."
-    )
+    return f"{failures:,} of {queries} of this part {fail}. {traits.most_different(shares)}"

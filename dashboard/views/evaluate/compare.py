@@ -237,7 +237,7 @@ def _other(
     telling = run_rows.most_telling(ranks, reference, comparable, better, int(state.get("right_at")), by_words)
     if telling is None:
         return None
-    names = {"": f"{entries[telling].short} (most to see)"}
+    names = {"": f"{entries[telling].short} (suggested)"}
     names |= {entries[number].key: entries[number].short for number in comparable if number != reference}
     chosen, before = [*map(str, codes)], st.session_state.get(_RUNS)
     if before is None or not (before <= {*chosen} or before >= {*chosen}):  # the first ones, or others altogether
@@ -250,7 +250,7 @@ def _other(
         st.session_state[_RUNS] = before & {*chosen} | {*new}
     if state.get("other_run") not in names:
         state.put("other_run", "")
-    picked = controls.pick("other_run", "For whom is it better", names)
+    picked = controls.pick("other_run", "Query by query against", names)
     return telling if not picked else [entry.key for entry in entries].index(picked)
 
 
@@ -274,7 +274,9 @@ def _show_rows(
         message = f"**{messages.escape(rows[reference].name)}** has {measure} {value} %."
     else:
         found = run_rows.for_whom(ranks[other], ranks[reference], k)
-        message = run_rows.finding(rows[other], rows[reference], measure, found, k)
+        is_told = run_rows.best_of(rows).is_reference
+        message = run_rows.finding(rows[other], rows[reference], measure, found, k, is_told)
+        message = f"{run_rows.leading(rows, measure)} {message}"
     if elsewhere:
         message += f" {elsewhere} run{'' if elsewhere == 1 else 's'} on other data cannot be compared with it."
     figures.above(

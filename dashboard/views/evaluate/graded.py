@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.retrieval import evaluation as charts
-from components.numbers import enumerated
+from components.numbers import enumerated, number
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.metrics import interval
 from components.retrieval.evaluation.second_stage import second_relevant_ranks
@@ -129,19 +129,22 @@ def _compared(
         "graded_comparison",
         short=True,
     )
+    best = table["run"][table[measure].argmax()]
     figures.figure(
         charts.ranking_bars(
             [
-                charts.RankedBar(str(name), 100 * of.value, 100 * of.low, 100 * of.high)
+                charts.RankedBar(str(name), 100 * of.value, 100 * of.low, 100 * of.high, name == best)
                 for name, of in zip(table["run"], intervals, strict=True)
             ],
             f"{measure} of {counted(len(ranks), 'run')}",
             measure=measure,
+            dark=controls.is_dark(),
         ),
         key="graded_runs",
         code=code,
         alt=f"{measure} of {counted(len(ranks), 'run')} with 95 % intervals, the best on top",
-        message=finding(table, measure, unsure, is_complete),
+        message=f"{finding(table, measure, unsure, is_complete)} {of_perfect(table, measure, graded)}".strip(),
+        most_above=220,
         read=f"A bar is a run, the best on top. {measure}: {choices.GRADED_MEANINGS[measure]}. A thin line is the 95 % "
         "interval: where the measure may lie for other queries.",
         not_shown="Other measures: they stand under “Options”, and all of them in Share. Documents without a grade count as "
@@ -179,6 +182,18 @@ def finding(table: pd.DataFrame, measure: str, unsure: Sequence[str], is_complet
     if not unsure:
         return f"{said}, and its lead over every other run is more than chance."
     return f"{said}, but {messages.escape(enumerated(list(unsure)))} may be as good."
+
+
+def of_perfect(table: pd.DataFrame, measure: str, graded: GradedSet) -> str:
+    """How many of the documents that a perfect order has among the first ten the best run has there; "" for other measures."""
+    if measure != "nDCG@10":
+        return ""
+    found = float(table.iloc[int(table[measure].argmax())]["P@10"]) / 10
+    there = float(np.mean([min(10, len(grades)) for grades in graded.grades]))
+    return (
+        f"Of a query's first ten documents {number(found, 1)} are relevant on average; in a perfect order "
+        f"{number(there, 1)} are."
+    )
 
 
 def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[RunCode, str, RelevantRanks]]:

@@ -226,13 +226,14 @@ def _curves(
         code=code,
         alt=f"{title}'s correlation by layer for {len(values.poolings)} poolings, and of {len(of_words)} word rankings",
         message=f"{messages.escape(backend.spec.title)} agrees best at **layer {layer}, "
-        f"{POOLING_NAMES[pooling]}**: {theme.number(values.of(layer, pooling))}. "
+        f"{POOLING_NAMES[pooling]}**: {title} {theme.number(values.of(layer, pooling))}. "
         + _best_word(of_words)
         + _why_no_start(values),
         read="The first bar is the model, the others are word rankings and static vectors. Higher means better agreement."
         if is_one
         else "Each curve is a pooling over the layers; dashed level lines are word rankings and static "
-        "vectors, which have no layers. Higher means better agreement.",
+        "vectors, which have no layers. Higher means better agreement. Jelinek-Mercer: smoothed probabilities of words. LSA: "
+        "words by shared texts.",
         not_shown="Why runs agree or disagree with people: look at the largest errors below. "
         f"With {len(pairs.first):,} pairs, differences below about "
         f"{theme.number(1 / np.sqrt(len(pairs.first)), 2)} may be chance. BM25 and Jelinek-Mercer are made to rank "
@@ -326,8 +327,7 @@ def _one_run(
         table=lambda: _errors(pairs, predicted, len(people), unit),
     )
     figures.note(
-        "**The largest errors**: pairs whose rank among all pairs differs most from their rank by people's scores, "
-        "in % of all ranks"
+        f"**The largest errors**: pairs that stand furthest from their place in people's order of the {len(people):,} pairs"
     )
     figures.markup(_drawn(_errors(pairs, predicted, LARGEST, unit), unit), "sts_errors")
 
@@ -354,8 +354,7 @@ def _errors(pairs: ScoredPairs, predicted: Float64, count: int, unit: str) -> pd
                 "number": int(row),
                 "people": pairs.scores[row],
                 unit: float(predicted[row]),
-                "error of the run": f"{100 * abs(off[row]) / len(off):.0f} % "
-                + ("too similar" if off[row] > 0 else "not similar enough"),
+                "error of the run": f"{abs(off[row]):.0f} places too {'high' if off[row] > 0 else 'low'}",
                 "first": pairs.first[row],
                 "second": pairs.second[row],
             }

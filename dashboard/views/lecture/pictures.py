@@ -67,11 +67,11 @@ def _list(stars: tuple[str, ...], lacking: int) -> None:
             st.caption(named)
             _undo()
         return
-    line = f"{counted(len(stars), 'picture')}, each with its sentences and settings."
+    line = "Each picture keeps its sentences and settings."
     if lacking:
+        has = "None has" if lacking == len(stars) else "One has not" if lacking == 1 else f"{lacking:,} have not"
         line += (
-            f" {counted(lacking, 'picture')} {'has' if lacking == 1 else 'have'} not been drawn in this session and in these "
-            "colours: “Draw” opens one after the other, so that the exported page has them too."
+            f" {has} been drawn in this session and in these colours: “Draw” opens them, so that the export has them."
         )
     st.caption(line)
     browser.web_component("lecture", '<ol class="lecture"></ol>')(
@@ -89,8 +89,9 @@ def _list(stars: tuple[str, ...], lacking: int) -> None:
     )
     _undo()
     st.caption(
-        "Order: drag a picture by its dots, or press ↑ and ↓ on them; on a phone, tap the arrows. On the projector, ← and → go "
-        "through the pictures, and in the whole path through its stops first; so do Page ↑ and Page ↓, which a presenter sends."
+        "To change the order, drag a picture by its dots, or press ↑ or ↓ on them; on a phone, tap the arrows. On the "
+        "projector, → and ← show the next picture and the one before, as do the two buttons of a presenter. The whole path has "
+        "several stops, which come one by one."
     )
 
 

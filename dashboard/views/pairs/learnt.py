@@ -183,7 +183,10 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
     pairs, split = candidates.pairs, candidates.split
     figures.figure(
         charts.ranking_bars(
-            bars, f"{MEASURE} of {counted(len(split.test), 'test query', 'test queries')}", measure=MEASURE
+            bars,
+            f"{MEASURE} of {counted(len(split.test), 'test query', 'test queries')}",
+            measure=MEASURE,
+            dark=controls.is_dark(),
         ),
         key="learnt_rankings",
         code=Command(LearningChoice.learnt),

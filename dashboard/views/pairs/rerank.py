@@ -131,7 +131,7 @@ def rerank(backend: Backend) -> None:
             chart = st.container()
             sets = rerank_quality.measured(stage, first.layer, first.pooling, corpus)
             with chart:
-                rerank_quality.picture(sets)
+                rerank_quality.picture(sets, None if scores is None else (len(scores.scores), scores.seconds))
     if scores is None:
         with lists:
             _draw_lists(_hits(first.ranking, corpus, state.get("k")), None, frozenset(), stage)
@@ -254,10 +254,10 @@ def _message(orders: _TwoStages) -> str:
             "improve the first stage."
         )
     old, new = map(min, zip(*moves, strict=True))  # the best one before and the best one after can be two
-    subject = "Correct answer" if len(orders.correct) == 1 else "Best correct answer"
+    subject = "correct answer" if len(orders.correct) == 1 else "best correct answer"
     if old == new:
-        return f"{subject}: stays at rank {new}."
-    return f"{subject}: from rank {old} {'up' if new < old else 'down'} to {new}."  # one line on a phone
+        return f"Here: the {subject} stays at rank {new}."
+    return f"Here: the {subject} goes from rank {old} {'up' if new < old else 'down'} to {new}."
 
 
 def _changes(orders: _TwoStages, sets: Sequence[CollectionLook]) -> None:
@@ -269,7 +269,7 @@ def _changes(orders: _TwoStages, sets: Sequence[CollectionLook]) -> None:
         cross_looks.finding() if stage.kind == "rerank" and _is_included(stage.kind) else rerank_quality.finding(sets)
     )
     figures.above(
-        f"{_message(orders)} {over_all}".strip(),  # first what the lists show
+        f"{over_all} {_message(orders)}".strip(),
         key="rank_changes",
         table=lambda: table,
         code=stage.code(orders.query, texts),

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from components.retrieval.reranking.quality import Reordered, SecondLook
     from dashboard.jobs.reranking import SecondStage
 
+PARAPHRASES = (
+    " A paraphrase searches for its sentence here; in “Kinds of search” the sentence searches, which finds others."
+)
 MOST_TEXTS = 1_000  # of a corpus that is measured without asking
 
 
@@ -110,17 +113,17 @@ def finding(sets: Sequence[CollectionLook]) -> str:
     if not sets:
         return ""
     first, *others = sets
-    said = f"**MaxSim on the first {first.depth}** {_change(first)}"
     against = [other for other in others if _sign(other) != _sign(first)]
     other = max(against, key=lambda item: abs(item.change)) if against else others[0] if others else None
-    if other is not None:
-        said += f", {'but' if against else 'and'} {_change(other, is_first=False)}"
     named = [first] if other is None else [first, other]
     by_luck = [item for item in named if _sign(item) and is_luck(item.look, item.depth)]
-    if len(by_luck) == 2:
-        said += ": both may be chance"
-    elif by_luck:
-        said += ": it may be chance" if other is None else f": the change for the {by_luck[0].name} may be chance"
+    sure = {_sign(item) for item in named if item not in by_luck} - {0}
+    verdicts = {(): "changes nothing for sure", (1,): "helps", (-1,): "harms", (-1, 1): "helps some and harms others"}
+    said = f"**MaxSim on the first {first.depth} {verdicts[tuple(sorted(sure))]}**: it {_change(first)}"
+    if other is not None:
+        said += f", {'but' if against else 'and'} {_change(other, is_first=False)}"
+    if sure and by_luck:
+        said += f": the change for the {by_luck[0].name} may be chance"
     return f"{said}."
 
 
@@ -141,8 +144,11 @@ def _change(item: CollectionLook, is_first: bool = True) -> str:
     return f"{verb}for {after} % of {len(look.ranks()):,} {item.name} ({was})"
 
 
-def picture(sets: Sequence[CollectionLook]) -> None:
-    """Quality against time for the first collection, and what the look costs, in lines."""
+def picture(sets: Sequence[CollectionLook], here: tuple[int, float] | None = None) -> None:
+    """Quality against time for the first collection, and what the look costs, in lines.
+
+    `here` are how many candidates the model read again for the query on screen, and how many seconds that took.
+    """
     if not sets:
         return
     first = sets[0]
@@ -168,25 +174,24 @@ def picture(sets: Sequence[CollectionLook]) -> None:
         not_shown="Other data: the lines below have other collections. Times of other machines.",
         table=lambda: _table(sets),
     )
-    rows = [(f"First {look.enough()} do as well as {first.depth}", "")] if look.enough() < first.depth else []
-    rows += [of_all(item.name, item.look, item.depth) for item in sets]
     more = look.milliseconds[first.depth]
-    rows += [
-        (
-            f"Time, with token vectors that are kept: {number(more, 1)} ms more on {number(look.query_milliseconds, 1)} ms",
-            f"× {number(1 + more / look.query_milliseconds, 2)}",
-        ),
-        (
-            "Kept for a text\none vector, or those of all tokens",
-            f"{look.vector_bytes / 1000:.1f}, {look.token_bytes / 1000:.1f} kB",
-        ),
-    ]
+    stored = f"{number(more, 1)} ms more if the token vectors are stored, on {number(look.query_milliseconds, 1)} ms"
+    read = (
+        "" if here is None else f"\n{1000 * here[1]:,.0f} ms if not: here the model reads {here[0]:,} candidates again"
+    )
+    rows = [(stored + read, f"× {number(1 + more / look.query_milliseconds, 2)}")]
+    if look.enough() < first.depth:
+        rows.append((f"The first {look.enough()} candidates are enough: {first.depth} find no more right texts", ""))
+    rows += [of_all(item.name, item.look, item.depth) for item in sets]
+    sizes = f"A text takes {look.vector_bytes / 1000:.1f} kB as one vector"
+    rows.append((f"{sizes}, {look.token_bytes / 1000:.1f} kB as the vectors of its tokens", ""))
     cost_lines(rows, "rerank_costs")
     where = "stored: measured once, on two cores" if first.is_stored else "measured on this server"
     st.caption(
         f"Both times are {where}. MaxSim compares token vectors that are kept; a cross-encoder reads the query with each "
         "candidate anew. Here MaxSim alone orders the candidates; “What helps” mixes it with the cosine. "
         "A cross-encoder that was trained for search needs a download: the sidebar has it."
+        + (PARAPHRASES if any(item.name == "paraphrases" for item in sets) else "")
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from dashboard.corpora import chooser, current, uploads
 from dashboard.jobs import requests
 from dashboard.ui import controls, figures, languages, messages, wording
 from dashboard.ui.waiting import frame, progress
-from dashboard.ui.wording import SIMILARITY_NAMES
+from dashboard.ui.wording import SIMILARITY_NAMES, shortened
 from dashboard.views.search import chance
 from dashboard.views.search.ranked import COSINES, level_of, up_to
 from dashboard.views.search.request import SearchRequest
@@ -109,6 +109,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
             len(unknown),
             is_measured_now,
         )
+        + weakest(list(zip(first["query"], first[similarity].astype(float), strict=True)), unknown)
         + right_hits(list(zip(first["query"], first["text"], strict=True)), right),
         key="queries",
         table=lambda: table,
@@ -282,18 +283,33 @@ def finding_of_queries(
     return f"**For {of} {len(best):,} queries** the best hit is closer than chance."
 
 
+def weakest(best: Sequence[tuple[str, float]], unknown: Collection[str] = ()) -> str:
+    """Which query has the lowest best hit, as a further sentence; "" for one query, and where several have the lowest.
+
+    `best` are queries with the scores of their best hits; the scores of `unknown` ones say nothing.
+    """
+    known = sorted((score, query) for query, score in best if query not in unknown)
+    if len(known) < 2 or known[0][0] == known[1][0]:
+        return ""
+    score, query = known[0]
+    return f" The weakest is “{messages.escape(shortened(query, 50))}”, {theme.number(score)}."
+
+
 def _queries() -> tuple[str, ...]:
     """The queries of the uploaded file, or else those typed; none if there is a file that cannot be read."""
     own = current.own_queries(current.corpus(), settings.MOST_QUERIES + 1)  # they stand there at once, if not too many
     with controls.row():
+        lines = own if 0 < len(own) <= settings.MOST_QUERIES else ready_queries()
         typed = controls.bind(
             "typed_queries",
             st.text_area,
             "Queries, one per line",
-            default="\n".join(own if 0 < len(own) <= settings.MOST_QUERIES else ready_queries()),
+            default="\n".join(lines),
             to_widget="\n".join,
             from_widget=settings.clean_queries,
-            height=84,  # three lines
+            height=round(
+                (24 + 20 * min(8, max(3, len(lines)))) * controls.scale()
+            ),  # room for those that stand there at first
             label_visibility="collapsed",
             placeholder="Queries, one per line",
         )

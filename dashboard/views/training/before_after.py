@@ -17,7 +17,7 @@ from components.charts import training as charts
 from components.charts.retrieval import evaluation as evaluation_charts
 from components.errors import InputError, UserError
 from components.model.catalog import RUN_PREFIX, spec_of
-from components.numbers import as_read
+from components.numbers import as_read, difference
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import pair_runs, sts
 from components.retrieval.evaluation.metrics import Interval
@@ -68,7 +68,7 @@ SCORED_FILE = "assets/sts_pairs.jsonl"  # as a command in the folder of this pro
 LISTS = {"repaired": "Repaired", "lost": "Still lost", "harmed": "Harmed"}
 LIST_SAYS = {
     "repaired": "The right answer comes first only after training",
-    "lost": "The right answer does not come first after training",
+    "lost": "The right answer comes first neither before nor after training",
     "harmed": "The right answer came first only before training",
 }
 UNDER_WAY = {"waiting", "running"}  # states of a run
@@ -259,7 +259,6 @@ def _ranked(
     """Bars, single queries and measures; `measured` are the commands that print the ranks' measures."""
     changes = before_after.retrieval_changes(ranks.base, ranks.tuned)
     beside = None if ranks.untouched is None else before_after.retrieval_changes(ranks.untouched, ranks.tuned)
-    is_undamaged = beside is not None and _untouched_name(settings) == findings.UNDAMAGED
     line = st.container()
     left, right = st.columns([5, 4], gap="large")
     with left:
@@ -271,17 +270,10 @@ def _ranked(
             Command(before_after.retrieval_changes, *measured),
             findings.won_back(
                 changes[0].name,
-                changes[0].base.value,
-                changes[0].tuned.value,
-                beside[0].base.value if beside is not None and is_undamaged else None,
-                int(np.count_nonzero(_listed(ranks, "harmed"))),
-            )
-            + " "
-            + _finding(
-                findings.MeasureName(changes[0].name, "share"),
                 findings.of_retrieval(changes[0]),
                 None if beside is None else findings.of_retrieval(beside[0]),
-                settings,
+                int(np.count_nonzero(_listed(ranks, "harmed"))),
+                _untouched_name(settings),
             )
             + f" {_moves(before_after.query_changes(ranks.base, ranks.tuned, 1))}",
             line,
@@ -426,7 +418,8 @@ def _row(
 
 def _difference(change: before_after.MeasureChange) -> str:
     low, high = (theme.signed(100 * end, 1) for end in (change.difference.low, change.difference.high))
-    return f"{theme.signed(100 * change.difference.value, 1)} ({low} to {high})"
+    moved = difference(100 * change.tuned.value, 100 * change.base.value)
+    return f"{theme.signed(moved, 1)} ({low} to {high})"
 
 
 def _is_published(settings: TrainingSettings) -> bool:
@@ -461,7 +454,9 @@ def _bars(
     factor, digits = (1.0, 3) if name == "Spearman" else (100.0, 1)
     record = run.record() or {}
     rows = record["split"]["train"] if run == choice.EXAMPLE else len(caching.run_data(run)[1].train)
-    trained = f"{counted(rows, 'row')}, {counted(record.get('steps', run.state().step), 'step')}"
+    steps, kept = record.get("steps", run.state().step), record.get("best_step")
+    which = f"kept: step {kept:,} of {steps:,}" if kept not in (None, steps) else counted(steps, "step")
+    trained = f"{counted(rows, 'row')}, {which}"
     sides = {} if untouched is None else {_untouched_name(settings): (untouched, "as published")}
     sides |= {
         _before(settings): (base, "with noise in its weights" if settings.damage else ""),
@@ -474,12 +469,11 @@ def _bars(
         charts.model_bars(
             [(side, sides[side][1], (float(of[0]), float(of[1]), float(of[2]))) for side, of in values.items()],
             title,
-            x_title="right answer first, % of the queries (Recall@1)"
-            if factor > 1
-            else f"{name} with the scores that people gave",
+            x_title="Recall@1: right answer first (%)" if factor > 1 else f"{name} with the scores that people gave",
             unit=" %" if factor > 1 else "",
             top=factor,
             digits=digits,
+            dark=controls.is_dark(),
         ),
         key="after_measures",
         code=code,
@@ -515,7 +509,7 @@ def _what_is_compared(source: str) -> None:
 def _listed(ranks: Ranks, which: str) -> NDArray[np.bool_]:
     """Which queries are in a list, bool [query]."""
     first, now = ranks.base == 1, ranks.tuned == 1
-    return {"repaired": ~first & now, "lost": ~now, "harmed": first & ~now}[which]
+    return {"repaired": ~first & now, "lost": ~first & ~now, "harmed": first & ~now}[which]
 
 
 def _queries(run: RunFolder, pairs: Pairs, ranks: Ranks, source: str, untouched: str) -> None:
@@ -532,12 +526,11 @@ def _queries(run: RunFolder, pairs: Pairs, ranks: Ranks, source: str, untouched:
         st.caption("None.")
         return
     can_open = source == "news" and run.has_model  # the example has none
-    names = ([] if ranks.untouched is None else [untouched]) + ["before", "after"]
-    st.caption(f"Rank of the right answer: {', '.join(names)}")
+    st.caption("Rank of the right answer in each model")
     for row in rows.tolist():
         text = pairs.queries.texts[row]
-        own = [] if ranks.untouched is None else [f"{ranks.untouched[row]:,}"]
-        own += [f"{ranks.base[row]:,}", f"**{ranks.tuned[row]:,}**"]
+        own = [] if ranks.untouched is None else [f"{untouched} {ranks.untouched[row]:,}"]
+        own += [f"before {ranks.base[row]:,}", f"**after {ranks.tuned[row]:,}**"]
         with st.container(horizontal=True, vertical_alignment="center", key=f"after_query_{row}"):
             st.markdown(f"{messages.escape(text)}  \n{' · '.join(own)}", width="stretch")
             if can_open and st.button(

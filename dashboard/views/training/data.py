@@ -149,11 +149,12 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
 
 def _histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
     cut_off = plan.settings.max_length
-    too_long = {side(name): int(np.count_nonzero(values > cut_off)) for name, values in lengths.items()}
-    truncated = [f"{counted(count, name)}" for name, count in too_long.items() if count]
+    too_long = {name: int(np.count_nonzero(values > cut_off)) for name, values in lengths.items()}
+    names = {name: row_cards.named(plan.settings.data, side(name)) for name in lengths}  # as on the cards above
+    truncated = [f"{counted(count, names[name])}" for name, count in too_long.items() if count]
     figures.figure(
         charts.length_histogram(
-            {side(name): values for name, values in lengths.items()},
+            {names[name]: values for name, values in lengths.items()},
             cut_off,
             f"Lengths in {row_source.name_of(plan.data)}",
         ),

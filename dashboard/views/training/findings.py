@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from components.numbers import counted, number, percent, signed
+from components.numbers import counted, difference, number, percent, signed
 from components.training.before_after import CorrelationChange, MeasureChange
 
 if TYPE_CHECKING:
+    from components.arrays import Float64, Int64
     from components.training.history import History
 
 UNDAMAGED, PUBLISHED = "undamaged", "as published"  # the third model, by what came between it and the training
@@ -47,11 +48,11 @@ class MeasureName:
     def shown(self, value: float) -> str:
         return f"{100 * value:.1f} %" if self.kind == "share" else number(value)
 
-    def distance(self, difference: float, unit: bool = True) -> str:
-        """How far apart two values are, without a sign."""
-        size, digits, word = (100 * abs(difference), 1, " points") if self.kind == "share" else (abs(difference), 3, "")
-        least = 10**-digits
-        text = number(size, digits) if size >= least / 2 or not size else f"less than {least:g}"
+    def distance(self, later: float, earlier: float, unit: bool = True) -> str:
+        """How far apart two values are that are shown, without a sign."""
+        scale, digits, word = (100, 1, " points") if self.kind == "share" else (1, 3, "")
+        size = abs(difference(scale * later, scale * earlier, digits))
+        text = number(size, digits) if size or later == earlier else f"less than {10**-digits:g}"
         return text + word * unit
 
 
@@ -69,7 +70,11 @@ def trained(measure: MeasureName, change: ModelDifference, before: str) -> str:
     """What training changed; `before` is what the model is called that it began with."""
     moved = change.second - change.first
     verb = "gained" if moved > 0 else "lost"
-    said = f"training {verb} {measure.distance(moved)} ({change.judgement})" if moved else "training changed nothing"
+    said = (
+        f"training {verb} {measure.distance(change.second, change.first)} ({change.judgement})"
+        if moved
+        else "training changed nothing"
+    )
     return f"{measure.name}: {measure.shown(change.first)} {before}, **{measure.shown(change.second)}** after: {said}."
 
 
@@ -80,65 +85,86 @@ def beside_untouched(measure: MeasureName, before: float, change: ModelDifferenc
     distance = after - whole
     if distance:
         side = "above" if distance > 0 else "below"
-        stands = f"the trained model is {measure.distance(distance)} {side} it ({change.judgement})"
+        stands = f"the trained model is {measure.distance(after, whole)} {side} it ({change.judgement})"
     else:
         stands = "the trained model has as much"
     opening = f"{model.capitalize()} has **{measure.shown(whole)}**"
     if untouched != UNDAMAGED:
         return f"{opening}: {stands}."
-    return f"{opening}: {_won_back(measure, whole - before, after - before)}, and {stands}."
+    return f"{opening}: {_won_back(measure, before, after, whole)}, and {stands}."
 
 
-def _won_back(measure: MeasureName, taken: float, gained: float) -> str:
+def _won_back(measure: MeasureName, before: float, after: float, whole: float) -> str:
     """How much of what the damage took came back."""
-    if taken <= 0:
+    taken = measure.distance(whole, before)
+    if whole <= before:
         return "the damage took nothing of it"
-    if gained <= 0:
-        return f"of the {measure.distance(taken)} that the damage took, training won back none"
-    if gained < taken:
-        return f"training won back {measure.distance(gained, unit=False)} of the {measure.distance(taken)} that the damage took"
-    return f"training won back all of the {measure.distance(taken)} that the damage took"
+    if after <= before:
+        return f"of the {taken} that the damage took, training won back none"
+    if after < whole:
+        return f"training won back {measure.distance(after, before, unit=False)} of the {taken} that the damage took"
+    return f"training won back all of the {taken} that the damage took"
 
 
 FLAT = 0.005  # a change of a loss that two decimals do not show
 SHARES = {
-    "recall@1": "the share of right texts in first place",
-    "accuracy": "accuracy",
     "spearman": "Spearman",
-}  # what is said of a run, the first it has
+    "recall@1": "Recall@1",
+    "accuracy": "accuracy",
+}  # what decides, the first that a run has
 
 
-def watched(past: History, undamaged: Mapping[str, float]) -> str:
-    """Whether a run learns, from its measures on held-out rows: the loss, whether it still falls, and one measure."""
+def watched(past: History, undamaged: Mapping[str, float], kept: int | None = None) -> str:
+    """Whether a run learns, and which step is best: by one measure on held-out rows, or by the loss there without one.
+
+    `kept` is the step whose weights a run kept that has ended; without it the run goes on, and has a best step so far.
+    """
     steps, losses = past.validation
     finite = np.isfinite(losses)
     steps, losses = steps[finite], losses[finite]
     if len(losses) < 2:
         return "**Nothing is measured on held-out rows yet** but what the model was before." if len(losses) else ""
-    first, last, before = float(losses[0]), float(losses[-1]), float(losses[-2])
-    said = f"**Held-out loss {_moved(first, last)}**"
-    lowest, fallen = int(np.argmin(losses)), before - last
-    since = counted(int(steps[-1] - steps[-2]), "step")
-    if last - float(losses[lowest]) > FLAT:
-        said += f", and is above its lowest, {number(float(losses[lowest]), 2)} at step {steps[lowest]:,}"
-    elif fallen > FLAT:
-        said += f", and was still falling ({number(fallen, 2)} in the last {since})"
-    else:
-        said += f", and hardly changed in the last {since}"
     name = next((name for name in SHARES if name in past.measures and len(past.measures[name][0]) > 1), None)
-    if name is None:
-        return f"{said}."
-    values = past.measures[name][1]
-    is_share = name != "spearman"
+    at, values = (steps, losses) if name is None else past.measures[name]
+    by_loss = dict(zip(steps.tolist(), losses.tolist(), strict=True))
+    sign = 1.0 if name else -1.0  # a loss is best where it is lowest
+    # Before training there was no step; of equal ones that with the lower loss is kept (components.training.held_out).
+    best = max(
+        np.flatnonzero(at > 0).tolist(),
+        key=lambda place: (int(at[place]) == kept, sign * values[place], -by_loss.get(int(at[place]), np.inf)),
+    )
 
     def shown(value: float) -> str:
-        return percent(value) if is_share else number(value, 2)
+        return percent(value) if name and name != "spearman" else number(value, 2)
 
-    start, end = shown(float(values[0])), shown(float(values[-1]))
-    verb = "rose" if values[-1] > values[0] else "fell"
-    change = f"stayed at {end}" if start == end else f"{verb} from {start} to {end}"
-    said += f"; {SHARES[name]} {change}"
-    return f"{said}, the undamaged model has {shown(undamaged[name])}." if name in undamaged else f"{said}."
+    step, measure = int(at[best]), SHARES[name] if name else "loss"
+    since = int(at[-1]) - step
+    beside = [f"{shown(float(values[0]))} before"] if at[0] == 0 else []
+    beside += [f"{shown(undamaged[name])} undamaged"] if name is not None and name in undamaged else []
+    opening, by = ("Best so far", ", by") if kept is None else ("Kept", " and the best by")
+    which = (
+        f"step {step:,}, the last{by}" if not since else f"step {step:,},{by.removeprefix(' and').removeprefix(',')}"
+    )
+    said = f"**{opening}: {which} {measure} on held-out rows, {shown(float(values[best]))}**"
+    said += f" ({', '.join(beside)})" if beside else ""
+    if at[0] == 0 and sign * values[best] < sign * values[0]:
+        said += ": worse than before training"
+    if since:
+        said += f"; the {counted(since, 'step')} after it " + ("was" if since == 1 else "were") + " no better"
+    return f"{said}. {_course(steps, losses)}"
+
+
+def _course(steps: Int64, losses: Float64) -> str:
+    """How the loss on held-out rows went, [measured], and whether it still falls: over the longest distance of two measures."""
+    first, last, lowest = float(losses[0]), float(losses[-1]), int(np.argmin(losses))
+    said = f"The held-out loss {_moved(first, last)}"
+    earlier = int(np.flatnonzero(steps <= steps[-1] - np.diff(steps).max())[-1])
+    since, fallen = counted(int(steps[-1] - steps[earlier]), "step"), float(losses[earlier]) - last
+    if last - float(losses[lowest]) > FLAT:
+        return f"{said}, and is above its lowest, {number(float(losses[lowest]), 2)} at step {steps[lowest]:,}."
+    if fallen > FLAT:
+        return f"{said}, and was still falling ({number(fallen, 2)} in the last {since})."
+    return f"{said}, and hardly changed in the last {since}."
 
 
 def _moved(first: float, last: float) -> str:
@@ -147,21 +173,34 @@ def _moved(first: float, last: float) -> str:
     return f"{'fell' if last < first else 'rose'} from {number(first, 2)} to {number(last, 2)}"
 
 
-def won_back(name: str, before: float, after: float, untouched: float | None, broken: int) -> str:
-    """What training did to a share of queries, 0..1, in one sentence: `untouched` is that of the undamaged model, if it is a
-    third one; `broken` is the number of queries whose answer came first only before.
+def won_back(
+    name: str, change: ModelDifference, beside: ModelDifference | None, broken: int, untouched: str = UNDAMAGED
+) -> str:
+    """What training did to a share of queries, 0..1, in one sentence.
+
+    `beside` goes from the third model to the trained one, if there is a third: undamaged, or as `untouched` says. `broken` is
+    the number of queries whose answer came first only before.
     """
-    shares = f"{number(100 * before, 1)} → {number(100 * after, 1)} %"
+    before, after = (round(100 * value, 1) for value in (change.first, change.second))
+    shares = f"{number(before, 1)} → {number(after, 1)} %"
     lost = f"{counted(broken, 'query', 'queries')} found before {'is' if broken == 1 else 'are'} lost"
-    if untouched is None or untouched <= before:
+    chance = "" if change.is_clear or after == before else " (may be chance)"
+    whole = None if beside is None else round(100 * beside.first, 1)
+    stands = ""
+    if whole is not None and whole != after:
+        side, model = (
+            ("above", "below")[whole > after],
+            "undamaged model" if untouched == UNDAMAGED else "model as published",
+        )
+        stands = f", {number(abs(difference(whole, after)), 1)} points {side} the {model}"
+    if beside is None or whole is None or whole <= before or untouched != UNDAMAGED:
         verb = "raised" if after > before else "lowered" if after < before else "did not change"
-        return f"**Training {verb} {name}: {shares}**; {lost}."
-    taken, gained, missing = untouched - before, after - before, untouched - after
-    if gained <= 0:
+        return f"**Training {verb} {name}: {shares}**{chance}{stands}; {lost}."
+    if after <= before:
         said = f"Training won back nothing of what the damage took: {shares}"
-    elif missing <= 0:
+    elif whole <= after:
         said = f"Training won back all that the damage took: {shares}"
     else:
-        said = f"Training won back {percent(gained / taken)} of what the damage took: {shares}"
-    stands = f", {number(100 * missing, 1)} points below the undamaged model" if missing > 0 else ""
-    return f"**{said}**{stands}; {lost}."
+        won = percent((change.second - change.first) / (beside.first - change.first))
+        said = f"Training won back {won} of what the damage took: {shares}"
+    return f"**{said}**{chance}{stands}; {lost}."

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 SHOWN_AS = {"sigma": "σ"}  # symbols that are not written as they are called
 
 
+SOUGHT = {"bm25", "model"}  # settings for wrong answers by which each row gets one of its own
+
+
 def objective(backend: Backend) -> None:
     """The picture of a run's objective and the schedule of its learning rate, beside the plan."""
     with plans.beside(backend) as plan:
@@ -44,7 +47,7 @@ def objective(backend: Backend) -> None:
         st.markdown("**In turn with**")
         other_left, other_right = st.columns(2, gap="large")
         with other_left:
-            _picture(OBJECTIVES[key])
+            _picture(OBJECTIVES[key], OBJECTIVES[key].idea)
         with other_right:
             _words(OBJECTIVES[key])
 
@@ -52,8 +55,17 @@ def objective(backend: Backend) -> None:
 def _asked(plan: Plan) -> None:
     """The first objective, and what the preset says of it."""
     first = OBJECTIVES[plan.settings.objectives[0]]
-    has_wrong = first.key == "mnrl" and plan.data.kind == "triplets"
-    _picture(first, row_cards.named(plan.settings.data, "wrong answer") if has_wrong else "")
+    settings = plan.settings
+    if first.key == "mnrl":
+        query, answer, wrong = (
+            row_cards.named(settings.data, name) for name in ("query", "correct answer", "wrong answer")
+        )
+        own = sum(column.startswith("negative") for column in plan.data.columns) or int(settings.negatives in SOUGHT)
+        among = row_cards.among(settings, len(plan.split.train), own)
+        message = in_batch(query, answer, wrong if own else "", among)
+        _picture(first, message, wrong if own else "", query, answer.removeprefix("correct "))
+    else:
+        _picture(first, first.idea)
     st.markdown(f"**{messages.escape(plan.preset.name)}.** {messages.escape(plan.preset.idea)}")
     with st.expander("The formula", icon=":material/function:"):
         _words(first)
@@ -114,14 +126,23 @@ def _ablation() -> None:
     )
 
 
-def _picture(item: Objective, wrong: str = "") -> None:
-    """`wrong` names the wrong answer that each row has of its own."""
+def in_batch(query: str, answer: str, wrong: str, among: int) -> str:
+    """What multiple negatives ranking asks for, with the names of the rows' texts and how many are shown at once."""
+    own = f", its own {wrong} and those of others too" if wrong else ""
+    return (
+        f"Each {query} must find its own {answer} among the {among} texts shown at once. The other {among - 1} are the wrong "
+        f"answers{own}, so a larger batch is a harder question."
+    )
+
+
+def _picture(item: Objective, message: str, *names: str) -> None:
+    """`names` are those of a row's own wrong answer, "" for none, of its query and of its answer."""
     figures.figure(
-        objective_pictures.objective_picture(item.key, item.name, wrong),
+        objective_pictures.objective_picture(item.key, item.name, *names),
         key=f"objective_{item.key}",
         code=NoCode("There is no code for it: it is a drawing of an idea, and shows no measured numbers."),
         alt=f"{item.name}. {item.drawing}",
-        message=item.idea + (f" Each row's own {wrong} is pushed away too." if wrong else ""),
+        message=message,
         read=item.drawing,
         not_shown="Numbers: distances in the drawing are none of this model's. Watch shows those of a run.",
         table=lambda: pd.DataFrame([{"objective": item.name, "formula": item.formula, "source": item.source}]),

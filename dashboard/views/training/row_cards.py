@@ -80,21 +80,26 @@ def named(source: str, column: str) -> str:
     return NAMES.get(source, {}).get(column, column)
 
 
+def among(settings: TrainingSettings, rows: int, wrong: int) -> int:
+    """How many texts are shown at once with a query: those of a batch, `wrong` answers of each row of its own included."""
+    return min(settings.batch_size, rows) * (1 + wrong)
+
+
 def finding(settings: TrainingSettings, table: pd.DataFrame, rows: int, held_out: int, cut: int, texts: int) -> str:
     """What is learned from how many `rows`, how many are held out, and how many of all `texts` are cut off."""
     objective = settings.objectives[0]
     wrong = sum(str(name).startswith("wrong answer") for name in table.columns)
-    among = min(settings.batch_size, rows) * (1 + wrong)
+    at_once = among(settings, rows, wrong)
     first, second, *_ = (*[named(settings.data, name) for name in table.columns if name in TEXTS], "")
     left, right = PLURALS.get(first, f"{first}s"), second
     what = {
-        "mnrl": f"Each of {rows:,} {left} learns to find its {right} among {among}",
+        "mnrl": f"For each of {rows:,} {left} the model learns to pick its {right} out of {at_once} texts",
         "triplet": f"Each of {rows:,} {left} learns to be nearer to its {right} than to a wrong text",
         "contrastive": f"In {rows:,} rows, partners are pulled together and other texts pushed apart",
         "online-contrastive": f"In {rows:,} rows, partners are pulled together and other texts pushed apart",
         "cosine": f"The cosine of {counted(rows, 'pair')} learns to equal the score that people gave",
         "softmax": f"A classifier learns to name the label of {counted(rows, 'pair')} from their vectors",
-        "simcse": f"Each of {counted(rows, 'sentence')} learns to find its own second encoding among {among}",
+        "simcse": f"For each of {counted(rows, 'sentence')} the model learns to pick its second encoding out of {at_once}",
         "tsdae": f"Each of {counted(rows, 'sentence')} is written again from the vector of a few of its words",
         "relevance": f"A cross-encoder learns whether the two texts belong together from {counted(rows, 'row')}",
         "regression": f"A cross-encoder learns the score that people gave to {counted(rows, 'pair')}",

@@ -168,12 +168,12 @@ def _figures(run: RunFolder) -> None:
     past = caching.run_history(run)
     steps = max(run.state().steps, past.last_step, 1)
     record = run.record() or {}
-    best = record.get("best_step")
+    best = record["best_step"] if isinstance(record.get("best_step"), int) else None
     undamaged = {
         name: value for name, value in (record.get("undamaged") or {}).items() if isinstance(value, int | float)
     }
     figures.finding(
-        findings.watched(past, undamaged),
+        findings.watched(past, undamaged, best),
         key="training_finding",
         read="A dot is the loss of a step, the grey line the mean of several. The blue line is the loss on the held-out rows, "
         "without dropout; it may begin lower, since batches with fewer rows have fewer wrong answers. The ring is the step "
@@ -182,7 +182,7 @@ def _figures(run: RunFolder) -> None:
     )
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _loss(run, past, steps, best if isinstance(best, int) else None)
+        _loss(run, past, steps, best)
     with right:
         if state.get("training_figure") == "measures":
             _measures(run, past, steps, undamaged)

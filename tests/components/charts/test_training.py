@@ -35,7 +35,7 @@ def test_the_loss_is_drawn_raw_and_smoothed_with_the_held_out_loss() -> None:
     assert figure.layout.xaxis.range[1] > 10  # room for the steps to come
     assert figure.layout.shapes[0].x0 == 4
     ends = {item.text: item.y for item in figure.layout.annotations if item.text.startswith("<b>")}
-    assert set(ends) == {"<b>training, smoothed 1.00</b>", "<b>held out 1.50</b>"}  # names in place of a legend
+    assert set(ends) == {"<b>training 1.00</b>", "<b>held out 1.50</b>"}  # names in place of a legend
     assert len(set(ends.values())) == 2  # apart, though both lines end at one place
     assert not figure.layout.showlegend
     learnt = training.loss_curves(
@@ -83,7 +83,11 @@ def test_three_models_are_three_bars_with_intervals_on_one_axis() -> None:
     for trace, (_, _, (value, low, high)) in zip(figure.data, models, strict=True):
         assert (trace.error_x.array[0], trace.error_x.arrayminus[0]) == pytest.approx((high - value, value - low))
     assert figure.layout.xaxis.range == (0, 100)
-    assert figure.layout.shapes[0].x0 == 96.7
+    assert [(line.x0, line.x1) for line in figure.layout.shapes] == [(96.7, 96.7)] * 2
+    names = [
+        item.y for item in figure.layout.annotations if item.xref != "paper"
+    ]  # above their bars: no line crosses one
+    assert all(line.y0 >= name for line, name in zip(figure.layout.shapes, names[1:], strict=True))
     assert "<b>88.7</b>" in [item.text for item in figure.layout.annotations]
     assert len({trace.marker.color for trace in figure.data}) == 3
     two = training.model_bars(
@@ -122,7 +126,10 @@ def test_the_histogram_counts_every_text_once_and_marks_the_cut_off() -> None:
         for (low, high), count in zip(trace.customdata, trace.y, strict=True):
             assert count == np.count_nonzero((values >= low) & (values <= high))
     assert figure.layout.shapes[0].x0 == 128.5
-    assert figure.layout.annotations[0].text == "cut-off: 128 tokens"
+    texts = [item.text for item in figure.layout.annotations]
+    assert texts == ["<b>query</b>", "<b>answer</b>", "cut-off: 128 tokens"]
+    assert [trace.yaxis for trace in figure.data] == ["y", "y2"]  # a row each: colours that lie on each other mix
+    assert figure.layout.annotations[2].yanchor == "bottom"  # above the bars
     short = training.length_histogram(
         {"query": np.array([5, 20])}, 128, "Lengths"
     )  # not with an axis that is mostly empty
@@ -180,6 +187,16 @@ def test_the_wrong_answer_of_a_row_itself_is_pushed_away_too() -> None:
     assert labels("").count("another answer") == 4
     assert labels("opposite").count("another answer") == 3
     assert labels("opposite").count("its own opposite") == 1
+
+
+def test_what_is_pushed_away_has_its_arrow_behind_it_and_the_texts_have_their_names() -> None:
+    figure = objective_pictures.objective_picture("mnrl", "Ranking", "opposite", "sentence", "paraphrase")
+    labels = [text for trace in figure.data if trace.text for text in trace.text]
+    assert labels == ["sentence", "its own paraphrase", *["another paraphrase"] * 3, "its own opposite"]
+    pushes = [item for item in figure.layout.annotations if item.arrowcolor == objective_pictures.PUSH]
+    assert len(pushes) == 4
+    for arrow in pushes:  # it begins at the text and leads away from the query
+        assert np.hypot(arrow.x - 2.9, arrow.y - 3) > np.hypot(arrow.ax - 2.9, arrow.ay - 3) > 1
 
 
 def test_the_pictures_are_those_of_the_objectives() -> None:

@@ -624,12 +624,13 @@ def test_opposites_are_named_where_the_view_opens(open_page: Open) -> None:
     (list_title,) = [
         re.findall("<h6>(.*?)</h6>", item.proto.body)[0] for item in app.get("html") if "bi-near" in item.proto.body
     ]
-    assert list_title.endswith("then by cosine: 100 pairs, scroll here for more")
+    assert re.search(r"then by cosine: 100 of \d+ pairs, scroll here for more$", list_title)
     assert "not this corpus. Choose “Demo news” in the view to compare it." in texts(app)
     assert min(cosine for *_, cosine in shown) >= 0.9
     assert len({difference(texts_of[first], texts_of[second]).kind for first, second, _ in shown[:8]}) >= 4
     assert re.search(
-        r"\*\*\d+ pairs\*\* have a cosine of 0.90 or more, but in \d+ of them .* differs: a threshold alone", texts(app)
+        r"\*\*\d+ of \d+ pairs\*\* with a cosine of 0.90 or more mean something different: a threshold alone",
+        texts(app),
     )
     app = at_rest(open_page("similar-pairs", corpus=small_corpus()))  # of an own corpus there is no choice
     assert "w_compared_texts" not in {group.key for group in app.button_group}
@@ -643,11 +644,15 @@ def test_opposites_are_claimed_only_where_there_are_some() -> None:
         == "**5 pairs** have a cosine of 0.90 or more, and none differs in a number, a day, a “not” or their order."
     )
     said = duplicates.duplicates_in_words([pair] * 5, 5, 0.9, {}, {"negation": 2, "number": 1, "word": 2})
-    assert "but in 3 of them a “not” or a number differs: a threshold alone merges what does not say the same." in said
+    assert said == (
+        "**3 of 5 pairs** with a cosine of 0.90 or more mean something different: a threshold alone would merge them."
+    )
+    said = duplicates.duplicates_in_words([pair], 1, 0.9, {}, {"negation": 1})
+    assert said.startswith("**1 of 1 pair** with a cosine of 0.90 or more means something different")
     said = duplicates.duplicates_in_words(
         [pair] * 9, 9, 0.9, {}, {"negation": 1, "number": 2, "order": 4, "opposite": 2}
     )
-    assert "in 9 of them who did it to whom, a number, a word for its opposite or a “not” differs" in said
+    assert said.startswith("**9 of 9 pairs** with a cosine of 0.90 or more mean something different")
 
 
 def test_exact_repeats_are_listed_and_are_no_pairs(open_page: Open) -> None:
@@ -1231,6 +1236,13 @@ def test_more_than_a_few_queries_are_embedded_with_progress_and_stop(monkeypatch
     assert not steps
     assert batches._vectors(request, index, (2, "mean"), tuple(map(str, range(40)))).tolist() == [[1, 1]] * 40
     assert steps == [(1, 40)]
+
+
+def test_the_weakest_of_many_queries_is_named_where_there_is_one() -> None:
+    best = [("tea", 0.6), ("jury *verdict*", 0.4), ("sea", 0.5)]
+    assert batches.weakest(best) == " The weakest is “jury \\*verdict\\*”, 0.400."
+    assert batches.weakest(best, {"jury *verdict*"}) == " The weakest is “sea”, 0.500."  # its score says nothing
+    assert batches.weakest(best[:1]) == batches.weakest([("tea", 0.5), ("sea", 0.5)]) == batches.weakest([]) == ""
 
 
 def test_many_queries_say_for_how_many_something_is_close() -> None:

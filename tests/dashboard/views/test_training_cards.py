@@ -51,13 +51,15 @@ def test_every_objective_has_a_finding_of_its_own(objective: str) -> None:
 def test_the_finding_counts_what_it_says() -> None:
     settings = TrainingSettings(data="demo:not", max_length=12)
     assert row_cards.finding(settings, TRIPLETS, 154, 38, 0, 576) == (
-        "**Each of 154 sentences learns to find its paraphrase among 32.** 38 rows are held out; none of the 576 texts is cut "
+        "**For each of 154 sentences the model learns to pick its paraphrase out of 32 texts.** "
+        "38 rows are held out; none of the 576 texts is cut "
         "off."
     )
     # Fewer rows than a batch holds, texts that are too long, and rows of one's own.
     own = replace(settings, data="own.csv")
     assert row_cards.finding(own, PAIRS, 5, 1, 1, 12) == (
-        "**Each of 5 queries learns to find its correct answer among 5.** 1 row is held out; 1 of 12 texts is cut off at 12 "
+        "**For each of 5 queries the model learns to pick its correct answer out of 5 texts.** "
+        "1 row is held out; 1 of 12 texts is cut off at 12 "
         "tokens."
     )
 

@@ -109,34 +109,68 @@ def past(losses: list[float], measures: dict[str, list[float]] | None = None) ->
 
 
 @pytest.mark.parametrize(
-    ("losses", "said"),
+    ("losses", "kept", "said"),
     [
         (
             [1.87, 1.17, 1.13],
-            "**Held-out loss fell from 1.87 to 1.13**, and was still falling (0.04 in the last 10 steps).",
+            20,
+            "**Kept: step 20, the last and the best by loss on held-out rows, 1.13** (1.87 before). The held-out loss fell "
+            "from 1.87 to "
+            "1.13, and was still falling (0.04 in the last 10 steps).",
         ),
-        ([1.87, 1.13, 1.13], "**Held-out loss fell from 1.87 to 1.13**, and hardly changed in the last 10 steps."),
-        # It has learned the rows by heart, or never learned.
-        ([1.87, 1.13, 1.4], "**Held-out loss fell from 1.87 to 1.40**, and is above its lowest, 1.13 at step 10."),
-        ([1.2, 1.5], "**Held-out loss rose from 1.20 to 1.50**, and is above its lowest, 1.20 at step 0."),
-        ([1.2, 1.2], "**Held-out loss stayed at 1.20**, and hardly changed in the last 10 steps."),
-        ([1.2, float("nan")], "**Nothing is measured on held-out rows yet** but what the model was before."),
-        ([], ""),
+        (
+            [1.87, 1.13, 1.13],
+            None,
+            "**Best so far: step 10, by loss on held-out rows, 1.13** (1.87 before); the 10 steps after it were no better. "
+            "The held-out loss fell from 1.87 to 1.13, and hardly changed in the last 10 steps.",
+        ),
+        (  # it has learned the rows by heart
+            [1.87, 1.13, 1.4],
+            10,
+            "**Kept: step 10, the best by loss on held-out rows, 1.13** (1.87 before); the 10 steps after it were no better. "
+            "The held-out "
+            "loss fell from 1.87 to 1.40, and is above its lowest, 1.13 at step 10.",
+        ),
+        (  # it never learned
+            [1.2, 1.5],
+            10,
+            "**Kept: step 10, the last and the best by loss on held-out rows, 1.50** (1.20 before): worse than before "
+            "training. The "
+            "held-out loss rose from 1.20 to 1.50, and is above its lowest, 1.20 at step 0.",
+        ),
+        ([1.2, float("nan")], None, "**Nothing is measured on held-out rows yet** but what the model was before."),
+        ([], None, ""),
     ],
 )
-def test_a_run_that_is_watched_is_told_as_it_goes(losses: list[float], said: str) -> None:
-    assert findings.watched(past(losses), {}) == said
+def test_a_run_that_is_watched_says_which_step_is_best_and_whether_the_loss_falls(
+    losses: list[float], kept: int | None, said: str
+) -> None:
+    assert findings.watched(past(losses), {}, kept) == said
 
 
-def test_a_measure_is_told_beside_the_undamaged_model() -> None:
-    of = past([2.0, 1.0], {"recall@1": [0.27, 0.42], "recall@10": [0.5, 0.8]})
-    assert findings.watched(of, {"recall@1": 0.6}).endswith(
-        "; the share of right texts in first place rose from 27 % to 42 %, the undamaged model has 60 %."
+def test_what_decides_is_a_measure_beside_the_model_before_and_undamaged() -> None:
+    of = past([2.0, 1.5, 1.0], {"recall@1": [0.27, 0.45, 0.4], "recall@10": [0.5, 0.8, 0.9]})
+    assert findings.watched(of, {"recall@1": 0.6}, 10).startswith(
+        "**Kept: step 10, the best by Recall@1 on held-out rows, 45 %** (27 % before, 60 % undamaged); the 10 steps after it "
+        "were no "
+        "better. The held-out loss fell"
     )
-    assert findings.watched(past([2.0, 1.0], {"spearman": [0.8, 0.7]}), {}).endswith(
-        "; Spearman fell from 0.80 to 0.70."
+    # Equal ones: the lower loss decides, as in the run itself.
+    equal = past([2.0, 1.5, 1.0], {"accuracy": [0.5, 0.8, 0.8]})
+    assert findings.watched(equal, {}).startswith(
+        "**Best so far: step 20, the last, by accuracy on held-out rows, 80 %**"
     )
-    assert findings.watched(past([2.0, 1.0], {"accuracy": [0.8, 0.8]}), {}).endswith("; accuracy stayed at 80 %.")
+    worse = findings.watched(past([2.0, 1.0], {"spearman": [0.8, 0.7]}), {}, 10)
+    assert "by Spearman on held-out rows, 0.70** (0.80 before): worse than before training. " in worse
+
+
+def test_a_last_measure_that_came_early_does_not_say_that_the_loss_stands_still() -> None:
+    """The last step of a run is measured too, here two steps after the one before it."""
+    events = [
+        {"event": "evaluation", "step": step, "validation_loss": loss}
+        for step, loss in ((0, 2.0), (10, 1.5), (20, 1.1), (22, 1.099))
+    ]
+    assert findings.watched(history(events), {}).endswith("was still falling (0.40 in the last 12 steps).")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +187,8 @@ def test_a_measure_is_told_beside_the_undamaged_model() -> None:
             0.768,
             0.98,
             0.967,
-            "**Training won back all that the damage took: 76.8 → 98.0 %**; 15 queries found before are lost.",
+            "**Training won back all that the damage took: 76.8 → 98.0 %**, 1.3 points above the undamaged model; 15 queries "
+            "found before are lost.",
         ),
         (
             0.768,
@@ -162,10 +197,33 @@ def test_a_measure_is_told_beside_the_undamaged_model() -> None:
             "**Training won back nothing of what the damage took: 76.8 → 70.0 %**, 26.7 points below the undamaged model; 15 "
             "queries found before are lost.",
         ),
-        (0.9, 0.95, 0.85, "**Training raised Recall@1: 90.0 → 95.0 %**; 15 queries found before are lost."),
+        (
+            0.9,
+            0.95,
+            0.85,
+            "**Training raised Recall@1: 90.0 → 95.0 %**, 10.0 points above the undamaged model; 15 queries "
+            "found before are lost.",
+        ),
         (0.9, 0.85, None, "**Training lowered Recall@1: 90.0 → 85.0 %**; 15 queries found before are lost."),
         (0.9, 0.9, None, "**Training did not change Recall@1: 90.0 → 90.0 %**; 15 queries found before are lost."),
+        # A difference is that of the two numbers beside it.
+        (
+            0.7683,
+            0.8714,
+            0.9672,
+            "**Training won back 52 % of what the damage took: 76.8 → 87.1 %**, 9.6 points below the undamaged model; 15 "
+            "queries found before are lost.",
+        ),
     ],
 )
 def test_what_was_won_back_is_said_first(before: float, after: float, untouched: float | None, said: str) -> None:
-    assert findings.won_back("Recall@1", before, after, untouched, 15) == said
+    beside = None if untouched is None else change(untouched, after)
+    assert findings.won_back("Recall@1", change(before, after), beside, 15) == said
+
+
+def test_what_may_be_chance_is_said_with_it_and_so_is_the_model_as_published() -> None:
+    text = findings.won_back("Recall@1", change(0.7, 0.71, is_clear=False), change(0.9, 0.71), 1, PUBLISHED)
+    assert text == (
+        "**Training raised Recall@1: 70.0 → 71.0 %** (may be chance), 19.0 points below the model as published; 1 query found "
+        "before is lost."
+    )

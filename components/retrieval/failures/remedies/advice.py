@@ -111,10 +111,10 @@ def _sentence(
         best = max(results, key=lambda name: results[name].recall)
         before, after = apart(100 * found / len(now), 100 * results[best].recall, digits=1)
         if results[best].recall <= found / len(now):
-            return f"No remedy is better: Recall@1 is {before} % now, and none raises it; {_shared(shares)}."
+            return f"No remedy is better: Recall@1 is {before} % now, and none raises it{_shared(shares)}."
         return (
-            f"No remedy is clearly better yet: Recall@1 is {before} % now and {after} % with the best one, {titles[best]}; "
-            f"{_shared(shares)}."
+            f"No remedy is clearly better yet: Recall@1 is {before} % now and {after} % with the best one, "
+            f"{titles[best]}{_shared(shares)}."
         )
     names = ["leaving it as it is" if name is None else titles[name] for name in (one, other)]
     return (
@@ -165,12 +165,13 @@ def _beaten(chosen: Sequence[str | None], results: Mapping[str, RemedyRanking], 
 
 
 def _shared(shares: Sequence[TraitShare]) -> str:
+    """What failed queries share, as the end of a sentence; "" where they are too few to be compared."""
     if not shares or shares[0].difference is None:
-        return f"fewer than {LEAST} queries fail, so that what they share is not compared"
+        return ""
     named = [name for name, _ in named_together(shares)]
     if not named:
-        return "your failures share no trait more often than found queries by more than chance"
-    return f"your failures share {enumerated(named)}"
+        return "; your failures share no trait more often than found queries by more than chance"
+    return f"; your failures share {enumerated(named)}"
 
 
 def _capital(text: str) -> str:

@@ -1,10 +1,10 @@
 """What a search costs, now and with a remedy: milliseconds per query, measured, and bytes per text, computed.
 
-A query is timed as a person waits for it: by itself, from its text to the first ten hits. Some queries, the same ones for every
-remedy, are searched a few times each, after one that is not timed; of all these searches the median is told, which a few that
-other work on the machine lengthens do not move. The bytes are those of the arrays by which a text is found, with vectors in
-float32; a remedy's own are added to those of the vectors that it needs. What is kept once, however many texts there are (the
-words of a corpus, by which a query is repaired), is no part of them, and told by itself.
+A query is timed as a person waits for it: by itself, from its text to the first ten hits. Some queries, the same ones for
+every remedy, are searched a few times each, after a first time that is not counted; of all these searches the median is told,
+which a few that other work on the machine lengthens do not move. The bytes are those of the arrays by which a text is found,
+with vectors in float32; a remedy's own are added to those of the vectors that it needs. What is kept once, however many texts
+there are (the words of a corpus, by which a query is repaired), is no part of them, and told by itself.
 
 What it does not show: the text itself, which every search keeps, the model's weights, and the time to make an index.
 """
@@ -68,19 +68,21 @@ def cost(
     timed: int = TIMED,
     bytes_once: float = 0.0,
 ) -> SearchCost:
-    """The cost of searches, for at most `timed` of the queries: the median of all.
+    """The cost of searches, for at most `timed` of the queries: the median of all but the first search of each.
+
+    That one warms up: the first text of a length costs more than the next, by as much as the whole search.
 
     Raises Stopped, also where `search` does.
     """
     numbers = np.linspace(0, len(queries) - 1, min(timed, len(queries))).astype(int).tolist()
     seconds = []
-    for number in (*numbers[:1], *numbers * REPEATS):
+    for number in numbers * (1 + REPEATS):
         if is_stopped():
             raise Stopped
         started = time.perf_counter()
         search(queries[number])
         seconds.append(time.perf_counter() - started)
-    return SearchCost(1000 * float(np.median(seconds[1:])), bytes_per_text, bytes_once)  # the first one warms up
+    return SearchCost(1000 * float(np.median(seconds[len(numbers) :])), bytes_per_text, bytes_once)
 
 
 def cost_now(now: Present, is_stopped: IsStopped = lambda: False) -> SearchCost:

@@ -58,7 +58,7 @@ def finding(of: ComparedCells, measure: str, levels: Sequence[tuple[str, float]]
     text = f"{name} has the best {measure}, **{number(value, 1)} %**"
     if first_together:
         text = f"{name} and {_more(first_together)} share the best {measure}, **{number(value, 1)} %**"
-    text += f": it stays first in {round(100 * float(found.first[best]))} of 100 draws of the queries. "
+    text += f": it would still win in {round(100 * float(found.first[best]))} of 100 random samples of the queries. "
     text += f"With all {len(of.cells)} compared at once, "
     if others == first_together:
         text += "no other may be as good." if not others else "no further one may be as good."
@@ -99,7 +99,7 @@ def rows(of: ComparedCells, measure: str, queries: int, colours: Sequence[str]) 
         begin, end = _at(of.low[place], low, high), _at(of.high[place], low, high)
         value = 100 * float(found.means[place])
         is_open = bool(found.may_be_best[place])
-        said = f"{round(100 * float(found.first[place]))}" if is_open else "behind"
+        said = f"{round(100 * float(found.first[place]))}" if is_open else "clearly worse"
         lines.append(
             f'<tr class="{"may" if is_open else "behind"}"><th scope="row"><i style="background:{colour};border-radius:'
             f'{_SHAPES[column % len(_SHAPES)]}"></i>layer {layer}, {escape(POOLING_NAMES[pooling])}</th>'
@@ -109,11 +109,11 @@ def rows(of: ComparedCells, measure: str, queries: int, colours: Sequence[str]) 
         )
     behind = int(np.count_nonzero(~found.may_be_best))
     all_of = len(of.cells)
-    note = f"{behind} of {all_of} are behind by more than chance" if behind else f"Any of the {all_of} may be the best"
+    note = f"{behind} of {all_of} are worse by more than chance" if behind else f"Any of the {all_of} may be the best"
     return (
         '<div class="bi-candidates"><h3>Which may be the best?</h3><table><thead><tr><th scope="col">vector</th>'
         f'<th scope="col"><div class="ends"><span>{number(low, 0)}</span><span>{escape(measure)}</span>'
-        f'<span>{number(high, 0)} %</span></div></th><th></th><th scope="col">first, in<br>100 draws</th></tr></thead>'
+        f'<span>{number(high, 0)} %</span></div></th><th></th><th scope="col">wins, in<br>100 samples</th></tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table><p>{note}</p>{_cost(found, queries)}</div>"
     )
 
@@ -126,12 +126,12 @@ def _cost(found: BestOf, queries: int) -> str:
     gain = ends[0] - ends[1]  # of the two numbers that are shown, so that it is what a reader finds too
     points = number(abs(gain), 1)
     title = (
-        "Choosing the best does not flatter it"
+        "On other queries the best does as well"
         if points == "0.0"
-        else f"Choosing the best flatters it by {points} points"
+        else f"On other queries the best loses {points} points"
+        if gain > 0
+        else f"On other queries the best gains {points} points"
     )
-    if gain < 0 and points != "0.0":
-        title = f"Choosing the best does not flatter it: it does {points} points better on other queries"
     low, high = max(0.0, 5 * np.floor(min(ends) / 5)), min(100.0, 5 * np.ceil(max(ends) / 5 + 0.01))
     lines = "".join(
         f'<tr><th scope="row">{name}</th><td class="axis"><div><b class="{kind}" style="left:{_at(value, low, high)}%">'

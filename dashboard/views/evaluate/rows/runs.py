@@ -9,15 +9,16 @@ from html import escape
 import numpy as np
 
 from components.arrays import Int64
-from components.numbers import number, signed
+from components.numbers import difference, number, signed
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.chance import paired
 from components.retrieval.evaluation.metrics import Float64, Interval
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from dashboard.ui import messages
-from dashboard.ui.wording import counted
+from dashboard.ui.wording import counted, shortened
 
 FEW, MOST_SQUARES, MOST_LISTED = 200, 1_500, 5  # few queries have larger squares
+MOST_NAME = 14  # characters of a run's name above its ranks
 BESIDE = ("Recall@5", "Recall@10", "MRR")  # measures that stand beside the chosen one
 
 
@@ -127,8 +128,28 @@ def most_telling(
     return max(others, key=sides)
 
 
-def finding(run: RunRow, reference: RunRow, measure: str, found: ForWhom, k: int) -> str:
-    """Whether a run is better than the reference, and for how many queries."""
+def leading(rows: Sequence[RunRow], measure: str) -> str:
+    """Which run is the best, and than how many of the others it is surely better, where all are compared with it."""
+    best = best_of(rows)
+    said = f"**{messages.escape(best.name)}** has the best {measure}, {number(best.value.value, 1)} %"
+    others = [row for row in rows if row.difference is not None]
+    if not best.is_reference or not others:
+        return f"{said}."
+    clear, count = sum(row.is_clear for row in others), len(others)
+    if not clear:
+        return f"{said}, but no other is surely worse."
+    if count == 1:
+        return f"{said}, surely more than the other."
+    return f"{said}, surely more than {f'all {count}' if clear == count else f'{clear} of the {count}'} others."
+
+
+def best_of(rows: Sequence[RunRow]) -> RunRow:
+    """The run with the largest value, of those that can be compared."""
+    return max((row for row in rows if row.is_reference or row.difference is not None), key=lambda row: row.value.value)
+
+
+def finding(run: RunRow, reference: RunRow, measure: str, found: ForWhom, k: int, is_best_told: bool = False) -> str:
+    """Whether a run is better than the reference, and for how many queries; `is_best_told`: that this one is the best was."""
     one, other = (f"**{messages.escape(row.name)}**" for row in (run, reference))
     gained, lost = len(found.only_run), len(found.only_reference)
     where = "" if k == 1 else f" among the first {k}"
@@ -136,10 +157,13 @@ def finding(run: RunRow, reference: RunRow, measure: str, found: ForWhom, k: int
         return f"{one} and {other} answer the same queries{where}: {counted(len(found.both), 'query', 'queries')}."
     answers = f"it finds {gained:,} of the {found.missed:,} queries that {other} misses{where}, and loses {lost:,}."
     value = 0.0 if run.difference is None else run.difference.value
+    if run.is_clear and value < 0 and is_best_told:
+        return f"{one} {answers.removeprefix('it ')}"
     if run.is_clear and value:
         return f"{one} is {'better' if value > 0 else 'worse'} than {other} beyond chance, by {measure}: {answers}"
     if run.unsure != "unsure":
-        apart = f"{number(abs(value), 1)} points {'higher' if value > 0 else 'lower'}"
+        points = difference(run.value.value, reference.value.value)
+        apart = f"{number(abs(points), 1)} points {'higher' if value > 0 else 'lower'}"
         return f"{one} is {apart} than {other} by {measure}; {run.unsure}: {answers}"
     return f"{one} may be as good as {other}, by {measure}: {answers}"
 
@@ -147,6 +171,7 @@ def finding(run: RunRow, reference: RunRow, measure: str, found: ForWhom, k: int
 def drawn(rows: Sequence[RunRow], measure: str, reference: str) -> str:
     """HTML: the rows, the best first."""
     order = sorted(rows, key=lambda row: -row.value.value)
+    base = next((row.value.value for row in rows if row.is_reference), None)
     ends = [end for row in rows for end in (row.value.low, row.value.high)]
     low, high = max(0.0, 10 * np.floor(min(ends) / 10)), min(100.0, 10 * np.ceil(max(ends) / 10))
     apart = [end for row in rows if row.difference for end in (row.difference.low, row.difference.high)]
@@ -161,7 +186,7 @@ def drawn(rows: Sequence[RunRow], measure: str, reference: str) -> str:
         else:
             kind = "unsure" if not row.is_clear else "better" if row.difference.value > 0 else "worse"
             apart_axis = f'<s style="left:{zero}%"></s>{_axis(row.difference, below, above, kind)}'
-            value = signed(row.difference.value, 1)
+            value = signed(row.difference.value if base is None else difference(row.value.value, base), 1)
             said = f"<strong>{value}</strong>" if row.is_clear else f"{value} <small>{row.unsure}</small>"
         beside = "".join(f'<td class="beside">{number(value, 1)}</td>' for value in row.beside)
         lines.append(
@@ -211,7 +236,15 @@ def squares(
         for name, count in zip(("both", f"only {run}", f"only {reference}", "neither"), counts.values(), strict=True)
     )
     lists = "".join(
-        _list(kind, title, rows, queries, of_run, of_reference)
+        _list(
+            kind,
+            title,
+            rows,
+            queries,
+            of_run,
+            of_reference,
+            f"{shortened(run, MOST_NAME)} · {shortened(reference, MOST_NAME)}",
+        )
         for kind, title, rows in (
             ("run", f"Only {run}", found.only_run),
             ("reference", f"Only {reference}", found.only_reference),
@@ -219,20 +252,22 @@ def squares(
         )
     )
     return (
-        f'<div class="bi-whom"><header><h3>For whom: {escape(run)} and {escape(reference)}</h3>'
+        f'<div class="bi-whom"><header><h3>Query by query: {escape(run)} and {escape(reference)}</h3>'
         f'<span><i class="both"></i> both {first}: {counts["both"]:,} of {total:,}{many}</span></header>'
         f'<div class="squares{" few" if total <= FEW else ""}" role="img" aria-label="{escape(said)}">{drawn_squares}</div>'
         f'<div class="lists">{lists}</div></div>'
     )
 
 
-def _list(kind: str, title: str, rows: Int64, queries: Sequence[str], of_run: Int64, of_reference: Int64) -> str:
+def _list(
+    kind: str, title: str, rows: Int64, queries: Sequence[str], of_run: Int64, of_reference: Int64, names: str
+) -> str:
     lines = "".join(
         f"<li><span>{escape(queries[row])}</span><span>{_rank(of_run[row])} · {_rank(of_reference[row])}</span></li>"
         for row in rows[:MOST_LISTED]
     )
     more = f"<p>and {len(rows) - MOST_LISTED:,} more, in the table below</p>" if len(rows) > MOST_LISTED else ""
-    ranks = "<small>its two ranks</small>" if len(rows) else ""
+    ranks = f"<small>rank: {escape(names)}</small>" if len(rows) else ""
     return (
         f'<section><h4><span><i class="{kind}"></i> {escape(title)}: {len(rows):,}</span>{ranks}</h4>'
         f"<ol>{lines}</ol>{more}</section>"

@@ -71,7 +71,7 @@ def draw(pairs: Pairs) -> DeltaGenerator:
         ),
         title="Queries and their correct answers",
         read="Which of a query's words stand in its correct answer: they are marked. Words such as “the” do not count, unless "
-        "a query has no others, and “plane” and “planes” are two words: only the number in brackets takes them for one, as the "
+        "a query has no others, and “plane” and “planes” are two words: only “another form” takes them for one, as the "
         "trait “no shared word” of failed queries does. Of several answers the one with most of its words "
         f"counts. {_what_is_shown(len(rows), len(pairs), are_cut)}",
         not_shown="Whether a model finds the answer: it may know that two words mean the same.",
@@ -107,17 +107,15 @@ def finding(kinds: Mapping[str, int], total: int, in_no_form: int) -> str:
     share = "shares" if kinds[NONE] == 1 else "share"
     every = "shares all of its words" if kinds.get(ALL) == 1 else "share all of their words"
     rest = f"; {kinds[ALL]:,} {every}" if kinds.get(ALL) else ""
-    said = (
-        f"Not counting words such as “the”, **{kinds[NONE]:,} of {of} queries {share} no word with the correct answer**"
-    )
+    said = f"**{kinds[NONE]:,} of {of} queries {share} no word with the correct answer**"
     other = (
-        "not in another form either"
+        ", not even another form of one"
         if in_no_form == kinds[NONE]
-        else f"{in_no_form:,} of them not in another form either"
+        else f", {in_no_form:,} not even another form of one"
         if in_no_form
-        else "each shares one in another form"
+        else ", but each another form of one"
     )
-    return f"{said} ({other}), so that a search by words has little to go by{rest}."
+    return f"{said}{other}: there a search by words has little to go by{rest}."
 
 
 def _what_is_shown(shown: int, total: int, are_cut: bool) -> str:

@@ -115,7 +115,8 @@ def similar_pairs(backend: Backend) -> None:
                 else "By cosine"
             )
             if len(similar) > IN_BOX:
-                title += f": {len(similar)} pairs, scroll here for more"
+                of = f" of {above:,}" if above > len(similar) else ""
+                title += f": {len(similar)}{of} pairs, scroll here for more"
             with st.container(key="pairs_box", height=620 if len(similar) > IN_BOX else "content", border=False):
                 unread = _unread(request, index, differences)
                 figures.markup(_marked(title, ordered(similar, differences), differences, unread), "pairs_marked")
@@ -173,7 +174,14 @@ def duplicates_in_words(
     if above:
         is_more = above == settings.MOST_PAIRS  # which is as many as are kept
         pairs = f"{'At least ' if is_more else ''}{counted(above, 'pair')}"
-        said = f"**{pairs}** {'has' if above == 1 else 'have'} a cosine of {limit} or more{_opposed(kinds or {})}"
+        opposed = sum((kinds or {}).get(kind, 0) for kind in OPPOSED)
+        if opposed:
+            said = f"**{opposed:,} of {pairs[:1].lower()}{pairs[1:]}** with a cosine of {limit} or more "
+            said += "means something different" if opposed == 1 else "mean something different"
+            said += ": a threshold alone would merge " + ("it" if opposed == 1 else "them")
+        else:
+            none = ", and none differs in a number, a day, a “not” or their order" if kinds else ""
+            said = f"**{pairs}** {'has' if above == 1 else 'have'} a cosine of {limit} or more{none}"
     elif found:
         nearest = theme.number(found[0].cosine)
         said = f"**No pair** has a cosine of {limit} or more; the nearest has {nearest}"
@@ -183,17 +191,6 @@ def duplicates_in_words(
         return f"{said}." if above else f"{said}. No sentence is repeated exactly."
     repeat, stand = ("repeats", "stands") if again == 1 else ("repeat", "stand")
     return f"{said}. **{counted(again, 'sentence')}** {repeat} an earlier one exactly, and {stand} below."
-
-
-def _opposed(kinds: Mapping[Kind, int]) -> str:
-    """In how many of the pairs above the level something differs that makes them say another thing."""
-    there = sorted((kind for kind in OPPOSED if kinds.get(kind)), key=lambda kind: -kinds[kind])
-    if not there:
-        return ", and none differs in a number, a day, a “not” or their order" if kinds else ""
-    number = sum(kinds[kind] for kind in there)
-    named = [OPPOSED[kind] for kind in there]
-    what = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
-    return f", but in {number:,} of them {what} differs: a threshold alone merges what does not say the same"
 
 
 def ordered(similar: Sequence[SimilarPair], differences: Mapping[SimilarPair, TextDifference]) -> list[SimilarPair]:
@@ -276,16 +273,16 @@ def _with_marks(pieces: Sequence[Piece], side: str, alike: int = 0) -> str:
 
 
 def _bars(kinds: Mapping[Kind, int]) -> str:
-    """How many pairs differ in what: orange where they certainly do not say the same."""
+    """How many pairs differ in what: orange where they certainly do not say the same, else grey."""
     most = max(kinds.values())
     lines = "".join(
-        f'<p class="{"opposed" if kind in OPPOSED else ""}"><span>{KINDS[kind]}</span>'
+        f'<p class="{"opposed" if kind in OPPOSED else "open"}"><span>{KINDS[kind]}</span>'
         f'<i style="--share: {100 * number / most:.1f}%"></i><b>{number:,}</b></p>'
         for kind, number in sorted(kinds.items(), key=lambda item: -item[1])
     )
     return (
         f'<div class="bi-kinds"><h6>What differs <span>{counted(sum(kinds.values()), "pair")}</span></h6>{lines}'
-        '<p class="key"><em class="opposed"></em>no duplicates<em></em>read and decide</p></div>'
+        '<p class="key"><em class="opposed"></em>no duplicates<em class="open"></em>read and decide</p></div>'
     )
 
 

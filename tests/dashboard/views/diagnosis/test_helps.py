@@ -50,7 +50,15 @@ def test_the_sentence_names_what_the_figure_shows() -> None:
     few = replace(named[0], successes=29, difference=None, adjusted_p=None)
     assert traits.in_words([few]).endswith(traits.too_few(50, 29))
     few = replace(named[0], failures=29, difference=None, adjusted_p=None)
-    assert traits.in_words([few]).endswith(traits.FEW_FAILURES)
+    assert traits.in_words([few]) == (
+        "29 of 79 queries fail. What they share most is “negation”: 25 of 29 have it (86 %), of the found 16 %; too few to be "
+        "sure."
+    )
+    # Where found queries have each trait as often, nothing is named.
+    same = replace(few, failed=4, failures=25, found=8, successes=50)
+    assert traits.in_words([same]) == "25 of 75 queries fail. They have no trait more often than found queries."
+    one = replace(few, failed=1, failures=1)
+    assert traits.in_words([one]).startswith("1 of 51 queries fails. What they share most is “negation”: 1 of 1 has it")
     assert traits.in_words([replace(named[0], failures=0, failed=0)]) == "None of 50 queries fails."
 
 
@@ -84,6 +92,7 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     assert len([trace for trace in drawn.data if trace.type == "scatter" and trace.mode == "lines"]) == 1
     assert points == [[83.6], [72.9], [72.9]]
     said = [note.text for note in drawn.layout.annotations]
+    assert not any("repaired 0 and harmed 0" in text for text in said)  # a sham that does nothing is not told
     below = [text for text in said if "sham" in text or "left as it is" in text]
     sentences = (
         "a sham of this kind repaired 1 and harmed 8",
@@ -99,6 +108,13 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     # The advised row, and no other, is tinted and says so.
     assert [text.startswith("<b>Query repair") for text in said if "advice" in text] == [True]
     assert [(shape.y0, shape.y1) for shape in drawn.layout.shapes if shape.type == "rect"] == [(-0.47, 0.5)]
+
+
+def test_shams_are_told_where_they_are_drawn() -> None:
+    did, nothing = SimpleNamespace(control=(1, 8)), SimpleNamespace(control=(0, 0))
+    assert helps.of_shams([did, nothing]).endswith("is chance; it stands below its remedy in narrow grey bars.")  # type: ignore[list-item]
+    assert helps.of_shams([did, did]).endswith("it stands below their remedies in narrow grey bars.")  # type: ignore[list-item]
+    assert helps.of_shams([nothing]).endswith("here they did nothing.")  # type: ignore[list-item]
 
 
 def test_the_remedies_that_a_finding_names_are_bold() -> None:
@@ -198,8 +214,8 @@ def test_what_is_not_chosen_is_not_measured_and_says_so(read_page: Open, tiny_fo
     assert spec_of(EMBEDDED_CROSS_ENCODER_KEY).title in app.selectbox(key="w_tried_cross_encoder").options
     assert spec_of(EMBEDDED_KEY).title in app.selectbox(key="w_tried_model").options
     said = (
-        "Not measured until you choose a model: re-ranking by a cross-encoder (“Re-ranked by” above) and another model "
-        "(“Another model” above)."
+        "Not measured until you choose a model: re-ranking by a cross-encoder (“Also try a cross-encoder” above) "
+        "and another model (“Also try another model” above)."
     )
     assert said in texts(app)
     table = plain_table(app, 0).set_index("remedy")

@@ -742,6 +742,10 @@ def test_graded_relevance_equals_ir_measures(
         f"**Layer 6, Mean** has the best nDCG@10: **{best:.1f} %** of a perfect order, and its lead over every other run is "
         "more than chance." in texts(app)
     )
+    relevant, there = 10 * theirs[wanted["P@10"]], np.mean([min(10, len(judged)) for judged in qrels.values()])
+    assert f"first ten documents {relevant:.1f} are relevant on average; in a perfect order {there:.1f} are." in texts(
+        app
+    )
     (bars,) = figures(app)[0]["data"]
     assert list(bars["y"]) == ["BM25", "Layer 6, Mean"]
     assert float(np.asarray(bars["x"], float)[1]) == pytest.approx(best, abs=0.05)
@@ -876,7 +880,7 @@ def test_the_largest_errors_are_those_of_the_ranks(read_page: Open, pair_cosines
     off = stats.rankdata(pair_cosines[6, 0]) - stats.rankdata(pairs.scores)
     worst = int(np.abs(off).argmax())
     (drawn,) = [item.proto.body for item in app.get("html") if "bi-errors" in item.proto.body]
-    share = f"{100 * abs(off[worst]) / SCORED:.0f} % " + ("too similar" if off[worst] > 0 else "not similar enough")
+    share = f"{abs(off[worst]):.0f} places too {'high' if off[worst] > 0 else 'low'}"
     first, *others = drawn.split("<section>")[1:]
     shown = [html.escape(text) for text in (pairs.first[worst], pairs.second[worst])]
     assert '<p dir="auto">{}</p><p dir="auto">{}</p>'.format(*shown) in first
@@ -1050,10 +1054,11 @@ def test_what_queries_share_with_their_answers_is_counted_and_said() -> None:
     assert shared_share("the", ["The end."]) == 1
     assert shared_share("?", ["A?"]) == 0
     some = shared.finding({"no word": 2, "some words": 5, "every word": 1}, 8, 1)
-    without = "Not counting words such as “the”, **2 of 8 queries share no word with the correct answer**"
-    assert some.startswith(
-        f"{without} (1 of them not in another form either), so that a search by words has little to go by; "
-    )
+    without = "**2 of 8 queries share no word with the correct answer**"
+    end = ": there a search by words has little to go by"
+    assert some.startswith(f"{without}, 1 not even another form of one{end}; ")
+    assert shared.finding({"no word": 2, "some words": 6}, 8, 2) == f"{without}, not even another form of one{end}."
+    assert shared.finding({"no word": 2, "some words": 6}, 8, 0) == f"{without}, but each another form of one{end}."
     assert some.endswith("1 shares all of its words.")
     assert shared.finding({"some words": 8}, 8, 0).startswith(
         "**Each of 8 queries shares a word with its correct answer**"

@@ -60,6 +60,33 @@ def test_the_finding_says_better_worse_or_unsure(one: RunRow, said: str) -> None
     assert runs.finding(one, row("Vectors", 96.7), "Recall@1", for_whom(OTHER, REFERENCE, 1), 1) == said
 
 
+def test_the_best_run_is_told_first_with_how_many_it_surely_beats() -> None:
+    best = replace(row("Layer 6, Mean", 96.7), is_reference=True, difference=None)
+    worse, near = row("TF-IDF", 82.4, -14.3, True), row("Layer 6, [CLS]", 95.0, -1.7)
+    said = "**Layer 6, Mean** has the best Recall@1, 96.7 %"
+    assert runs.leading([worse, best], "Recall@1") == f"{said}, surely more than the other."
+    assert runs.leading([worse, best, worse], "Recall@1") == f"{said}, surely more than all 2 others."
+    assert runs.leading([near, best, worse], "Recall@1") == f"{said}, surely more than 1 of the 2 others."
+    assert runs.leading([near, best], "Recall@1") == f"{said}, but no other is surely worse."
+    # Where another one is compared with, or stands alone, nothing is said of chance.
+    other = replace(row("BM25", 81.9), is_reference=True, difference=None)
+    assert runs.leading([other, row("Layer 6, Mean", 96.7, 14.8, True)], "Recall@1") == f"{said}."
+    elsewhere = replace(row("On other data", 99.0), difference=None, is_reference=False)
+    assert runs.leading([elsewhere, best], "Recall@1") == f"{said}."
+    # The pair is then told without the verdict; not where the reference is not the best.
+    found = for_whom(OTHER, REFERENCE, 1)
+    assert runs.finding(worse, best, "Recall@1", found, 1, True) == (
+        "**TF-IDF** finds 3 of the 4 queries that **Layer 6, Mean** misses, and loses 1."
+    )
+    assert "may be as good as" in runs.finding(near, best, "Recall@1", found, 1, True)
+
+
+def test_a_difference_is_that_of_the_values_beside_it() -> None:
+    best = replace(row("Layer 6, Mean", 96.66), is_reference=True, difference=None)
+    bag = row("Bag of words", 72.24, -24.42, True)  # shown as 72.2 and 96.7
+    assert "<strong>−24.5</strong>" in runs.drawn([best, bag], "Recall@1", "Layer 6, Mean")
+
+
 def test_a_difference_that_is_unsure_only_by_the_correction_says_so_with_its_size() -> None:
     one = replace(row("TF-IDF", 77.1, -7.9), comparisons=6)
     found = for_whom(OTHER, REFERENCE, 1)

@@ -54,9 +54,9 @@ def test_the_cheapest_is_advised_and_a_better_dearer_one_is_named() -> None:
 def test_where_no_remedy_helps_the_sentence_begins_with_the_result() -> None:
     better = said(repair=repairing(1, 1))[1]
     assert better.startswith(
-        "No remedy is clearly better yet: Recall@1 is 75.0 % now and 76.2 % with the best one, query repair; "
+        "No remedy is clearly better yet: Recall@1 is 75.0 % now and 76.2 % with the best one, query repair"
     )
-    assert said(repair=np.array(NOW))[1].startswith("No remedy is better: Recall@1 is 75.0 % now, and none raises it; ")
+    assert said(repair=np.array(NOW))[1].startswith("No remedy is better: Recall@1 is 75.0 % now, and none raises it")
 
 
 def test_of_each_named_trait_it_is_said_how_many_of_its_failures_the_advised_remedy_repaired() -> None:

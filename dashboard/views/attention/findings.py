@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from components.analysis.attention.head_kinds import HeadKinds, Kind
 from components.analysis.attention.telling import APART, HeadLook
 from components.analysis.first_look.decisive import DECIDED
-from components.numbers import percent
+from components.numbers import ordinal, percent
 from dashboard.ui import wording
 
 if TYPE_CHECKING:
@@ -69,6 +69,18 @@ def of_look(look: HeadLook, sentence: TokenizedSentence, has_habits: bool) -> st
         f"In block {look.block}, head {look.head}, {query} gives {key} "
         f"{percent(look.weight)} of its attention; {percent(look.usual)} is usual for this head {where}."
     )
+
+
+def of_products(query: str, key: str, share: float, larger: int, count: int, is_said: bool) -> str:
+    """Whether the key to which a query gives most attention has its largest product; `larger` of all `count` are larger.
+
+    `is_said`: the attention was named before. Where a model adds terms for the distance, another product can be the largest.
+    """
+    place = f"only the {ordinal(larger + 1)} largest" if larger else "the largest"
+    if is_said:
+        return f"Their product q · k is {place} of {count} for this query."
+    which = f"their product q · k is {place} of {count}" if count > 1 else "its only key"
+    return f"{wording.quoted(query)} gives most attention to {wording.quoted(key)} ({percent(share)}): {which}."
 
 
 def of_head(

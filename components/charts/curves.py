@@ -293,8 +293,28 @@ def depth_curves(
         "zeroline": False,
     }
     figure.layout.yaxis = {"title": {"text": y_title}, "range": y_range, "zeroline": False}
-    theme.legend_below(figure, shown=True)
-    return theme.finish(figure, title, 420)
+    names = [theme.plain(label) for label in labels]
+    is_labelled = y_range is not None and max(map(len, names), default=0) <= MOST_LETTERS
+    theme.legend_below(figure, shown=not is_labelled)
+    theme.finish(figure, title, 420)
+    if is_labelled and y_range is not None:
+        _name_ends(figure, values, names, y_range)
+    return figure
+
+
+def _name_ends(
+    figure: go.Figure, values: Sequence[np.ndarray], names: Sequence[str], y_range: tuple[float, float]
+) -> None:
+    """The name of each curve over relative depth at its end."""
+    height = figure.layout.height - figure.layout.margin.t - BELOW_PLOT
+    ends = [float(row[~np.isnan(row)][-1]) for row in values]
+    own = [(end - y_range[0]) / (y_range[1] - y_range[0]) * height for end in ends]
+    labels = [
+        end_label(float(trace.x[-1]), end, name, place - moved, trace.line.color)
+        for trace, end, name, place, moved in zip(figure.data, ends, names, own, spread(own, LINE), strict=False)
+    ]
+    theme.annotate(figure, labels)
+    figure.layout.margin.r = round(TO_LABEL + LETTER * max(map(len, names)))
 
 
 MANY_LINES = 64

@@ -117,6 +117,17 @@ def test_curves_of_models_stand_at_their_relative_depth() -> None:
     assert "layer %{customdata} of 4" in figure.data[1].hovertemplate
 
 
+def test_short_names_of_models_stand_at_the_ends_and_long_ones_in_a_legend() -> None:
+    rows = [np.array([0.1, 0.50]), np.array([0.1, 0.51])]
+    named = depth_curves(rows, ["A", "B"], "Title", y_title="cosine", y_range=(0, 1))
+    assert [label.text for label in named.layout.annotations] == ["A", "B"]
+    assert named.layout.annotations[0].ay - named.layout.annotations[1].ay > 10  # moved apart
+    assert named.layout.showlegend is False
+    long = depth_curves(rows, ["A", "a name with more letters than that"], "Title", y_title="cosine", y_range=(0, 1))
+    assert long.layout.showlegend
+    assert not long.layout.annotations
+
+
 def test_a_model_keeps_its_style_where_another_is_missing() -> None:
     line = np.array([0.1, 0.5])
     both = depth_curves([line, line], ["A", "B"], "Title", y_title="cosine")

@@ -51,12 +51,14 @@ def measure_grid(
     column_title: str,
     chosen: tuple[int, int] | None = None,
     starred: tuple[int, int] | None = None,
+    framed: Sequence[tuple[int, int]] = (),
     limits: tuple[float, float] | None = None,
     digits: int = 1,
 ) -> go.Figure:
     """A measure [row, column] as coloured cells with their numbers; the first row is at the bottom.
 
-    NaN stays empty. Cells can be clicked. The cell `chosen` gets a frame, `starred` a star.
+    NaN stays empty. Cells can be clicked. The cell `chosen` gets a frame, `starred` a star; thin frames mark those that
+    are `framed`.
     """
     low, high = theme.limits_of(values, limits)
     figure = go.Figure(
@@ -93,15 +95,14 @@ def measure_grid(
         },
     )
     number_readably(figure)
-    if chosen is not None:
-        row, column = chosen
+    for (row, column), width in [*((cell, 2.5) for cell in framed), *([(chosen, 4)] if chosen is not None else [])]:
         figure.add_shape(
             type="rect",
             x0=column - _PAD,
             x1=column + _PAD,
             y0=row - _PAD,
             y1=row + _PAD,
-            line={"color": MARKED, "width": 4},
+            line={"color": MARKED, "width": width},
         )
     figure.update_xaxes(
         title=column_title,
@@ -208,10 +209,14 @@ class RankedBar:
     is_marked: bool = False  # drawn in the colour of what a figure is about
 
 
-def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str) -> go.Figure:
-    """A horizontal bar for each way of ranking, the best on top, with its value and its interval as a thin line."""
+def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str, in_words: str = "") -> go.Figure:
+    """A horizontal bar for each way of ranking, the best on top, with its value and its interval as a thin line.
+
+    `in_words` is what the measure's name stands for.
+    """
     ordered = sorted(bars, key=lambda bar: bar.value)
     longest = max((bar.high for bar in ordered), default=0.0)
+    short = [bar.value < _ROOM_FOR_VALUE * longest for bar in ordered]
     figure = go.Figure(
         go.Bar(
             x=np.array([bar.value for bar in ordered], np.float32),
@@ -221,9 +226,9 @@ def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str) -> go.F
             error_x=theme.interval(
                 [bar.value for bar in ordered], [bar.low for bar in ordered], [bar.high for bar in ordered], width=4
             ),
-            # At the bar's root, where no interval covers it; beside a bar that is too short for it.
+            # At the bar's root, where no interval covers it; a bar that is too short for it has it beyond its interval.
             text=[f"{bar.value:.1f}" for bar in ordered],
-            textposition=["inside" if bar.value >= _ROOM_FOR_VALUE * longest else "outside" for bar in ordered],
+            textposition=["none" if is_short else "inside" for is_short in short],
             insidetextanchor="start",
             insidetextfont={"color": "white"},
             textangle=0,
@@ -233,7 +238,16 @@ def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str) -> go.F
             showlegend=False,
         )
     )
-    figure.update_xaxes(title=f"{measure} (%)", rangemode="tozero", zeroline=False)
+    beyond = {"xanchor": "left", "xshift": 6, "showarrow": False}
+    theme.annotate(
+        figure,
+        [
+            {"x": max(bar.high, bar.value), "y": place, "text": f"{bar.value:.1f}", **beyond}
+            for place, (bar, is_short) in enumerate(zip(ordered, short, strict=True))
+            if is_short
+        ],
+    )
+    figure.update_xaxes(title=f"{in_words}{in_words and ', '}{measure} (%)", rangemode="tozero", zeroline=False)
     figure.update_yaxes(showgrid=False)
     figure.update_layout(bargap=0.25)
     return theme.finish(figure, title, 110 + 40 * max(4, len(ordered)))

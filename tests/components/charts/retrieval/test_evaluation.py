@@ -313,14 +313,18 @@ def test_ranking_bars_have_the_best_on_top_and_their_intervals():
         RankedBar("learnt <b>", 30.0, 24.0, 37.0, is_marked=True),
         RankedBar("by chance", 2.0, 1.0, 4.0),
     ]
-    (trace,) = ranking_bars(bars, "title", measure="MAP").data
+    figure = ranking_bars(bars, "title", measure="MAP", in_words="mean average precision")
+    (trace,) = figure.data
+    assert figure.layout.xaxis.title.text == "mean average precision, MAP (%)"
     assert list(trace.y) == ["by chance", "BM25", "learnt &lt;b&gt;"]  # plotly draws the last on top
     assert list(trace.x) == [2, 20, 30]
     assert list(trace.error_x.array) == [2, 6, 7]
     assert list(trace.error_x.arrayminus) == [1, 5, 6]
     colours = trace.marker.color
     assert colours[2] != colours[0] == colours[1]
-    assert list(trace.textposition) == ["outside", "inside", "inside"]  # a short bar has no room for its value
+    assert list(trace.textposition) == ["none", "inside", "inside"]  # a short bar has no room for its value
+    (beyond,) = figure.layout.annotations
+    assert (beyond.text, beyond.x, beyond.y) == ("2.0", 4.0, 0)  # off its interval
 
 
 def test_agreement_bars_name_each_run_with_its_value():

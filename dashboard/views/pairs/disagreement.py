@@ -287,6 +287,7 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
         matches,
         f"Token by token (MaxSim), layer {matches.layer}",
         key="disagreement_tokens",
+        colour_bar="above",
         message=f"Token by token, MaxSim is {numbers.number(matches.similarity.total, 2)}. "
         f"Each query token's best cosine is {numbers.number(matches.similarity.mean, 2)} on average. {not_by_this}",
     )

@@ -316,9 +316,9 @@ def beside_cosine(joint: float, by_vectors: float) -> str:
     """Whether reading together ranks the same documents better than the vectors, by average precision 0..1."""
     ours, theirs = _per_cent(joint), _per_cent(by_vectors)
     if ours == theirs:
-        return f"It ranks as well as the cosine of the vectors (average precision **{ours}**)."
+        return f"It ranks as well as plain cosine (average precision **{ours}**)."
     word = "better" if joint > by_vectors else "worse"
-    return f"It ranks {word} than the cosine of the vectors (average precision **{ours}** against {theirs})."
+    return f"It ranks {word} than plain cosine (average precision **{ours}** against {theirs})."
 
 
 def _drawn(

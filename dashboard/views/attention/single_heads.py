@@ -159,7 +159,8 @@ def _key_of_kinds(kinds: HeadKinds, specials: str) -> str:
     """The colours of the kinds that the heads of this text have, as HTML."""
     found = {name for row in kinds.names for name in row}
     marks = "".join(
-        f'<em style="background: {colour}"></em>{findings.does(kind, specials)}'
+        f'<span style="white-space: nowrap"><em style="background: {colour}; display: inline-block"></em> '
+        f"{findings.does(kind, specials)}</span>"
         for kind, colour in KIND_COLOURS.items()
         if kind in found
     )

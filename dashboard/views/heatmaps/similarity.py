@@ -113,9 +113,9 @@ def _answer(compared: cka.LayerCKA) -> str:
     said = f"{name}: **{least}** between layers {block} and {block + 1}"
     if last > 1:
         said += f"; first and last layer {ends}"
-    if compared.judgement == "enough":
-        return f"{said}."
-    return f"{said}. Unrelated layers would reach {theme.number(np.nanmax(compared.chance), 2)} with so few tokens."
+    if compared.judgement != "enough":
+        said += f", unrelated layers of so few tokens {theme.number(np.nanmax(compared.chance), 2)}"
+    return f"{said}."
 
 
 def _caution(compared: cka.LayerCKA) -> None:

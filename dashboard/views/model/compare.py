@@ -317,7 +317,9 @@ def _written(values: Sequence[float], percentiles: bool) -> tuple[str, ...]:
 def _highest_before(name: str, line: Float64, percentiles: bool) -> str:
     """Where a line is higher than at its end, as an insertion; empty where it ends at its height."""
     layer = int(np.nanargmax(line))
-    highest, end = _written([float(line[layer]), float(line[~np.isnan(line)][-1])], percentiles)
+    highest, end = (
+        _written([value], percentiles)[0] for value in (float(line[layer]), float(line[~np.isnan(line)][-1]))
+    )
     return "" if highest == end else f"; in {name} they were most alike at layer {layer} of {len(line) - 1} ({highest})"
 
 

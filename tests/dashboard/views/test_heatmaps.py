@@ -307,8 +307,8 @@ def test_the_block_that_changes_the_arrangement_most_is_named_and_what_chance_re
     assert similarity._limits([compared]) == (0.3, 1.0)
     compared.judgement, compared.matrix = "few", matrix[::-1, ::-1]
     assert similarity._answer(compared) == (
-        "The last block changes the arrangement most: **0.50** between layers 1 and 2; first and last layer 0.40. Unrelated "
-        "layers would reach 0.31 with so few tokens."
+        "The last block changes the arrangement most: **0.50** between layers 1 and 2; first and last layer 0.40, unrelated "
+        "layers of so few tokens 0.31."
     )
 
 

@@ -24,22 +24,27 @@ _VIEWS = _views_by_name()
 
 
 def draw(first: str, second: str, *, key: str = "", model: str = "") -> None:
-    """Draw a row of links to the pages that show this pair, read together as [CLS] first [SEP] second [SEP].
+    """Draw a menu of links to the pages that show this pair, read together as [CLS] first [SEP] second [SEP].
 
     A click makes the two texts the session's sentences A and B; a person's own sentences can be brought back. `key`
-    tells several rows of one page apart. `model` is the key of the model that then reads the pair, such as a
+    tells several menus of one page apart. `model` is the key of the model that then reads the pair, such as a
     cross-encoder; the session's model by default.
     """
     texts, problem = _cleaned(first, second)
-    reader = f" (read by {messages.escape(spec_of(model).title)})" if model not in ("", state.peek("model")) else ""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"pair_links{key}"):
-        st.markdown(f"Look at this pair{reader} in", width="content")
+    with st.popover("Open this pair in …", icon=":material/open_in_new:", key=f"pair_links{key}", width="content"):
+        if model not in ("", state.peek("model")):
+            st.caption(f"It is read by {messages.escape(spec_of(model).title)} there.")
         for name, views in _VIEWS.items():
             page = table.PAGE_BY_KEY[table.place_of(views[0])]
             opened = state.view_of(page.key)
             view = opened if opened in views else views[0]
             if st.button(
-                name, icon=page.icon, key=f"pair_in_{views[0]}{key}", disabled=bool(problem), help=problem or None
+                name,
+                icon=page.icon,
+                key=f"pair_in_{views[0]}{key}",
+                type="tertiary",
+                disabled=bool(problem),
+                help=problem or None,
             ):  # not by a callback, which cannot go to another page
                 choose(texts[0], texts[1], view, model)
                 navigation.go_to(view)

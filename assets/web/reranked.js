@@ -24,7 +24,7 @@ export default function ({ data, parentElement }) {
       head.append(make("span", "quiet", title[1]));
       const list = make("ol", "");
       for (const row of rows) {
-        const item = make("li", correct.has(row.row) ? "correct" : "");
+        const item = make("li", [correct.has(row.row) && "correct", row.row === data.chosen && "chosen"].filter(Boolean).join(" "));
         item.append(make("span", "rank", row.rank));
         const text = make("span", "text", row.text);
         text.title = row.text;

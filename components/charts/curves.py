@@ -293,10 +293,33 @@ def depth_curves(
         "zeroline": False,
     }
     figure.layout.yaxis = {"title": {"text": y_title}, "range": y_range, "zeroline": False}
-    theme.legend_below(figure, shown=True)
-    return theme.finish(figure, title, 420)
+    has_names = len(labels) <= NAMED and max(map(len, labels), default=0) <= MOST_LETTERS
+    theme.legend_below(figure, shown=not has_names)
+    theme.finish(figure, title, 420)
+    if has_names:
+        _name_ends(figure, values, [theme.plain(label) for label in labels])
+    return figure
 
 
+def _name_ends(figure: go.Figure, values: Sequence[np.ndarray], names: Sequence[str]) -> None:
+    """The names of one or two curves over relative depth at their ends, within the plot: above the higher, below the lower."""
+    ends = [float(row[~np.isnan(row)][-1]) for row in values]
+    place = {"showarrow": False, "xanchor": "right"}
+    theme.annotate(
+        figure,
+        [
+            {"x": float(trace.x[-1]), "y": end, "text": name, "font": {"color": trace.line.color}, **place}
+            | (
+                {"yanchor": "bottom", "yshift": 6}
+                if number == int(np.argmax(ends))
+                else {"yanchor": "top", "yshift": -8}
+            )
+            for number, (trace, end, name) in enumerate(zip(figure.data, ends, names, strict=False))
+        ],
+    )
+
+
+NAMED = 2  # curves of models whose names stand at their ends
 MANY_LINES = 64
 
 

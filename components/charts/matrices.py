@@ -62,6 +62,8 @@ def token_matrix(
     second_text: int | None = None,
     narrow: bool = False,
     plot_height: int | None = None,
+    most_ticks: int | None = None,
+    columns_of: int = 0,
     borders: Sequence[Border] = (),
 ) -> go.Figure:
     """A matrix [row, column] as colour, row 0 on top; NaN stays empty. From SQUARE_FROM tokens on, cells are square.
@@ -77,18 +79,22 @@ def token_matrix(
     `second_text` is the number of the row and of the column with which a pair's second text begins: lines part the texts,
     and a frame marks the first's rows in the second's columns. `narrow`: for a quarter of a page, with square cells, few
     and short labels, and no names of the axes.
-    `plot_height` in pixels replaces the height that fits the number of tokens. `borders` are lines between cells, which a
-    legend names (see `window_borders`). The colour bar lies above square cells, else at the right.
+    `plot_height` in pixels replaces the height that fits the number of tokens, and up to `most_ticks` rows and columns each
+    have a label. `columns_of` is the number of columns for which the width is divided, with square cells: that of the widest
+    matrix beside it, so that cells have one size. `borders` are lines between cells, which a legend names (see
+    `window_borders`). The colour bar lies above square cells, else at the right.
     """
     hover, hints = hover_of(np.asarray(matrix), value)
     row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
     n_rows, n_columns = len(row_labels), len(column_labels)
     most = max(n_rows, n_columns)
-    is_square = narrow or most >= SQUARE_FROM
+    is_square = narrow or columns_of > 0 or most >= SQUARE_FROM
     axis = {"type": "category", "showgrid": False, "constrain": "domain"}
-    x_axis = {**axis, **ticks(column_labels, narrow), **({} if upright else {"tickangle": 0})}
-    y_axis = {**axis, **ticks(row_labels, narrow), "tickangle": 0, "autorange": "reversed"}
+    x_axis = {**axis, **ticks(column_labels, narrow, most_ticks), **({} if upright else {"tickangle": 0})}
+    if columns_of > n_columns:
+        x_axis["range"] = (-0.5, columns_of - 0.5)
+    y_axis = {**axis, **ticks(row_labels, narrow, most_ticks), "tickangle": 0, "autorange": "reversed"}
     # Where the page is narrower than the figure is high, the room left is below.
     y_axis |= {"constraintoward": "top", "scaleanchor": "x" if is_square else None}
     names = ({}, {}) if narrow else ({"title": {"text": columns}}, {"title": {"text": rows}})
@@ -218,9 +224,9 @@ def _part(figure: go.Figure, between: float, last_row: float, last_column: float
     )
 
 
-def ticks(labels: Sequence[str], narrow: bool = False) -> dict[str, object]:
+def ticks(labels: Sequence[str], narrow: bool = False, most: int | None = None) -> dict[str, object]:
     """Labels, upright where they would overlap, thinned and truncated; `tickvals` are the whole labels as they are drawn."""
-    shown = labels[:: -(-len(labels) // (_NARROW_TICKS if narrow else MAX_TICKS))]
+    shown = labels[:: -(-len(labels) // (most or (_NARROW_TICKS if narrow else MAX_TICKS)))]
     length = _NARROW_LABEL if narrow else _LABEL
     return {
         "tickmode": "array",

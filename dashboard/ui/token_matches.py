@@ -10,7 +10,7 @@ of a trained model do not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -79,7 +79,9 @@ def of_texts(
     return TokenMatches(similarity, of_query, of_document, layer, len(answered.prompt), code)
 
 
-def figure(matches: TokenMatches, title: str, *, key: str, colour_bar: bool = True, **arguments: Any) -> None:
+def figure(
+    matches: TokenMatches, title: str, *, key: str, colour_bar: bool | Literal["above"] = True, **arguments: Any
+) -> None:
     """Draw the cosines of all tokens; the other arguments are those of `figures.matrix`, such as its message."""
     similarity = matches.similarity
     rows = matrices.axis_labels([token.piece for token in matches.query.tokens], similarity.query_positions)

@@ -235,6 +235,18 @@ def test_model_view_draws_all_heads_and_opens_one(draw: Draw, pair: dict[str, An
     expect(heading).to_have_count(0)
 
 
+def test_model_view_has_the_colours_of_its_heads(draw: Draw, pair: dict[str, Any]) -> None:
+    colours = [[f"#{block}{block}{head:02}00" for head in range(12)] for block in range(6)]
+    page = draw(model_view(**pair, blocks=[1, 4], heads=[0, 5, 9], colours=colours), height=1500)
+    expect(page.locator("canvas")).to_have_count(6)
+    page.get_by_role("button", name="Block 4, head 5", exact=True).click()
+    lines = page.locator(".detail .attn-line-group line, rect.detail")
+    expect(lines.first).to_be_attached()
+    expect(lines.first).to_have_attribute("stroke", "#440500")
+    assert set(lines.evaluate_all("(all) => all.map((line) => line.getAttribute('stroke'))")) == {"#440500"}
+    assert page.locator(".attn_background").last.get_attribute("stroke") == "#440900"
+
+
 def test_model_view_is_worked_by_keyboard(draw: Draw, pair: dict[str, Any]) -> None:
     page = draw(model_view(**pair, blocks=[1, 4], heads=[0, 5, 9]), height=1500)
     for key in ("Tab", "ArrowRight", "ArrowDown", "Enter"):
@@ -301,13 +313,15 @@ def tiny_head() -> dict[str, Any]:
 
 
 def test_neuron_view_opens_a_token_and_its_product_gives_its_attention(draw: Draw, tiny_head: dict[str, Any]) -> None:
-    page = draw(neuron_view(**tiny_head, block=1, head=2))
+    page = draw(neuron_view(**tiny_head, block=1, head=2, opened=2, step="softmax"))
     expanded, token = page.locator("#expanded"), page.locator("#collapsed #leftText > g").nth(3)
-    # It opens with the query of the first token after [CLS].
     expect(expanded).to_have_attribute("visibility", "visible")
+    assert page.locator("#heading .step").text_content() == "softmax"
+    shares = page.locator("#expanded #rightText .share")
+    assert shares.all_text_contents() == [f"{100 * float(weight):.0f} %" for weight in tiny_head["attentions"][1, 2, 2]]
     groups = page.locator("#expanded .qk-line-group").evaluate_all("(all) => all.map((one) => +one.style.opacity)")
-    assert np.flatnonzero(groups).tolist() == [1]
-    first = page.locator("#expanded #leftText > g").nth(1)
+    assert np.flatnonzero(groups).tolist() == [2]
+    first = page.locator("#expanded #leftText > g").nth(2)
     first.hover()
     first.locator("rect").last.click()  # the minus sign
     expect(expanded).to_have_attribute("visibility", "hidden")
@@ -321,6 +335,7 @@ def test_neuron_view_opens_a_token_and_its_product_gives_its_attention(draw: Dra
     opacities = shown.locator("path").evaluate_all("(all) => all.map((one) => +one.getAttribute('stroke-opacity'))")
     weights = tiny_head["attentions"][1, 2, 3]
     wanted = np.tanh(1.8 * np.rint(weights * 255) / 255)
+    assert shares.all_text_contents() == [f"{100 * float(weight):.0f} %" for weight in weights]
     np.testing.assert_allclose(opacities, wanted[wanted > 0], atol=1e-6)
     # bertviz multiplies the query and the keys that were sent, and divides by the root of their length: the
     # softmax of that must be the attention that the model gave.
@@ -362,6 +377,8 @@ def test_neuron_view_between_two_texts_has_the_vectors_of_each(
     for part, wanted in (("queries", queries[5, 8][left]), ("keys", keys[5, 8][right])):
         shown = page.locator(f"#expanded #{part} .element").evaluate_all("(all) => all.map((one) => one.__data__)")
         assert_close(np.reshape(shown, wanted.shape), wanted, tolerance=1 / 254)
+    shares = page.locator("#expanded #rightText .share").all_text_contents()
+    assert shares == [f"{100 * float(weight):.0f} %" for weight in pair["attentions"][5, 8][left][1][right]]
 
 
 def lit(page: Page) -> list[int]:

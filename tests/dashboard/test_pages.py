@@ -28,8 +28,10 @@ from dashboard.declared import table
 from dashboard.ui import figures as feedback
 from dashboard.ui import sidebar
 from dashboard.ui.waiting import progress
+from dashboard.views.about import text as about
 from dashboard.views.layers import layer_figures
 from dashboard.views.layers import sections as layer_sections
+from dashboard.views.model import sections as model_sections
 from dashboard.views.tokens import sections
 from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
@@ -48,6 +50,7 @@ from tests.support.pages import (
     traces,
     type_sentences,
 )
+from tests.support.places import ROOT
 from tests.support.tiny import save_tiny
 
 TITLES = {
@@ -681,15 +684,29 @@ def test_output_shapes_and_a_vectors_values(open_page: Open) -> None:
     table = plain_table(app)
     shapes = dict(zip(table["output"], table["shape"], strict=True))
     assert shapes == {
-        "hidden_states": "7 of (3, 13, 384)",
-        "last_hidden_state": "(3, 13, 384)",
-        "pooler_output": "(3, 384)",
-        "attentions": "6 of (3, 12, 13, 13)",
+        "hidden_states": "7 layers × 3 sentences × 13 tokens × 384 numbers",
+        "last_hidden_state": "3 sentences × 13 tokens × 384 numbers",
+        "pooler_output": "3 × 384 numbers",
+        "attentions": "6 blocks × 3 sentences × 12 heads × 13 queries × 13 keys",
     }
+    sizes = [4 * (7 * 3 * 13 * 384 + 3 * 384) / 1024, 4 * 6 * 3 * 12 * 13 * 13 / 1024]
+    assert "{:.0f} KiB, and the attentions {:.0f} KiB more".format(*sizes) in texts(app)
     assert complete_figures(app) == 1
     values = backend().trace(BANK).token_vectors(1, [7])[3, 0]
     np.testing.assert_array_equal(figures(app)[0]["data"][0]["y"], values)
     assert app.metric[0].value == f"{np.linalg.norm(values.astype(float)):.3f}"
+    far = np.flatnonzero(np.abs(values) > 3 * np.sqrt(np.mean(values.astype(float) ** 2)))
+    assert f"**{len(far)}** {'is' if len(far) == 1 else 'are'} more than 3 times as far from 0 as usual" in texts(app)
+
+
+def test_a_vector_without_large_numbers_is_said_to_have_none() -> None:
+    said = model_sections.vector_in_words(np.array([1.0, -1.0, 1.0]), "cat")
+    assert said == (
+        "Each piece comes back as 3 numbers at each layer. Of “cat” none is more than 3 times as far from 0 as usual (1.00)."
+    )
+    many = np.concatenate([np.full(100, 0.1), [9.0, -8.0, 7.0, 6.0]])
+    assert "**4** are more than 3 times" in model_sections.vector_in_words(many, "cat")
+    assert model_sections.vector_in_words(many, "cat").endswith("most of all dimensions 100, 101 and 102.")
 
 
 @pytest.mark.parametrize(
@@ -736,10 +753,24 @@ def test_layer_zero_parts(read_page: Open) -> None:
     assert list(by_name) == ["word", "position", "segment", "sum"]  # of one size, unlike layer 0
     lengths = np.linalg.norm(backend().trace(BANK).hidden_states[0, 0, :10], axis=-1)
     assert f"have lengths from {lengths.min():.1f} to {lengths.max():.1f}" in texts(app)
+    # [CLS] is the only token at which the position part is longer than the word part.
+    assert np.flatnonzero(np.array(by_name["position"]) > np.array(by_name["word"])).tolist() == [0]
+    at_first = f"({by_name['position'][0]:.1f} against {by_name['word'][0]:.1f})"
+    assert f"only at “[CLS]” the position part is longer {at_first}" in texts(app).replace("\\", "")
     first_pair = dict(zip(similar["data"][0]["x"], similar["data"][0]["y"], strict=True))
     assert_close(first_pair["word"], 1)
     assert first_pair["position"] < 0.9
     assert 0.95 < first_pair["layer 0"] < 1
+
+
+def test_a_part_is_the_longest_without_exception_only_where_it_is() -> None:
+    sentence, structure = backend().tokenize(["a cat"])[0], backend().structure
+    lengths = {"word": np.array([2.0, 2.0, 2.0, 2.0]), "position": np.array([1.0, 1.0, 1.0, 1.0])}
+    said = model_sections.longest_part(lengths, np.ones(4), structure, sentence)
+    assert said.startswith("The **word** part is the longest: 2.0 on average, against 1.0 (position). LayerNorm")
+    lengths["position"] = np.array([3.0, 2.5, 1.0, 1.0])
+    said = model_sections.longest_part(lengths, np.ones(4), structure, sentence)
+    assert "against 1.9 (position); at 2 of 4 tokens another part is longer. " in said
 
 
 def test_the_text_on_parameters_names_every_kind_of_bar(read_page: Open) -> None:
@@ -758,6 +789,23 @@ def test_about_has_version_and_licence(open_page: Open) -> None:
     assert f"Version {VERSION}" in said
     assert f"version = {{{VERSION}}}" in app.code[0].value
     assert "licence Apache-2.0" in said
+    # What is cited is what CITATION.cff says.
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    authors = re.findall(r"- name: (.+)", citation)
+    licence = re.search(r"^license: (.+)$", citation, re.MULTILINE)
+    assert licence is not None
+    assert f"author  = {{{{{' and '.join(authors)}}}}}" in app.code[0].value
+    assert f"license = {{{licence[1]}}}" in app.code[0].value
+    assert f"has the {licence[1]} licence" in said
+
+
+def test_a_term_of_the_glossary_is_seen_in_a_view(open_page: Open) -> None:
+    assert set(about.SEEN_IN) <= set(caching.glossary())
+    assert set(about.SEEN_IN.values()) <= set(table.VIEWS)
+    app = open_page("glossary")
+    assert app.button(key="seen_attention").label == "See it in “Attention: All heads”"
+    app.button(key="seen_query, key and value").click().run()
+    assert app.title[0].value == "How is an attention weight computed?"
 
 
 def test_the_glossary_is_searched(open_page: Open) -> None:

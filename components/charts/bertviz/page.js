@@ -48,6 +48,8 @@
   const attn = weights();
   const queries = page.view === "neuron" ? vectors("queries") : null;
   const keys = page.view === "neuron" ? vectors("keys") : null;
+  // The attention of the head on display in per cent, rounded once: of the rounded weights some would be others.
+  const percents = page.view === "neuron" ? bytesOf("percents") : null;
   const each = (blocks, change) => blocks && blocks.map((heads) => heads.map(change));
   // What is seen through one filter: rows of the tokens on the left, columns of those on the right.
   const through = (left, right) => ({
@@ -66,8 +68,8 @@
   // columns are narrower and the type larger, so that all of them are seen at once and can be read.
   const isNarrow = page.view === "neuron" && window.innerWidth < 640;
   const sizes = isNarrow
-    ? { heading: 15, text: 17, vector: 64, token: 100, row: all <= 20 ? 34 : 26, gap: 14 }
-    : { heading: 16, text: 15, vector: 200, token: 120, row: 26, gap: 25 };
+    ? { heading: 15, text: 17, vector: 64, token: 88, share: 46, row: all <= 20 ? 34 : 26, gap: 14 }
+    : { heading: 16, text: 15, vector: 200, token: 120, share: 46, row: 26, gap: 25 };
   document.body.classList.toggle("narrow", isNarrow);
   // The head view's squares: on a touch screen large enough for a finger, in as many rows as they need.
   if (page.view === "head") {
@@ -90,6 +92,7 @@
     layer: page.view === "neuron" ? page.blocks.indexOf(page.block) : page.block,
     head: page.head === null ? 0 : page.heads.indexOf(page.head),
     heads: page.head === null ? null : [page.heads.indexOf(page.head)],
+    writeShares,
   };
 
   // --- fewer lines ----------------------------------------------------------------------------------------------
@@ -149,7 +152,9 @@
         pen.scale(sharp, sharp);
         pen.translate(-x, -y);
         pen.lineWidth = set["stroke-width"];
-        pen.strokeStyle = set.stroke;
+        const colour = colourOf(...frame.id.match(/\d+/g).map(Number)) || set.stroke;
+        frame.setAttribute("stroke", colour); // while it is opened
+        pen.strokeStyle = colour;
         const keep = strongest(rows);
         rows.forEach((row, place) => {
           const line = { parentNode: parents[place] }; // what bertviz asks for its row
@@ -179,6 +184,8 @@
     const recorder = { attr: (name, value) => ((set[name] = value), recorder) };
     return recorder;
   }
+  // The model view's colour of a head, by the places of block and head in what is sent; bertviz's own has no meaning.
+  const colourOf = (block, head) => page.colours && page.colours[block][head];
   const cells = new WeakMap();
   const waiting = new Set(); // pictures to draw, a few at a time, so that the page answers in between
   const drawSome = () => {
@@ -344,6 +351,9 @@
 
   function dressModel(svg) {
     find(".detail text.token:not([textLength])").forEach((text) => fit(text, 74));
+    const opened = find("text.detail")[0]?.textContent.match(/\d+/g).map(Number);
+    const colour = opened && colourOf(page.blocks.indexOf(opened[0]), page.heads.indexOf(opened[1]));
+    if (colour) find("rect.detail, .detail line").forEach((line) => line.setAttribute("stroke", colour));
     const regions = find(".attn_background").map((frame) => frame.parentNode.lastElementChild);
     if (!regions[0] || regions[0].hasAttribute("role")) return; // only a detail was opened or closed
     regions.forEach((region, i) => {
@@ -352,12 +362,16 @@
       region.classList.add("cell");
     });
     group(regions, page.heads.length, (region) => tell(region, "click"));
+    // In a narrow frame the drawing is lower than the dashboard, which does not know the frame's width, has given it room for.
+    const frame = window.frameElement, end = Math.ceil(svg.getBoundingClientRect().bottom + window.scrollY) + 24;
+    if (frame && end < window.innerHeight) frame.style.height = `${end}px`;
   }
 
   function dressNeurons() {
     find("#leftText .token").forEach((text) => fit(text, sizes.token - 34)); // room for the plus sign
     find("#rightText .token").forEach((text) => fit(text, sizes.token - 12));
     find("#heading > text")[4].textContent = "attention"; // bertviz names it after the last step, the softmax
+    addShares();
     if (isNarrow) narrowHeadings();
     hintAtPlus();
     const tokens = { expanded: find("#expanded #leftText > g"), collapsed: find("#collapsed #leftText > g") };
@@ -373,6 +387,29 @@
     }
     window.addEventListener("mouseleave", (event) => event.target.closest?.("#expanded") && event.stopPropagation(), true);
     keyboardFirst();
+  }
+
+  // The attention of the token on display, in per cent, at the right of each key; bertviz alone shades it.
+  function addShares() {
+    find("#expanded #rightText > g").forEach((group) => {
+      const box = group.querySelector(".highlight");
+      const share = append.call(d3.select(group), "text").node();
+      share.classList.add("share");
+      share.setAttribute("x", +box.getAttribute("x") + sizes.token + sizes.share - 2);
+      share.setAttribute("y", +group.querySelector(".token").getAttribute("y") + sizes.text);
+      share.setAttribute("font-size", `${sizes.text}px`);
+    });
+    const step = append.call(d3.select(find("#heading")[0]), "text").text(page.step).node();
+    step.classList.add("step");
+    step.setAttribute("x", +find(".dotproduct")[0].getAttribute("x") + sizes.row / 2);
+    step.setAttribute("y", 11);
+  }
+
+  function writeShares(query) {
+    const start = page.second_start ?? 0;
+    const [left, right] = { aa: [0, 0], ab: [0, start], ba: [start, 0], bb: [start, start] }[page.filter] || [0, 0];
+    const at = (left + query) * all + right;
+    find("#expanded #rightText .share").forEach((text, key) => (text.textContent = `${percents[at + key]} %`));
   }
 
   // bertviz's headings are made for wide columns.
@@ -421,9 +458,10 @@
     window.addEventListener("mousedown", () => (isByKeyboard = false), true);
   }
 
-  // The neuron view opens with the vectors of the first token after [CLS], as if a person had pointed at its plus sign.
-  function openFirstToken() {
-    const token = (part) => find(`#${part} #leftText > g`)[Math.min(1, all - 1)];
+  // The neuron view opens with the vectors of one token, as if a person had pointed at its plus sign.
+  function openToken() {
+    const tokens = (part) => find(`#${part} #leftText > g`);
+    const token = (part) => tokens(part)[Math.min(page.opened, tokens(part).length - 1)];
     tell(token("collapsed"), "mouseover");
     tell(token("collapsed").lastElementChild, "click");
     tell(token("expanded"), "mouseover");
@@ -439,14 +477,14 @@
       ofCells = "";
       if (page.view === "model") svg.setAttribute("viewBox", `0 0 970 ${svg.getAttribute("height")}`);
       if (page.view === "neuron") {
-        const width = isNarrow ? 2 * sizes.token + 3 * sizes.vector + 5.5 * sizes.gap + sizes.row + 4 : 1010;
+        const width = isNarrow ? 2 * sizes.token + sizes.share + 3 * sizes.vector + 5.5 * sizes.gap + sizes.row + 4 : 1054;
         svg.setAttribute("viewBox", `0 0 ${width} ${sizes.row * all + 50}`);
       }
     }
     drawings.observe(svg, { childList: true });
     describe(svg, "group", document.title);
     dress(svg);
-    if (isNew && page.view === "neuron") openFirstToken();
+    if (isNew && page.view === "neuron") openToken();
     write();
     leftOut = "";
   });

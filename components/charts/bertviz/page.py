@@ -27,7 +27,7 @@ View = Literal["head", "model", "neuron"]
 _HERE = Path(__file__).parent
 # bertviz and transformers call a block a layer; the dashboard's "layer" counts hidden states.
 _WORDS = (('.text("Layers")', '.text("Blocks")'), ("'Layer '", "'Block '"))
-# Sizes in bertviz's scripts that page.js changes where the frame is narrow. Each stands in its script once.
+# What page.js changes in bertviz's scripts: sizes where the frame is narrow, and a call. Each stands in its script once.
 _SIZES: dict[View, dict[str, str]] = {
     "head": {
         "CHECKBOX_SIZE = 20": "CHECKBOX_SIZE = params.sizes.square",
@@ -41,6 +41,7 @@ _SIZES: dict[View, dict[str, str]] = {
         "BOXWIDTH = TEXT_SIZE * 8": "BOXWIDTH = params.sizes.token",
         "BOXHEIGHT = 26": "BOXHEIGHT = params.sizes.row",
         "PADDING_WIDTH = 25": "PADDING_WIDTH = params.sizes.gap",
+        "updateTextAttention(svg, att);": "updateTextAttention(svg, att); params.writeShares(query_index);",
     },
 }
 _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)")

@@ -35,7 +35,7 @@ _HINTS: dict[View, str] = {
     "model": "One row per block, one column per head; click a cell to open it.",
     "neuron": "Point at a token on the left to see its query with all keys; its minus sign shows all tokens' weights.",
 }
-WIDTHS: dict[View, int] = {"head": 360, "model": 990, "neuron": 1030}  # pixels of the drawings and their margins
+WIDTHS: dict[View, int] = {"head": 360, "model": 990, "neuron": 1074}  # pixels of the drawings and their margins
 LEAST_ZOOM, MOST_ZOOM = 0.7, 2.2
 _MARGINS = 40  # pixels above and below the drawing
 _BYTES_PER_TOKEN = 24  # in the document: a quoted piece, once as data and once as text
@@ -58,6 +58,9 @@ def attention_page(
     zoom: float = 1.0,
     least: float = 0.0,
     told: tuple[int, int] | None = None,
+    opened: int = 1,
+    step: str = "",
+    colours: Sequence[Sequence[str]] | None = None,
 ) -> str:
     """A whole HTML document with one of the views, without bertviz's controls: the dashboard has these.
 
@@ -75,6 +78,9 @@ def attention_page(
     (see `fitting_zoom`) where the frame is wide enough. In the head view, lines of less than `least` of a token's attention
     are hidden, but for the token's strongest and while a person points at the token; the page says how many are drawn. The
     line from the query to the key `told`, positions, is drawn at full strength in `head`; `filter` must be "all" then.
+    The neuron view opens with the query of the token `opened`, counted among those on the left, and says by which `step` the
+    products become attention. The model view draws each head in its own of the `colours` [block][head], by default in one of
+    its block.
 
     Raises ValueError if the arguments do not fit together, and InputError (a ValueError) that says what to leave
     out if the page would be larger than MAX_BYTES.
@@ -106,6 +112,9 @@ def attention_page(
         return array if is_whole else array[np.ix_(sent_blocks, sent_heads)]
 
     arrays = {"weights": quantise_weights(part(attentions)).tobytes()}
+    if view == "neuron":
+        of_head = attentions[sent_blocks[0] if block is None else block, sent_heads[0] if head is None else head]
+        arrays["percents"] = np.rint(100 * of_head.astype(np.float64)).astype(np.uint8).tobytes()
     for name, array in vectors.items():
         steps, scales = quantise_vectors(part(array))
         arrays |= {name: steps.tobytes(), f"{name}-scales": scales.tobytes()}
@@ -124,6 +133,11 @@ def attention_page(
         "zoom": zoom,
         "least": least,
         "told": told,
+        "opened": opened,
+        "step": step,
+        "colours": None
+        if colours is None
+        else [[colours[row][column] for column in sent_heads] for row in sent_blocks],
     }
     text = " ".join(tokens)
     shown = text if len(text) <= 400 else text[:399] + "…"
@@ -147,6 +161,7 @@ def estimate_bytes(n_blocks: int, n_heads: int, n_tokens: int, view: View, head_
     size = page.frame_bytes(view) + page.base64_bytes(matrices * n_tokens**2)
     if view == "neuron":
         vectors = matrices * n_tokens
+        size += page.base64_bytes(n_tokens**2)  # the head on display, in per cent
         size += 2 * (page.base64_bytes(vectors * head_dim) + page.base64_bytes(4 * vectors))
     return size + _BYTES_PER_TOKEN * n_tokens + 1500
 

@@ -44,7 +44,7 @@ def activation_histogram(activations: np.ndarray, limit: float, title: str, *, v
         font_color=theme.ORANGE,
     )
     figure.update_yaxes(
-        title="inner dimensions", type="log", range=[-0.3, np.log10(max(10, counts.max())) + 0.1], dtick=1
+        title="inner dimensions (logarithmic)", type="log", range=[-0.3, np.log10(max(10, counts.max())) + 0.1], dtick=1
     )
     figure.update_xaxes(title=value, zeroline=True)
     figure.update_layout(bargap=0)

@@ -139,8 +139,11 @@ def _places(
                 x, own_x = share * width, own_share * width
                 box = _box(labelled[number].name, own_x[number] + place[0], own_y[number] + place[1], scale)
                 total += max(0.0, -box[0]) + max(0.0, box[2] - width) + max(0.0, box[3] - _HEIGHT) + max(0.0, -box[1])
+                own = _stroke(own_x[number], own_y[number], *place)
                 for other, across, down in taken:
-                    total += _common(box, _box(labelled[other].name, own_x[other] + across, own_y[other] + down, scale))
+                    theirs = _box(labelled[other].name, own_x[other] + across, own_y[other] + down, scale)
+                    total += _common(box, theirs) + sum(_common(theirs, part) for part in own)
+                    total += sum(_common(box, part) for part in _stroke(own_x[other], own_y[other], across, down))
                 for across, down in [*zip(x, y, strict=True), *((part * width, line_y) for part, line_y in lines)]:
                     total += _common(box, (across - _DOT, down - _DOT, across + _DOT, down + _DOT))
             return total
@@ -164,6 +167,12 @@ def _line_points(points: Sequence[Point], share: np.ndarray, y: np.ndarray) -> l
 
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
+
+
+def _stroke(x: float, y: float, across: float, down: float) -> list[Box]:
+    """Parts of the line from a point to its label, up to where the label begins."""
+    places = [(x + part * across, y + part * down) for part in (0.25, 0.4, 0.55, 0.7, 0.85)]
+    return [(at_x - 2, at_y - 2, at_x + 2, at_y + 2) for at_x, at_y in places]
 
 
 def _box(text: str, x: float, y: float, scale: float) -> Box:

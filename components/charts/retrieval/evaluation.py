@@ -50,12 +50,14 @@ def measure_grid(
     column_title: str,
     chosen: tuple[int, int] | None = None,
     starred: tuple[int, int] | None = None,
+    framed: Sequence[tuple[int, int]] = (),
     limits: tuple[float, float] | None = None,
     digits: int = 1,
 ) -> go.Figure:
     """A measure [row, column] as coloured cells with their numbers; the first row is at the bottom.
 
-    NaN stays empty. Cells can be clicked. The cell `chosen` gets a frame, `starred` a star.
+    NaN stays empty. Cells can be clicked. The cell `chosen` gets a frame, `starred` a star; thin frames mark those that
+    are `framed`.
     """
     low, high = theme.limits_of(values, limits)
     figure = go.Figure(
@@ -92,15 +94,14 @@ def measure_grid(
         },
     )
     number_readably(figure)
-    if chosen is not None:
-        row, column = chosen
+    for (row, column), width in [*((cell, 2.5) for cell in framed), *([(chosen, 4)] if chosen is not None else [])]:
         figure.add_shape(
             type="rect",
             x0=column - _PAD,
             x1=column + _PAD,
             y0=row - _PAD,
             y1=row + _PAD,
-            line={"color": MARKED, "width": 4},
+            line={"color": MARKED, "width": width},
         )
     figure.update_xaxes(
         title=column_title,
@@ -207,8 +208,13 @@ class RankedBar:
     is_marked: bool = False  # drawn in the colour of what a figure is about
 
 
-def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str, dark: bool = False) -> go.Figure:
-    """A horizontal bar for each way of ranking, the best on top, with its interval as a thin line and its value behind it."""
+def ranking_bars(
+    bars: Sequence[RankedBar], title: str, *, measure: str, in_words: str = "", dark: bool = False
+) -> go.Figure:
+    """A horizontal bar for each way of ranking, the best on top, with its interval as a thin line and its value behind it.
+
+    `in_words` is what the measure's name stands for.
+    """
     ordered = sorted(bars, key=lambda bar: bar.value)
     longest = max((bar.high for bar in ordered), default=0.0)
     figure = go.Figure(
@@ -237,7 +243,8 @@ def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str, dark: b
             for row, bar in enumerate(ordered)
         ],
     )
-    figure.update_xaxes(title=f"{measure} (%)", range=[0, 1.16 * longest or 1], zeroline=False)
+    name = f"{in_words}, {measure}" if in_words else measure
+    figure.update_xaxes(title=f"{name} (%)", range=[0, 1.16 * longest or 1], zeroline=False)
     figure.update_yaxes(showgrid=False)
     figure.update_layout(bargap=0.25)
     return theme.finish(figure, title, 110 + 40 * max(4, len(ordered)))

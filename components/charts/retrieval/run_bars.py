@@ -73,10 +73,27 @@ def recall_panels(
     figure.update_layout(barmode="group", bargap=0.25)
     figure.update_yaxes(range=(0, 102), zeroline=False)
     figure.update_yaxes(title="Recall@k (%)", col=1)
-    figure.update_xaxes(type="category", showgrid=False)
-    for column, panel in enumerate(panels, start=1):
-        figure.update_xaxes(title=f"k<br>{theme.wrapped(panel, _PANEL_WIDTH)}", col=column)
-    return _finished(figure, title, 440)
+    figure.update_xaxes(type="category", showgrid=False, title="k")
+    names = [theme.wrapped(panel, _PANEL_WIDTH) for panel in panels]
+    axes = ["x" if column == 1 else f"x{column}" for column in range(1, len(panels) + 1)]
+    theme.annotate(
+        figure,
+        [
+            {
+                "text": name,
+                "x": 0.5,
+                "xref": f"{axis} domain",
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "showarrow": False,
+            }
+            for name, axis in zip(names, axes, strict=True)
+        ],
+    )
+    _finished(figure, title, 440)
+    figure.layout.margin.t += 20 * max(name.count("<br>") + 1 for name in names)
+    return figure
 
 
 def first_hit_panels(

@@ -11,6 +11,7 @@ from components.charts import theme
 
 _ROWS = (theme.ORANGE, theme.BLUE)  # relevant, not relevant: as in the histogram of their scores
 _RIGHT, _WRONG = 1.0, 0.14  # opacity of the cells
+_TEXT = {False: "#1C2430", True: "#E8EDF3"}  # on a faint cell, by whether the page is dark
 
 
 def threshold_curves(
@@ -80,12 +81,20 @@ def threshold_curves(
 
 
 def confusion_matrix(
-    found: int, missed: int, wrongly_accepted: int, rejected: int, title: str, *, threshold: str, height: int = 250
+    found: int,
+    missed: int,
+    wrongly_accepted: int,
+    rejected: int,
+    title: str,
+    *,
+    threshold: str,
+    dark: bool = False,
+    height: int = 250,
 ) -> go.Figure:
     """Four cells with their counts: documents by whether they are relevant (rows) and accepted (columns).
 
     In the rows' order: true positives and false negatives; false positives and true negatives. Right decisions are drawn
-    stronger than wrong ones. `threshold` is written as a person reads it.
+    stronger than wrong ones, whose text has the colour of the page's. `threshold` is written as a person reads it.
     """
     cells = (
         (0, 0, found, "found", "true positives: relevant, and accepted"),
@@ -111,7 +120,7 @@ def confusion_matrix(
         y=[row for row, *_ in cells],
         mode="text",
         text=[f"<b>{count:,}</b><br>{name}" for _, _, count, name, _ in cells],
-        textfont={"color": ["white" if row == column else _ROWS[row] for row, column, *_ in cells], "size": 15},
+        textfont={"color": ["white" if row == column else _TEXT[dark] for row, column, *_ in cells], "size": 15},
         customdata=[f"{count:,} {meaning}" for _, _, count, _, meaning in cells],
         hovertemplate="%{customdata}<extra></extra>",
         showlegend=False,

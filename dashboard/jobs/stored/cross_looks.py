@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.numbers import counted, number
 from components.retrieval.reranking.quality import Reordered, by_cross_encoder, rankings_of
 from dashboard.jobs.stored import second_looks
@@ -46,11 +45,6 @@ def _stored() -> tuple[dict[str, Any], Mapping[str, Reordered]]:
 def looks() -> Mapping[str, Reordered]:
     """What was measured of the two included models, by the name of the queries: "headlines", "questions", "paraphrases"."""
     return _stored()[1]
-
-
-def holds_for(backend: Backend, scorer: str) -> bool:
-    """Whether it was measured with this model, and with the cross-encoder of this key."""
-    return scorer == EMBEDDED_CROSS_ENCODER_KEY and backend.revision == _stored()[0]["revision"]
 
 
 def finding(look: Reordered | None = None) -> str:

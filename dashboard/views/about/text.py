@@ -6,13 +6,68 @@ import streamlit as st
 
 from components import VERSION
 from components.model.catalog import CATALOG, EMBEDDED_KEY
-from dashboard import caching
+from dashboard import caching, navigation
+from dashboard.declared import table
 from dashboard.ui import controls, messages
 
 BIBTEX = f"""@software{{bert_internals,
   title   = {{BERT Internals: an interactive view of what happens inside BERT encoders}},
-  version = {{{VERSION}}}
+  author  = {{{{The BERT Internals authors}}}},
+  version = {{{VERSION}}},
+  license = {{MIT}}
 }}"""
+# Where the thing that a term names is seen.
+SEEN_IN = {
+    "activation patching": "experiments",
+    "attention": "all-heads",
+    "attention mask": "input-tensors",
+    "attention rollout": "attention-flow",
+    "attention weight": "attention-matrix",
+    "baseline": "one-word",
+    "block": "block",
+    "BM25": "hits",
+    "CKA": "layer-pairs",
+    "contribution": "score-split",
+    "corpus": "corpus",
+    "correct answer": "evaluated-data",
+    "cosine": "sentence-pairs",
+    "cross-encoder": "one-input",
+    "deletion curve": "important-words",
+    "feed-forward": "feed-forward",
+    "fine-tuning": "before-after",
+    "head": "head-view",
+    "hidden state": "output-vectors",
+    "hit": "hits",
+    "id": "pieces",
+    "late interaction": "retrieve-rerank",
+    "layer": "one-word",
+    "leave one out": "important-words",
+    "masked-LM head": "mask-token",
+    "masked language model": "mask-token",
+    "nDCG": "graded-relevance",
+    "norm": "output-vectors",
+    "pooling": "pooling-lab",
+    "position": "layer-zero",
+    "precision at k": "many-queries",
+    "projection": "two-layers",
+    "query, key and value": "neuron-view",
+    "re-ranking": "retrieve-rerank",
+    "recall at k": "layer-grid",
+    "reference": "score-split",
+    "residual connection": "inside-block",
+    "run": "compare-runs",
+    "segment": "read-together",
+    "sentence vector": "sentence-curves",
+    "softmax": "attention-scores",
+    "special token": "pieces",
+    "SPLADE": "hits",
+    "threshold": "pair-scores",
+    "token": "pieces",
+    "tokenizer": "two-tokenizers",
+    "trustworthiness": "word-senses",
+    "UMAP": "two-layers",
+    "vocabulary": "vocabulary",
+}
 PAPERS = """
 - BERT: Devlin, Chang, Lee and Toutanova (2019), [BERT: Pre-training of Deep Bidirectional Transformers for Language
   Understanding](https://aclanthology.org/N19-1423/)
@@ -31,7 +86,7 @@ def render() -> None:
     st.markdown(
         "An interactive dashboard of what happens inside BERT-family encoders: how text becomes tokens, how each token's "
         "vector changes layer by layer, what the attention heads do, and what this means for search. Every number comes "
-        "from a real model that runs on the machine of this server. Your sentences are not sent anywhere else."
+        "from a real model that runs on this server. Your sentences are not sent anywhere else."
     )
     included = next(spec for spec in CATALOG if spec.key == EMBEDDED_KEY)
     st.markdown(
@@ -39,8 +94,9 @@ def render() -> None:
         "is the same encoder with an adapter that was trained on the STS Benchmark (Cer et al. 2017; CC BY-SA 4.0). Other "
         "models have their own licences: see “All available models” in the Laboratory."
     )
+    st.markdown("**The dashboard itself** has the MIT licence: it can be used, changed and passed on.")
     st.subheader("How to cite", anchor=False)
-    st.code(BIBTEX, language=None)
+    st.code(BIBTEX, language=None, wrap_lines=True)
     st.markdown(f"Cite the model that you used too, and the work that a figure is based on:\n{PAPERS}")
 
 
@@ -69,4 +125,14 @@ def _terms() -> None:
         st.caption("No term has this text.")
     # A term that matches comes before a text that does.
     for term in sorted(hits, key=lambda term: (needle not in term.lower(), term.casefold())):
-        st.markdown(f"**{messages.escape(term)}**  \n{messages.escape(hits[term])}")
+        with st.container(gap="xxsmall"):
+            st.markdown(f"**{messages.escape(term)}**  \n{messages.escape(hits[term])}")
+            view = table.VIEWS.get(SEEN_IN.get(term, ""))
+            if view is not None and st.button(f"See it in “{_called(view.key)}”", key=f"seen_{term}", type="tertiary"):
+                navigation.go_to(view.key)
+
+
+def _called(view: str) -> str:
+    """A view as a person finds it: the name under which it is offered, and its own if that stands for several."""
+    name, label = table.name_of(view), table.VIEWS[view].label
+    return name if name == label else f"{name}: {label}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from components.analysis.attention.head_kinds import HeadKinds, Kind
 from components.analysis.attention.telling import APART, HeadLook
 from components.analysis.first_look.decisive import DECIDED, REACH
-from components.numbers import counted, percent
+from components.numbers import counted, ordinal, percent
 from dashboard.ui import wording
 
 if TYPE_CHECKING:
@@ -77,6 +77,18 @@ def usually(share: float, distance: int | None) -> str:
         places = f"{REACH} or more places" if abs(distance) >= REACH else counted(abs(distance), "place")
         where = f"{places} {'ahead' if distance > 0 else 'back'}"
     return f"this head's average {where} is {percent(share)}"
+
+
+def of_products(query: str, key: str, share: float, larger: int, count: int, is_said: bool) -> str:
+    """Whether the key to which a query gives most attention has its largest product; `larger` of all `count` are larger.
+
+    `is_said`: the attention was named before. Where a model adds terms for the distance, another product can be the largest.
+    """
+    place = f"only the {ordinal(larger + 1)} largest" if larger else "the largest"
+    if is_said:
+        return f"Their product q · k is {place} of {count} for this query."
+    which = f"their product q · k is {place} of {count}" if count > 1 else "its only key"
+    return f"{wording.quoted(query)} gives most attention to {wording.quoted(key)} ({percent(share)}): {which}."
 
 
 def of_head(

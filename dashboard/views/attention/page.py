@@ -93,7 +93,8 @@ VIEWS = (
         label="Model view",
         question="What do all heads look like?",
         asks=("What do all heads of all layers look like as lines?",),
-        intro="One small picture per block and head. Click one to enlarge it.",
+        intro="One small picture per block and head: lines go from the tokens that look, at the left, to what they look at. "
+        "Click one to enlarge it.",
         draw="dashboard.views.attention.single_heads:model_view",
         settings=OF_HEADS,
         examples=({**PAIR, "chosen_blocks": (0, 2), "chosen_heads": (3, 4)},),
@@ -106,7 +107,8 @@ VIEWS = (
         label="Neuron view",
         question="How is an attention weight computed?",
         asks=("How are queries and keys multiplied?",),
-        intro="Point at a token on the left, or tap it: its query vector times each key vector, number by number.",
+        intro="Point at a token on the left, or tap it: its query vector times each key vector, number by number. Blue is "
+        "positive, orange negative.",
         draw="dashboard.views.attention.single_heads:neuron_view",
         settings=OF_HEADS,
         examples=({**PAIR, "block": 2, "head": 7},),

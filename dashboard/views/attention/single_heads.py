@@ -11,11 +11,10 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis.attention import weights as analysis
-from components.charts import matrices
+from components.charts import matrices, theme
 from components.charts.bertviz import views
 from components.charts.stand_alone.page import Frame, PagePart
-from components.charts.theme import number
-from components.numbers import apart, percent
+from components.numbers import apart, number, percent
 from components.shown_code.attention import AttentionMatrix
 from components.sizes import in_words
 from dashboard import state
@@ -30,9 +29,11 @@ from dashboard.views.attention.head_choice import (
     options,
     said_of_head,
     show_me,
+    word_to_begin_with,
 )
 
 if TYPE_CHECKING:
+    from components.analysis.attention.head_kinds import HeadKinds, Kind
     from components.charts.bertviz.page import View
     from components.shown_code.code import AnyCode
     from dashboard.ui.pair_choice import InputPair
@@ -47,15 +48,24 @@ WEAK_HELP = (
     "Without them, the head view draws the lines of 15 % or more and the strongest line of each token; pointing at a token "
     "shows all of its lines."
 )
+KIND_COLOURS: dict[Kind, str] = {
+    "special": theme.BLUE,
+    "spread": theme.GREY,
+    "words": theme.GREEN,
+    "before": theme.ORANGE,
+    "after": theme.VERMILION,
+    "itself": theme.PURPLE,
+}
 MOST_IN_REPORT = 3 << 20  # characters of a bertviz view
 HOW_TO = {
     "head": "Lines go from a token (left, the query) to the tokens that it attends to (right, the keys). A strong line "
     "means much attention. Each colour is a head: click a number to switch its head on or off; double-click it to "
     "show that head alone, or all heads again. Hover over a token to see its lines.",
-    "model": "Each small picture is one head: rows are blocks, columns are heads. Click a picture to enlarge it. Look for "
-    "shapes: parallel lines go to the same or neighbouring tokens; many lines into one token often go to [CLS] or [SEP].",
+    "model": "Each small picture is one head: rows are blocks, columns are heads, and its colour is what it does with most of "
+    "its attention. Lines go from the token that looks, at the left, to what it looks at. Click a picture to enlarge it. Look "
+    "for shapes: parallel lines go to the same or neighbouring tokens; many lines into one token often go to [CLS] or [SEP].",
     "neuron": "Point at a token on the left to see its query. The query times each key, dimension by dimension, sums to "
-    "the score. Softmax turns the scaled scores into attention{exceptions}. Blue is positive, "
+    "the score. Softmax turns the scaled scores into attention{exceptions}, which stands at the right. Blue is positive, "
     "orange is negative. Click − to see all tokens' attention as lines, and + to see the vectors again.",
 }
 
@@ -119,6 +129,8 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
         _above_head_view(model_input, how_to)
     else:
         figures.finding(_message(model_input, view), key=f"{view}_view", read=how_to, not_shown=NOT_SHOWN)
+    if view == "model" and model_input.kinds is not None:
+        figures.markup(_key_of_kinds(model_input.kinds, html.escape(model_input.special_names)), "model_view_kinds")
     tall = views.frame_height(view, n_tokens, len(blocks), n_heads, zoom)
     alt = f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}"
     is_dark = controls.is_dark()
@@ -141,6 +153,18 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
             f"{_range('block', blocks)} with {_range('head', heads)}, because at most 8 MiB are sent to the browser.",
             icon=":material/unfold_more:",
         )
+
+
+def _key_of_kinds(kinds: HeadKinds, specials: str) -> str:
+    """The colours of the kinds that the heads of this text have, as HTML."""
+    found = {name for row in kinds.names for name in row}
+    marks = "".join(
+        f'<span style="white-space: nowrap"><em style="background: {colour}; display: inline-block"></em> '
+        f"{findings.does(kind, specials)}</span>"
+        for kind, colour in KIND_COLOURS.items()
+        if kind in found
+    )
+    return f'<div class="bi-kinds"><p class="key" style="flex-wrap: wrap; border: 0">{marks}</p></div>'
 
 
 def _above_head_view(model_input: AttentionInput, how_to: str) -> None:
@@ -196,7 +220,7 @@ def _message(model_input: AttentionInput, view: View) -> str:
             return ""
         return findings.of_kinds(model_input.kinds, messages.escape(model_input.special_names))
     said = said_of_head(model_input)
-    return said if view == "head" else f"{said} {_opened_pair(model_input)}".strip()
+    return said if view == "head" else f"{said} {_opened_product(model_input)}".strip()
 
 
 def _exceptions(model_input: AttentionInput) -> str:
@@ -237,19 +261,31 @@ def _sent(model_input: AttentionInput, view: View) -> tuple[int, int] | None:
     return (next(count for count in range(n_blocks, 0, -1) if fits(count, heads)) if view == "model" else 1), heads
 
 
-def _opened_pair(model_input: AttentionInput) -> str:
-    """What the neuron view shows when it opens: the query of its second token, and the key to which most attention goes."""
+def _opened_query(model_input: AttentionInput, queries: Sequence[int]) -> int:
+    """The row of the token with which the neuron view opens: the one of which the finding speaks, else the word of interest."""
+    telling = model_input.telling_query
+    position = word_to_begin_with(model_input) if telling is None else telling
+    return list(queries).index(position) if position in queries else min(1, len(queries) - 1)
+
+
+def _opened_product(model_input: AttentionInput) -> str:
+    """What the products of the query that the neuron view shows when it opens have to do with its attention."""
     block, head, part = model_input.block, model_input.head, _opened(model_input)
     if not part.matrix.size:
         return "One of the texts has no tokens of its own."
-    row = min(1, len(part.queries) - 1)  # as page.js
+    row = _opened_query(model_input, part.queries)
     query, keys, inside = part.queries[row], list(part.keys), model_input.inside()
     products = inside.keys[block, head][keys] @ inside.queries[block, head][query]
-    most = int(np.argmax(part.matrix[row]))
-    names = [f"“{messages.escape(model_input.pieces[position])}”" for position in (query, keys[most])]
-    reason = "the largest product, so most attention" if most == int(np.argmax(products)) else "most attention"
-    share = number(part.matrix[row, most], 2)
-    return f"The view opens with the query of {names[0]} times the key of {names[1]}, {reason} ({share})."
+    most, look = int(np.argmax(part.matrix[row])), model_input.look
+    is_look = model_input.telling_query == query and look is not None and look.key == keys[most]
+    return findings.of_products(
+        model_input.pieces[query],
+        model_input.pieces[keys[most]],
+        float(part.matrix[row, most]),
+        int(np.sum(products > products[most])),
+        len(keys),
+        is_said=is_look and said_of_head(model_input) == model_input.head_in_words,
+    )
 
 
 def _part_of_report(model_input: AttentionInput, frame: Frame, view: View) -> PagePart:
@@ -282,9 +318,18 @@ def _document(
     second = next((token.position for token in model_input.sentence.tokens if token.in_pair), None)
     look = model_input.look if findings.stands_out(model_input.look) and model_input.direction == "all" else None
     vectors: dict[str, Any] = {}
+    if view == "model" and model_input.kinds is not None:
+        vectors = {"colours": [[KIND_COLOURS[kind] for kind in row] for row in model_input.kinds.names]}
     if view == "neuron":
         inside = model_input.inside()
-        vectors = {"queries": inside.queries, "keys": inside.keys}
+        structure, queries = model_input.backend.structure, _opened(model_input).queries
+        scaled = "scaled, +" if structure.adds_to_scores else f"÷ √{inside.queries.shape[-1]},"
+        vectors = {
+            "queries": inside.queries,
+            "keys": inside.keys,
+            "opened": _opened_query(model_input, queries) if queries else 0,
+            "step": f"{scaled} softmax",
+        }
     return views.attention_page(
         view,
         model_input.attentions,

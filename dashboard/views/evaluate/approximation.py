@@ -182,8 +182,9 @@ def _message(found: HitLosses, count: int) -> str:
     parts = [f"**int8** finds {_share(by_code['int8'])} of the {found.k} nearest sentences with a quarter of the bytes"]
     if "first-4" in by_code:
         parts.append(f"the first quarter of the numbers {_share(by_code['first-4'])}")
-    rescored = f", and {_share(by_code['bits-4'])} if 40 are rescored" if "bits-4" in by_code else ""
-    parts.append(f"bits {_share(by_code['bits-1'])}{rescored}")
+    again = "if the best 40 are checked again with full vectors"
+    rescored = f", {_share(by_code['bits-4'])} {again}" if "bits-4" in by_code else ""
+    parts.append(f"1 bit a number {_share(by_code['bits-1'])}{rescored}")
     few = too_few_to_pay(count)
     few += (
         f" **Nothing can be learnt from so few texts:** the {found.k} nearest are {100 * found.k / count:.0f} % of all "
@@ -199,8 +200,8 @@ def too_few_to_pay(count: int) -> str:
     if count >= search_engines.MANY:
         return ""
     return (
-        f" With {counted(count, 'text')} an exact search is fast enough: approximation pays from some thousand texts, and is "
-        f"offered from {search_engines.MANY:,}."
+        f" With {counted(count, 'text')} an exact search is fast enough: approximation pays from a few thousand texts on, and "
+        f"is offered from {search_engines.MANY:,}."
     )
 
 
@@ -310,9 +311,9 @@ def _lost(searched: SearchVectors, found: HitLosses) -> None:
     shown = pd.DataFrame(rows[:SHOWN_HITS])
     shown.loc[shown["query"].duplicated(), "query"] = ""
     figures.note(
-        f"**{messages.escape(way.approximation.name)}** loses {counted(len(rows), 'hit')} of "
-        f"{len(losing):,} of {len(searched.query_texts):,} queries; those that lose most come first"
-        + (f", with {SHOWN_HITS} hits." if len(rows) > SHOWN_HITS else "."),
+        f"With **{messages.escape(way.approximation.name)}** {len(losing):,} of {len(searched.query_texts):,} queries lose a "
+        f"hit, {counted(len(rows), 'hit')} in all. The queries that lose most come first"
+        + (f"; the first {SHOWN_HITS} lost hits are listed." if len(rows) > SHOWN_HITS else "."),
         key="lost_note",
     )
     figures.whole_texts(shown, key="lost_hits")

@@ -10,10 +10,12 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.retrieval import run_bars
+from components.numbers import enumerated, percent
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.search.lexical import TITLES
+from components.retrieval.search.words import shared_share
 from components.shown_code.code import Command
 from components.shown_code.commands import measured
 from dashboard import caching
@@ -82,7 +84,6 @@ def kinds(backend: Backend) -> None:
     page_header.measures("Questions and paraphrases", counted(sum(map(len, pairs.values())), "pair"))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="row_kinds"):
         similarity = cast("Similarity", controls.product(backend))
-        kind = controls.choice("searched_kind", "Queries in the table", {key: key.capitalize() for key in KINDS})
     second = model_gate.second_model()
     if second is not None:
         messages.cross_encoder_note([second], after=[backend])
@@ -92,8 +93,9 @@ def kinds(backend: Backend) -> None:
         return
     with above:
         models = [backend] if second is None else [backend, second]
-        _figure(runs, similarity, _code(models, similarity))
+        _figure(runs, similarity, _code(models, similarity), pairs)
         _about(pairs)
+        kind = controls.choice("searched_kind", "Queries in the table", {key: key.capitalize() for key in KINDS})
     _missed(runs[0], kind, pairs[kind])
 
 
@@ -146,7 +148,7 @@ def _bar(ranks: Int64, k: int) -> run_bars.Bar:
     return run_bars.Bar(100 * estimate.value, 100 * estimate.low, 100 * estimate.high)
 
 
-def _figure(runs: Sequence[KindRun], similarity: Similarity, code: Command) -> None:
+def _figure(runs: Sequence[KindRun], similarity: Similarity, code: Command, pairs: Mapping[str, Pairs]) -> None:
     bars = [[[_bar(run.ranks(kind), k) for k in CUTOFFS] for run in runs] for kind in KINDS]
     figures.figure(
         run_bars.recall_panels(
@@ -159,7 +161,7 @@ def _figure(runs: Sequence[KindRun], similarity: Similarity, code: Command) -> N
         key="kinds_figure",
         code=code,
         alt=f"Recall@1, Recall@5 and Recall@10 of {len(runs)} runs on questions and on paraphrases",
-        message=_message(runs),
+        message=f"{_message(runs)} {shared_in_words(pairs)}",
         read="Each bar is the share of queries whose correct answer is among the first k hits, with its 95 % interval "
         "(Wilson): where it may lie for other queries. A question and its passage differ: the one is short and asks, the "
         "other is long and states (asymmetric). A sentence and its paraphrase could change places (symmetric). A model "
@@ -191,6 +193,19 @@ def _message(runs: Sequence[KindRun]) -> str:
                 f"for {sentences}"
             )
     return "; ".join(parts) + "."
+
+
+def shared_in_words(pairs: Mapping[str, Pairs]) -> str:
+    """How many of a query's words stand in its correct answer, on average: what a ranking by words can find."""
+    shares = {
+        kind: sum(map(shared_share, of.queries.texts, ([text] for text in of.documents.texts))) / len(of)
+        for kind, of in pairs.items()
+    }
+    each = [
+        f"{percent(share)} of the content words of a {KINDS[kind].query} in its {KINDS[kind].document}"
+        for kind, share in shares.items()
+    ]
+    return f"{TITLES[WORDS]} finds by shared words alone: on average {enumerated(each)}."
 
 
 def _first(run: KindRun, kind: str) -> str:

@@ -12,6 +12,7 @@ import streamlit as st
 
 from components.charts.retrieval import evaluation as charts
 from components.jobs import Cache, CachePart
+from components.numbers import enumerated, number
 from components.retrieval.evaluation import metrics, pair_runs, pooling_lab
 from components.shown_code.code import Command
 from dashboard import caching, state
@@ -68,6 +69,7 @@ IN_SHORT = (
     "vary equally."
 )
 DIMENSIONS, FEWEST_PAIRS = 128, 3
+MOST_NAMED = 3  # of the best ways that are equally good
 DIMENSIONS_HELP = "How many numbers (dimensions) of each vector the three projections keep."
 UNITS = 10_000  # in which a job of several phases reports its progress
 GPU_SPEED = 20  # a guess: how many times faster than a CPU a GPU embeds; numpy compares the vectors in both cases
@@ -261,8 +263,40 @@ def _known_recall(backend: Backend, pairs: Pairs, layer: int) -> np.ndarray:
     return values
 
 
+def best_of(values: np.ndarray, digits: int) -> list[tuple[int, int]]:
+    """The cells [pooling, treatment] with the highest value as it is written; none where a value is missing."""
+    if np.isnan(values).any():
+        return []
+    written = values.round(digits)
+    return [(int(p), int(t)) for p, t in np.argwhere(written == written.max())]
+
+
+def best_in_words(recall: np.ndarray, spearman: np.ndarray) -> str:
+    """Which ways find most, Recall@1 [pooling, treatment] in per cent, and which agree most with people; ties are named."""
+    poolings, treatments = list(POOLINGS.values()), list(TREATMENTS.values())
+
+    def named(cells: list[tuple[int, int]]) -> str:
+        some = [f"**{poolings[p]}, {treatments[t]}**" for p, t in cells[:MOST_NAMED]]
+        more = len(cells) - len(some)
+        return enumerated([*some, *([counted(more, "other way")] if more else [])])
+
+    finding = best_of(recall, 1)
+    usual = list(POOLINGS).index("mean"), list(TREATMENTS).index("cosine")
+    share = number(recall[finding[0]], 1)
+    said = f"{named(finding)} find{'s' * (len(finding) == 1)} most: the correct answer first for {share} %"
+    said += "" if usual in finding else f" (mean with cosine: {number(recall[usual], 1)} %)"
+    agreeing = best_of(spearman, 3)
+    if not agreeing:
+        return f"{said}."
+    verb = "agrees" if len(agreeing) == 1 else "agree"
+    return f"{said}. {named(agreeing)} {verb} most with people ({number(spearman[agreeing[0]])})."
+
+
 def _grid_figure(values: np.ndarray, title: str, unit: str, digits: int) -> go.Figure:
-    """Values [pooling, treatment]: a column for each pooling, a row for each treatment, the first at the top."""
+    """Values [pooling, treatment]: a column for each pooling, a row for each treatment, the first at the top.
+
+    The highest have frames.
+    """
     return charts.measure_grid(
         values.T[::-1],
         list(TREATMENTS.values())[::-1],
@@ -271,6 +305,7 @@ def _grid_figure(values: np.ndarray, title: str, unit: str, digits: int) -> go.F
         unit=unit,
         row_title="",
         column_title="pooling",
+        framed=[(len(TREATMENTS) - 1 - treatment, pooling) for pooling, treatment in best_of(values, digits)],
         digits=digits,
     )
 
@@ -309,16 +344,10 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
     by_name = {(cell.pooling, cell.treatment): cell for cell in cells}
     recall = np.array([[100 * by_name[p, t].mean("Recall@1") for t in TREATMENTS] for p in POOLINGS])
     spearman = np.array([[_number(by_name[p, t].spearman) for t in TREATMENTS] for p in POOLINGS])
-    best = max(cells, key=lambda cell: cell.mean("Recall@1"))
-    usual = by_name["mean", "cosine"]
-    st.markdown(
-        f":material/insights: **{POOLINGS[best.pooling]}, {TREATMENTS[best.treatment]}** finds most: the correct answer is the "
-        f"first hit of {100 * best.mean('Recall@1'):.1f} % of the queries."
-        + ("" if best is usual else f" Mean with cosine: {100 * usual.mean('Recall@1'):.1f} %.")
-    )
+    st.markdown(f":material/insights: {best_in_words(recall, spearman)}")
     fewer = {POOLINGS[p]: by_name[p, "pca"].dims for p in POOLINGS if by_name[p, "pca"].dims < dims}
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
-    st.caption(IN_SHORT)
+    st.caption(f"{IN_SHORT} The projections keep {kept} of {backend.facts.hidden_size} numbers.")
     _heatmaps(layer, recall, spearman, cells)
     if fewer:
         counts = ", ".join(f"{name} {count}" for name, count in fewer.items())
@@ -326,7 +355,8 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
             f"The two PCA rows kept fewer than {dims} dimensions: {counts}. The sentences differ in no more directions."
         )
     figures.reading(
-        "Each cell pools the same token vectors (columns) and treats the result (rows) in one way; the projections "
+        "Each cell pools the same token vectors (columns) and treats the result (rows) in one way; the highest have frames. "
+        "The brighter a cell, the higher, from the lowest to the highest of its figure. The projections "
         f"keep {kept} of {backend.facts.hidden_size} numbers. The left figure is Recall@1 on these pairs, the right one "
         "Spearman's correlation with people's scores (1: the same order, 0: none) on the ready-made pairs of “Similarity” "
         "under Diagnose. Two forward passes over all texts (one of them for the idf "

@@ -51,8 +51,9 @@ def layers(models: Sequence[Backend]) -> None:
         vectors = [matched_words.word_vectors(trace, each) for trace, each in zip(traces, places, strict=True)]
         codes.append(models_alike(controls.current_input(models[0]), controls.current_input(models[1]), places))
         panels.append((models[0].spec.title, models[1].spec.title, caching.layer_cka(key, vectors[0], vectors[1])))
+    limits = _limits([compared for *_, compared in panels])
     if len(panels) > 1:
-        figures.colour_bar(SIMILARITY_OF_LAYERS, (0.0, 1.0))
+        figures.colour_bar(SIMILARITY_OF_LAYERS, limits)
     for number, (column, (first, second, compared)) in enumerate(zip(st.columns(len(panels)), panels, strict=True)):
         rows, columns = ([str(layer) for layer in range(count)] for count in compared.matrix.shape)
         with column:
@@ -65,7 +66,7 @@ def layers(models: Sequence[Backend]) -> None:
                     rows=f"layer of {first}",
                     columns=f"layer of {second}",
                     value="similarity (CKA)",
-                    limits=(0.0, 1.0),
+                    limits=limits,
                     show_values=len(columns) <= 13 and len(panels) == 1,
                     colour_bar=len(panels) == 1,
                     upright=False,
@@ -88,17 +89,33 @@ def layers(models: Sequence[Backend]) -> None:
     )
 
 
+def _limits(compared: Sequence[cka.LayerCKA]) -> tuple[float, float]:
+    """The ends of one colour scale: it begins where unrelated layers are, or lower if a value is."""
+    values = np.concatenate([np.append(item.matrix.ravel(), np.nanmax(item.chance)) for item in compared])
+    return math.floor(20 * float(np.nanmin(values))) / 20, 1.0
+
+
 def _answer(compared: cka.LayerCKA) -> str:
-    """What the layers of one model say, from their numbers; empty where a value is not known."""
+    """What the layers of one model say, from their numbers; empty where a value is not known.
+
+    Of few tokens also what unrelated layers would reach.
+    """
     steps, last = np.diagonal(compared.matrix, offset=1), len(compared.matrix) - 1  # each layer with the next
     if not len(steps) or np.isnan(compared.matrix).any():
         return ""
     block = int(np.argmin(steps))
     ends, least = apart(compared.matrix[0, last], steps[block])
-    return (
-        f"The first and the last layer have a similarity of **{ends}**. Between neighbouring layers block {block} changes the "
-        f"arrangement most: {least} between layers {block} and {block + 1}."
+    name = (
+        "The only block changes the arrangement"
+        if last == 1
+        else (f"{'The last block' if block == last - 1 else f'Block {block}'} changes the arrangement most")
     )
+    said = f"{name}: **{least}** between layers {block} and {block + 1}"
+    if last > 1:
+        said += f"; first and last layer {ends}"
+    if compared.judgement != "enough":
+        said += f", unrelated layers of so few tokens {theme.number(np.nanmax(compared.chance), 2)}"
+    return f"{said}."
 
 
 def _caution(compared: cka.LayerCKA) -> None:

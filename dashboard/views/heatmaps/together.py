@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from components.model.trace import Trace
 
 MOST_PAIRS = 4
+TITLE = 20  # characters of a sentence in a title
 HEIGHT, PROJECTED = 340, 290  # pixels of one or two pictures' cells, so that they end within the first screen
 READ = (
     "Each picture has the tokens of both sentences as rows and as columns, in the order in which the model reads them. "
     "White lines part the two sentences. A bright cell in the orange frame is a token of A whose vector points in a "
     "similar direction as that of a token of the other sentence."
 )
+LABELLED = 26  # rows and columns of one or two pictures that have a label each
 NOT_SHOWN = (
     "Whether the second sentence answers or repeats the first: a cross-encoder reads this from [CLS]. Tokens of one input "
     "are often more similar to each other than tokens of two inputs, because each has attended to the others."
@@ -78,11 +80,15 @@ def pairs(backend: Backend) -> None:
     limits = min(low for low, _ in ends), max(high for _, high in ends)
     between = [block_change.between_texts(trace, layer, row) for row in range(len(kept))]
     figures.finding(
-        _across(trace, between, [f"{first + 1} + {row + 1}" for row in kept]),
+        _across(trace, between, [f"sentence {row + 1}" for row in kept], special),
         key="together",
         read=READ,
         not_shown=NOT_SHOWN,
     )
+    height = PROJECTED if controls.scale() > 1 else HEIGHT
+    most = max(
+        -(-len(block_change.positions_of(trace, row, special)) // factor) for row in range(len(kept))
+    )  # cells of one size
     with figures.together("together_0"):
         for row, column in enumerate(st.columns(len(kept))):
             sentence = trace.sentences[row]
@@ -93,14 +99,16 @@ def pairs(backend: Backend) -> None:
                     picture(layer, row),
                     labels,
                     labels,
-                    f"{first + 1} + {kept[row] + 1}, layer {layer}",
+                    _title(texts, first, kept[row], layer, is_short=len(kept) > 2),
                     rows="token",
                     columns="token",
                     limits=limits,
                     colour_bar=False,
                     second_text=second_text(sentence, positions) if factor == 1 else None,
                     narrow=len(kept) > 2,
-                    plot_height=(PROJECTED if controls.scale() > 1 else HEIGHT) if len(kept) <= 2 else None,
+                    plot_height=round(height * len(labels) / most) if len(kept) <= 2 else None,
+                    most_ticks=LABELLED if len(kept) <= 2 else None,
+                    columns_of=most,
                     key=f"together_{row}",
                     code=tokens_with_tokens(
                         Input(backend, [texts[first]], controls.length_for(backend), [texts[kept[row]]]),
@@ -149,22 +157,33 @@ def _that_can_be_drawn(trace: Trace) -> int:
     return max(1, int(np.searchsorted(cells, MOST_CELLS, side="right")))
 
 
-def _across(trace: Trace, between: Sequence[TokenSimilarity], names: Sequence[str]) -> str:
-    """The mean cosine across the two texts of each pair, and the most similar words of all pairs; without words the means."""
+def _title(texts: Sequence[str], first: int, other: int, layer: int, is_short: bool) -> str:
+    """Which sentences a picture shows: by their numbers, and where there is room by how they begin."""
+    name = f"{first + 1} + {other + 1}, layer {layer}"
+    if is_short:
+        return name
+    return f"{name}: {' and '.join(f'“{wording.shortened(texts[row], TITLE)}”' for row in (first, other))}"
+
+
+def _across(trace: Trace, between: Sequence[TokenSimilarity], names: Sequence[str], special: bool) -> str:
+    """The most similar words of all pairs, and the mean cosine across the two texts of each; without words the means alone.
+
+    `names` are those of the second texts. `special`: the pictures show special tokens, of which this says nothing.
+    """
     without = [name for pair, name in zip(between, names, strict=True) if not pair.matrix.size]
     nothing = f"A text without tokens has no cosine: {numbers.enumerated(without)}" if without else ""
     if len(without) == len(between):
         return f"{nothing}."
     means = numbers.apart(*(float(pair.matrix.mean()) for pair in between if pair.matrix.size))
     having = [name for name in names if name not in without]
-    listed = ", ".join(f"**{mean}** in {name}" for mean, name in zip(means, having, strict=True))
-    said = f"{nothing and nothing + '. '}Across both sentences on average {listed}"
-    pairs = [_most_similar(trace, row, pair) for row, pair in enumerate(between)]
-    best = max((pair for pair in pairs if pair is not None), default=None)
-    if best is None:
-        return f"{said}."
-    cosine, first, second = best
-    return f"{said}; most similar are {first} and {second} ({numbers.number(cosine, 2)})."
+    listed = numbers.enumerated([f"{mean} with {name}" for mean, name in zip(means, having, strict=True)])
+    left_out = ", without special tokens" if special else ""
+    said = f"On average over their tokens{left_out}: {listed}."
+    pairs = [(*found, name) for row, name in enumerate(names) if (found := _most_similar(trace, row, between[row]))]
+    if pairs:
+        cosine, first, second, name = max(pairs)
+        said = f"Of the words {first} and {second} are most alike: **{numbers.number(cosine, 2)}** with {name}. {said}"
+    return f"{nothing and nothing + '. '}{said}"
 
 
 def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> tuple[float, str, str] | None:

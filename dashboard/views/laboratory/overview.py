@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 CARDS = 3  # per row
 MOST_FOUND = 5
+# Titles of the cards, and the folders of dashboard/views whose views stand below each.
+GROUPS = {
+    "Models and what they return": ("model",),
+    "Tokens and layers": ("tokens", "layers", "heatmaps", "map"),
+    "Attention": ("attention", "word_attention"),
+    "Search": ("search", "evaluate", "diagnosis"),
+    "Cross-encoders and rankings that are learnt": ("pairs",),
+}
 EXAMPLES = (
     "does [CLS] attend to itself?",
     "where does the meaning of a word appear?",
@@ -41,13 +49,27 @@ def draw(backend: Backend) -> None:
     )
     with st.container(horizontal=True, gap="small", key="asked_examples"):
         for number, example in enumerate(EXAMPLES):
-            st.button(example, key=f"ask_{number}", type="tertiary", on_click=state.put, args=("asked", example))
+            st.button(
+                example, key=f"ask_{number}", icon=":material/search:", on_click=state.put, args=("asked", example)
+            )
     asked = str(state.get("asked")).strip()
     if asked:
         _found(asked, backend)
         return
-    names = table.choices_of("laboratory")
-    _cards([view for views in names.values() for view in views if view.key != "laboratory"])
+    for title, views in groups().items():
+        st.markdown(f"**{title}**")
+        _cards(views)
+
+
+def groups() -> dict[str, list[View]]:
+    """The views of the Laboratory by what they are about, which the subject that declares them says."""
+    found: dict[str, list[View]] = {title: [] for title in GROUPS}
+    for view in table.views_of("laboratory"):
+        if view.key != "laboratory":
+            subject = view.draw.removeprefix("dashboard.views.").partition(".")[0]
+            title = next((title for title, subjects in GROUPS.items() if subject in subjects), "Else")
+            found.setdefault(title, []).append(view)
+    return {title: views for title, views in found.items() if views}
 
 
 def _found(asked: str, backend: Backend) -> None:

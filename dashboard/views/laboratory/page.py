@@ -10,9 +10,9 @@ DECLARED = Declared(
     views=(
         View(
             key="laboratory",
-            label="All of it",
+            label="All views",
             question="What do you want to know?",
-            intro="Ask in your own words: the views that answer this are found by their questions.",
+            intro="Ask in your own words: we list the views that answer it.",
             draw="dashboard.views.laboratory.overview:draw",
             settings=(*OF_MODELS, "asked"),
             examples=({"asked": "does [CLS] attend to itself?"},),

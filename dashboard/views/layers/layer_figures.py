@@ -24,6 +24,7 @@ from components.analysis.similarity import calibration, cosines, courses
 from components.charts import curves as curve_charts
 from components.charts import heatmap, theme
 from components.model.trace import POOLING_NAMES
+from components.numbers import enumerated
 from components.shown_code import vectors as shown_vectors
 from components.shown_code.arrays import Input
 from dashboard import caching
@@ -602,13 +603,35 @@ def summary(curves: LayerCurves, band: BandData | None = None, scale: controls.C
             f"The two are most similar at layer {high} ({shown(curves.values[most, high])}) and least similar at layer "
             f"{low} ({shown(curves.values[most, low])})."
         )
-        if band is not None and curves.values[most, high] <= band.high[high]:
-            text += f" That is no more than {band.name} can be."
-        return text
+        return text if band is None else f"{text}{_beside_unrelated(curves.values[most], band)}"
     return (
         f"Most similar after the last block: {curves.labels[most]} ({shown(last[most])}); least similar: "
         f"{curves.labels[least]} ({shown(last[least])})."
     )
+
+
+def _beside_unrelated(values: np.ndarray, band: BandData) -> str:
+    """At which layers a curve [layer] is above 95 % of unrelated pairs, the upper end of the band."""
+    if not np.isfinite(values).any():
+        return ""
+    if values[np.nanargmax(values)] <= band.high[np.nanargmax(values)]:
+        return f" That is no more than {band.name} can be."
+    above = np.flatnonzero(values > band.high)
+    if len(above) == np.isfinite(values).sum():
+        return f" Above 95 % of {band.name} at every layer."
+    return f" Above 95 % of {band.name} only at layer{'s' * (len(above) > 1)} {_layers_in_words(above.tolist())}."
+
+
+def _layers_in_words(layers: Sequence[int]) -> str:
+    """Layers that follow each other from the first to the last: "1 to 3 and 6"."""
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and layer == runs[-1][-1] + 1:
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    named = [str(run[0]) if len(run) == 1 else f"{run[0]} {'and' if len(run) == 2 else 'to'} {run[-1]}" for run in runs]
+    return enumerated(named)
 
 
 def curve_table(curves: LayerCurves, details: Sequence[str], band: BandData | None) -> pd.DataFrame:

@@ -47,6 +47,11 @@ QUANTITIES: dict[DepthCurve, str] = {
     "sentences": "cosine of the two sentences",
     "steps": "mean cosine with the layer before",
 }
+ALIKE: dict[DepthCurve, str] = {  # what a finding speaks of
+    "tokens": "Two tokens of the sentence, on average,",
+    "words": "The two words",
+    "sentences": "The two sentences",
+}
 READ: dict[DepthCurve, str] = {
     "tokens": "Each line is a model, from its embeddings (depth 0) to its last layer (depth 1). The value is the mean cosine "
     "of all pairs of tokens of the sentence, without special tokens: where a line rises, the tokens become alike, since each "
@@ -245,7 +250,7 @@ def _curves(
         st.markdown(f":orange[:material/info:] **No value in {' and '.join(without)}**: {_why_missing(curve)}")
     if not known:
         return
-    message = _message(kind, known)
+    message = _message(kind, known, curve.percentiles)
     figures.figure(
         curves.depth_curves(
             list(known.values()),
@@ -279,25 +284,43 @@ def _why_missing(curve: _Curve) -> str:
     return "the sentence has too few tokens there."
 
 
-def _message(kind: DepthCurve, values: Mapping[str, Float64]) -> str:
-    """Where each line is highest, or for the changes from layer to layer lowest, in words."""
-    parts = []
-    for name, line in values.items():
-        last = len(line) - 1
-        if last < 1:  # one point has no highest
-            continue
-        layer = int(np.nanargmin(line) if kind == "steps" else np.nanargmax(line))
-        if kind == "steps":
-            parts.append(
-                f"block {layer - 1} of **{messages.escape(name)}** (depth {numbers.number(layer / max(1, last), 2)})"
-            )
-        else:
-            depth = numbers.number(layer / max(1, last), 2)
-            parts.append(f"**{messages.escape(name)}** at depth {depth} (layer {layer} of {last})")
-    if not parts:
-        return ""
-    start = "The blocks that turn the tokens furthest: " if kind == "steps" else "Highest: "
-    return f"{start}{'; '.join(parts)}."
+def _message(kind: DepthCurve, values: Mapping[str, Float64], percentiles: bool = False) -> str:
+    """In which model the vectors end up most alike, and which had them more alike before; of steps the largest changes."""
+    names = {name: f"**{messages.escape(name)}**" for name in values}
+    if kind == "steps":
+        parts = [
+            f"block {layer - 1} of {names[name]} (depth {numbers.number(layer / (len(line) - 1), 2)})"
+            for name, line in values.items()
+            if len(line) > 1  # one point has no lowest
+            for layer in (int(np.nanargmin(line)),)
+        ]
+        return f"The blocks that turn the tokens furthest: {'; '.join(parts)}." if parts else ""
+    ends = {name: float(line[~np.isnan(line)][-1]) for name, line in values.items()}
+    order = sorted(ends, key=lambda name: -ends[name])
+    shown = dict(zip(order, _written([ends[name] for name in order], percentiles), strict=True))
+    of = {name: f"{names[name]} ({shown[name]})" for name in order}
+    best = [name for name in order if shown[name] == shown[order[0]]]
+    rest = order[len(best) :]
+    if len(order) == 1:
+        said = f"{ALIKE[kind]} end up with {shown[order[0]]} in {names[order[0]]}"
+    else:
+        how = "more" if rest else "equally"
+        said = f"{ALIKE[kind]} end up {how} alike in {numbers.enumerated([of[name] for name in best])}"
+        said += f" than in {numbers.enumerated([of[name] for name in rest])}" if rest else ""
+    return said + "".join(_highest_before(names[name], line, percentiles) for name, line in values.items()) + "."
+
+
+def _written(values: Sequence[float], percentiles: bool) -> tuple[str, ...]:
+    return tuple(f"{value:.0f} %" for value in values) if percentiles else numbers.apart(*values)
+
+
+def _highest_before(name: str, line: Float64, percentiles: bool) -> str:
+    """Where a line is higher than at its end, as an insertion; empty where it ends at its height."""
+    layer = int(np.nanargmax(line))
+    highest, end = (
+        _written([value], percentiles)[0] for value in (float(line[layer]), float(line[~np.isnan(line)][-1]))
+    )
+    return "" if highest == end else f"; in {name} they were most alike at layer {layer} of {len(line) - 1} ({highest})"
 
 
 def _table(values: Mapping[str, Float64], quantity: str) -> pd.DataFrame:
@@ -330,7 +353,8 @@ def _pieces(models: Mapping[str, Backend], traces: Mapping[str, Trace], row: int
         )
         split = wording.counted(counts.split_words, "word")
         st.markdown(
-            f"**{messages.escape(name)}**: {wording.counted(counts.tokens, 'token')}, {counts.pieces:,} of them of the text; "
+            f"**{messages.escape(name)}**: {wording.counted(counts.tokens, 'token')}, of which {counts.pieces:,} "
+            f"{'is' if counts.pieces == 1 else 'are'} pieces of the text and {counts.tokens - counts.pieces:,} special; "
             f"{split} in several pieces" + (f"; {counts.unknown:,} unknown" if counts.unknown else "")
         )
         browser.chips(

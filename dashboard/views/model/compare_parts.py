@@ -53,6 +53,14 @@ def _message(totals: Mapping[str, Mapping[str, int]]) -> str:
     return "; ".join(parts) + "."
 
 
+def _vector_in_words(model: Backend) -> str:
+    """How a model makes a vector of a text, and where it was published without one, what is taken here."""
+    pooling = wording.POOLINGS_EXPLAINED[model.own_pooling]
+    if model.own_pooling == "own" or (model.sentence_config.pooling and not model.is_cross_encoder):
+        return pooling
+    return f"none of its own; here: {pooling}"
+
+
 def _properties(models: Mapping[str, Backend]) -> pd.DataFrame:
     """A line for each property, a column for each model."""
     columns: dict[str, dict[str, str]] = {}
@@ -75,7 +83,7 @@ def _properties(models: Mapping[str, Backend]) -> pd.DataFrame:
             + ("" if model.structure.has_blocks else " here; no limit of its own"),
             "Vocabulary": wording.counted(facts.vocabulary_size, "piece"),
             **structure,
-            "Sentence vector": wording.POOLINGS_EXPLAINED[model.own_pooling],
+            "Sentence vector": _vector_in_words(model),
         }
     frame = pd.DataFrame(columns, index=list(dict.fromkeys(row for rows in columns.values() for row in rows))).fillna(
         "–"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from components.model.trace import TokenizedSentence
 
 MOST_DIMENSIONS = 24  # drawn: the strongest
+GELU_LEAST = -0.17  # the lowest value that GELU gives
 
 
 def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> None:
@@ -97,13 +98,25 @@ def _distribution(backend: Backend, record: FeedForward, block: int, token: int,
             "print(values, closed_share(values))  # [inner dimension], and the share that is nearly closed",
         ),
         alt=f"Histogram of the {len(activations)} {'gates' if gated else 'activations'} of {piece} in block {block}",
-        message=f"For “{messages.escape(piece)}”, **{100 * share:.0f} %** of the {len(activations):,} "
-        f"{'gates are nearly closed' if gated else 'inner dimensions give nearly nothing'}: at most "
-        f"{100 * nearly_closed.NEARLY_CLOSED:.0f} % of the largest ({theme.number(float(np.abs(activations).max()), 2)}).",
+        message=f"For “{messages.escape(piece)}”, **{100 * (1 - share):.0f} %** of the {len(activations):,} "
+        f"{'gates are open' if gated else 'inner dimensions take part'}; the other {100 * share:.0f} % "
+        f"{'are nearly closed' if gated else 'give nearly nothing'}, at most {100 * nearly_closed.NEARLY_CLOSED:.0f} % of the "
+        f"largest ({theme.number(float(np.abs(activations).max()), 2)}).{_lowest_in_words(activations)}",
         table=lambda: pd.DataFrame(
             {"dimension": np.arange(len(activations)), "gate" if gated else "activation": activations.round(5)}
             | ({} if others is None else {"value": others.round(5)})
         ),
+    )
+
+
+def _lowest_in_words(activations: np.ndarray) -> str:
+    """Why most dimensions are at the lowest value: GELU, and functions like it, give nothing below; empty if it is not so."""
+    counts, edges = np.histogram(activations, bins=charts.BINS)
+    if np.argmax(counts) or not GELU_LEAST - 0.001 <= activations.min() <= GELU_LEAST + 0.01:
+        return ""
+    return (
+        f" The highest bar is at {theme.number(float(edges[0]), 2)}: the activation function (GELU) gives nothing below, so "
+        "that many different inputs end there."
     )
 
 
@@ -170,7 +183,7 @@ def _by_block(backend: Backend, record: FeedForward, token: int, code: Inside) -
     gated = backend.structure.has_gated_feed_forward
     kind = "Nearly closed gates" if gated else "Inner dimensions near 0"
     means = shares.mean(axis=1)
-    most = int(means.argmax())
+    most, least = int(means.argmax()), int(means.argmin())
     figures.figure(
         charts.closed_by_block(shares, token, piece, f"{kind} by block", kind),
         key="inner_closed",
@@ -180,7 +193,9 @@ def _by_block(backend: Backend, record: FeedForward, token: int, code: Inside) -
             "print(values)  # [block, token], in per cent",
         ),
         alt=f"Curves: {kind.lower()} by block, for {piece} and for all tokens",
-        message=f"On average over this sentence's tokens, block {most} has most ({100 * means[most]:.0f} %).",
+        message=f"On average over this sentence's tokens, block {most} has most {kind[0].lower()}{kind[1:]} "
+        f"({100 * means[most]:.0f} %)"
+        + (f", block {least} fewest ({100 * means[least]:.0f} %)." if least != most else "."),
         read="Each point is a block. The more dimensions are near 0, the fewer take part in what the block adds to a token.",
         not_shown="Whether those that take part matter for the model's answer.",
         table=lambda: pd.DataFrame((100 * shares).round(2), columns=labels).assign(block=range(len(shares))),

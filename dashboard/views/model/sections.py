@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 
     from components.model.architecture.structure import Structure
     from components.model.backend import Backend
+    from components.model.trace import TokenizedSentence
 
 
 MOST_PAIRS = 10  # drawn in the figure of part cosines
+FAR, NAMED = 3, 3  # times the usual size from which a number of a vector is far from 0; how many of them are named
 
 
 def parameters(backend: Backend) -> None:
@@ -185,8 +187,9 @@ def catalog() -> None:
     """Every model of the catalog, with the facts that are known without a download."""
     models = [(spec, spec.facts) for spec in CATALOG if spec.facts is not None]
     is_cached = {spec.key: spec.source != "embedded" and hub.cached_folder(spec.key) is not None for spec, _ in models}
+    figures.note(_counted_models(models, is_cached))
     # Not data frames, which cut texts that are too long for their columns.
-    figures.plain_table(
+    figures.whole_texts(
         pd.DataFrame(
             [
                 {
@@ -205,13 +208,15 @@ def catalog() -> None:
                 }
                 for spec, facts in models
             ]
-        )
+        ),
+        key="catalog_models",
+        scrolls=False,
     )
     st.caption(
         "“included” comes with the dashboard, “cached” is stored on this machine, “download” comes from the hub when you "
         "choose it. Choose a model in the sidebar. Sizes of downloads are approximate."
     )
-    figures.plain_table(
+    figures.whole_texts(
         pd.DataFrame(
             [
                 {
@@ -226,7 +231,9 @@ def catalog() -> None:
                 }
                 for spec, facts in models
             ]
-        )
+        ),
+        key="catalog_sizes",
+        scrolls=False,
     )
     st.caption(
         "The sizes come from the published configurations. The parameters are those of the encoder with its pooler, even "
@@ -234,27 +241,47 @@ def catalog() -> None:
     )
 
 
+def _counted_models(models: Sequence[tuple[ModelSpec, object]], is_cached: Mapping[str, bool]) -> str:
+    """How many models there are, and how many of them need no download."""
+    included = sum(spec.source == "embedded" for spec, _ in models)
+    cached = sum(is_cached.values())
+    on_disk = f", {cached} more {'is' if cached == 1 else 'are'} on this machine" if cached else ""
+    rest = len(models) - included - cached
+    return (
+        f"**{wording.counted(len(models), 'model')}**: {included} {'is' if included == 1 else 'are'} included{on_disk}, {rest} "
+        f"{'is' if rest == 1 else 'are'} downloaded when chosen."
+    )
+
+
 def outputs(backend: Backend, trace: Trace) -> None:
     """The shape of each output for the current sentences."""
     sentences, tokens = trace.input_ids.shape
     dim, facts = trace.hidden_states.shape[-1], backend.facts
+    of_tokens = f"{wording.counted(sentences, 'sentence')} × {wording.counted(tokens, 'token')}"
+    layers = wording.counted(trace.n_layers + 1, "layer")
     rows = [
-        ("hidden_states", f"{trace.n_layers + 1} of ({sentences}, {tokens}, {dim})", "layers × (batch, tokens, dim)"),
-        ("last_hidden_state", f"({sentences}, {tokens}, {dim})", "the last of hidden_states"),
+        ("hidden_states", f"{layers} × {of_tokens} × {dim} numbers", "every token at every layer"),
+        ("last_hidden_state", f"{of_tokens} × {dim} numbers", "the last of hidden_states, not stored again"),
         (
             "pooler_output",
-            "none" if trace.pooler_output is None else str(trace.pooler_output.shape),
+            "none" if trace.pooler_output is None else f"{sentences} × {trace.pooler_output.shape[-1]} numbers",
             "[CLS] of the last layer, through one more dense layer and tanh",
         ),
         (
             "attentions",
-            f"{facts.layers} of ({sentences}, {facts.heads}, {tokens}, {tokens})",
-            "blocks × (batch, heads, query, key); computed only for pages that need them",
+            f"{wording.counted(facts.layers, 'block')} × {wording.counted(sentences, 'sentence')} × "
+            f"{wording.counted(facts.heads, 'head')} × {tokens} queries × {tokens} keys",
+            "the weights of each head; computed only for pages that need them",
         ),
     ]
     figures.subheader("Outputs for your sentences")
     figures.plain_table(pd.DataFrame(rows, columns=["output", "shape", "what it is"]))
-    st.caption(f"These arrays take {in_words(trace.nbytes, binary=True)} of memory, padding included.")
+    pooled = 0 if trace.pooler_output is None else trace.pooler_output.nbytes
+    weights = 4 * facts.layers * sentences * facts.heads * tokens**2
+    st.caption(
+        f"In float32 (4 bytes a number), padding included: {in_words(trace.hidden_states.nbytes + pooled, binary=True)}, and "
+        f"the attentions {in_words(weights, binary=True)} more."
+    )
 
 
 def vector(backend: Backend, trace: Trace) -> None:
@@ -284,6 +311,7 @@ def vector(backend: Backend, trace: Trace) -> None:
                 f"values = hidden_states[{layer}, {row}, {position}]",
                 "print(values, np.linalg.norm(values))  # [dim], and the length",
             ),
+            message=vector_in_words(values, piece),
             alt=f"Bars of the {len(values)} values of {piece} at layer {layer}, norm {numbers.number(norm)}",
             table=lambda: pd.DataFrame({"dimension": np.arange(len(values)), "value": values}),
         )
@@ -292,6 +320,20 @@ def vector(backend: Backend, trace: Trace) -> None:
         "Change the token and the layer: does one dimension stay the largest in most tokens?",
         "What a dimension stands for: a single dimension seldom has a meaning by itself.",
     )
+
+
+def vector_in_words(values: np.ndarray, piece: str) -> str:
+    """How many numbers of a vector [dim] are far from 0, beside their usual distance (the root of their mean square)."""
+    sizes = np.abs(values.astype(np.float64))
+    usual = float(np.sqrt(np.mean(sizes**2)))
+    far = np.argsort(-sizes, kind="stable")[: int(np.sum(sizes > FAR * usual))].tolist()
+    said = f"Each piece comes back as {len(values):,} numbers at each layer. Of {wording.quoted(piece)} "
+    than = f"more than {FAR} times as far from 0 as usual ({numbers.number(usual, 2)})"
+    if not far:
+        return f"{said}none is {than}."
+    named = numbers.enumerated([str(dimension) for dimension in far[:NAMED]])
+    which = f"dimension{'s' * (len(far) > 1)} {named}" if len(far) <= NAMED else f"most of all dimensions {named}"
+    return f"{said}**{len(far)}** {'is' if len(far) == 1 else 'are'} {than}: {which}."
 
 
 def layer_zero(backend: Backend, trace: Trace) -> None:
@@ -317,9 +359,9 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
         key="part_norms",
         code=Inside(Input(backend, [trace.sentences[row].text], controls.length_for(backend))).layer_zero(),
         alt=f"Grouped bars: norms of the parts of layer 0 for each token of sentence {row + 1}",
-        message=_longest_part(lengths, normalised, backend.structure),
+        message=longest_part(lengths, normalised, backend.structure, trace.sentences[row]),
         read="Each group of bars is a token: its parts and their sum, as they are added. A long part has a large effect on "
-        "the direction of the sum."
+        "the direction of the sum. Lengths do not add up: vectors in different directions have a shorter sum."
         if len(lengths) > 1
         else "Each bar is a token: the length of the vector that its piece is looked up as.",
         not_shown="Directions: two long parts can still cancel each other."
@@ -340,7 +382,7 @@ def _sum_of_parts(structure: Structure) -> str:
         "task": "a **task** vector (the first task's)",
     }
     *parts, last = [names[part] for part in structure.layer_zero_parts]
-    steps = {"norm": "normalised to one scale (LayerNorm)", "projection": "projected to another size"}
+    steps = {"norm": "normalised (LayerNorm)", "projection": "projected to another size"}
     text = f"Layer 0 is the sum of {', '.join(parts)} and {last}" if parts else f"Layer 0 is {last} alone"
     text += "".join(f", {steps[step]}" for step in structure.layer_zero_steps) + "."
     if not structure.has_position_vectors:
@@ -348,26 +390,47 @@ def _sum_of_parts(structure: Structure) -> str:
     return f"{text} If a word occurs twice, only the position vector differs."
 
 
-def _longest_part(lengths: Mapping[str, np.ndarray], normalised: np.ndarray, structure: Structure) -> str:
+def longest_part(
+    lengths: Mapping[str, np.ndarray], normalised: np.ndarray, structure: Structure, sentence: TokenizedSentence
+) -> str:
     """What the bars say: part to lengths [token], and the lengths of layer 0 [token]."""
     means = sorted(((values.mean(), name) for name, values in lengths.items() if name != "sum"), reverse=True)
     longest, *others = means
     text = f"The word vectors have a length of {longest[0]:.1f} on average."
     if others:
         rest = " and ".join(f"{mean:.1f} ({name})" for mean, name in others)
-        text = f"The **{longest[1]}** part is the longest: {longest[0]:.1f} on average, against {rest}."
+        parts = {name: values for name, values in lengths.items() if name != "sum"}
+        other = _where_another_is_longer(parts, longest[1], sentence)
+        text = f"The **{longest[1]}** part is the longest: {longest[0]:.1f} on average, against {rest}{other}."
     if "norm" not in structure.layer_zero_steps:
         return f"{text} Nothing normalises them at layer 0."
     low, high = (f"{length:.1f}" for length in (normalised.min(), normalised.max()))
     reached = f"a length of {low}" if low == high else f"lengths from {low} to {high}"
     each = f"each {'sum' if others else 'one'}"
     if "projection" not in structure.layer_zero_steps:
-        done = f"LayerNorm then scales {each}"
+        done = f"LayerNorm then brings {each} to one length and scales its dimensions by learnt weights"
     elif structure.layer_zero_steps[0] == "norm":
         done = f"LayerNorm then scales {each}, and a projection brings it to the hidden size"
     else:
         done = f"A projection then brings {each} to the hidden size, and LayerNorm scales the result"
     return f"{text} {done}: the vectors of layer 0 have {reached}."
+
+
+def _where_another_is_longer(parts: Mapping[str, np.ndarray], longest: str, sentence: TokenizedSentence) -> str:
+    """The tokens at which another part is longer than the one that is the longest on average, as an insertion."""
+    names = list(parts)
+    most = np.argmax(list(parts.values()), axis=0)  # [token]
+    others = [int(token) for token in np.flatnonzero(most != names.index(longest))]
+    if not others:
+        return ""
+    if len(others) > 1:
+        return f"; at {len(others)} of {len(most)} tokens another part is longer"
+    (token,) = others
+    name = names[most[token]]
+    return (
+        f"; only at {wording.named(sentence, token)} the {name} part is longer "
+        f"({parts[name][token]:.1f} against {parts[longest][token]:.1f})"
+    )
 
 
 def _part_cosines(trace: Trace, chosen: tuple[int, ...], backend: Backend) -> None:

@@ -13,6 +13,7 @@ from components import numbers
 from components.analysis.leave_one_out import leave_one_out
 from components.arrays import read_only
 from components.charts import bars
+from components.charts.retrieval import reranking as charts
 from components.retrieval.rankings.ranking import Ranking
 from components.shown_code.code import Command
 from components.shown_code.search import drops
@@ -24,10 +25,12 @@ from dashboard.jobs.stored import cross_looks
 from dashboard.ui import controls, figures, messages, model_gate, token_matches
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import counted, quoted, shortened
+from dashboard.views.pairs import rerank
 
 if TYPE_CHECKING:
     from components.analysis.leave_one_out import LeaveOneOut
     from components.arrays import Float32, Int64
+    from components.charts.retrieval.reranking import Kind
     from components.jobs import IsStopped, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
@@ -78,6 +81,12 @@ class _Candidates:
     logits: Float32  # [query, candidate]
 
 
+def intro() -> str:
+    """What re-ranking changes over all queries, where that was measured."""
+    known = f" {cross_looks.finding()}" if rerank.is_included("rerank") else ""
+    return f"Documents that the vectors and the cross-encoder rank differently.{known}"
+
+
 def disagreement(backend: Backend) -> None:
     """Draw the pairs that the models rank differently, and the token evidence of the chosen one."""
     messages.cross_encoder_note([backend])
@@ -104,9 +113,9 @@ def disagreement(backend: Backend) -> None:
         return
     with pair_slot:
         number = _pair_choice(pairs, corpus)
-    _evidence(backend, stage, corpus, pairs[number])
-    if not state.get("corpus") and cross_looks.holds_for(backend, state.get("cross_encoder")):
-        st.markdown(f":material/insights: {cross_looks.finding()}")  # of all queries: below what is said of the one
+    chosen = pairs[number]
+    _orders(chosen, candidates, queries.index(chosen.query), own_rows[queries.index(chosen.query)], stage, corpus)
+    _evidence(backend, stage, corpus, chosen)
     count = candidates.rows.shape[1]
     _list(pairs, corpus, len(queries), count)
 
@@ -200,18 +209,61 @@ def headline(pair: Disagreement) -> str:
     return f"**{right} right:** {moved} to {after}. It {'repaired' if is_up else 'harmed'} this query."
 
 
+def _orders(
+    pair: Disagreement, candidates: _Candidates, number: int, own: int, stage: SecondStage, corpus: Corpus
+) -> None:
+    """The texts of the pair's query in both orders; the pair's document has a frame, and the correct answer is blue."""
+    rows, count = candidates.rows[number], candidates.rows.shape[1]
+    by_vectors = Ranking.of_candidates("", "cosine", candidates.cosines[number], rows, len(corpus))
+    reranked = Ranking.of_candidates("", "logit", candidates.logits[number], np.arange(count), count)
+    by_stage = Ranking.of_candidates("", "logit", candidates.logits[number], rows, len(corpus))
+    ranks = (reranked.best + 1).tolist()  # by vectors, of the best by the cross-encoder first
+    after = [hit | {"before": rank} for hit, rank in zip(rerank.hits_of(by_stage, corpus, count), ranks, strict=True)]
+    texts = [corpus.texts[row] for row in by_stage.best]
+    kinds: list[Kind] = ["correct" if row == own else "other" for row in by_stage.best.tolist()]
+    table = pd.DataFrame(
+        {
+            "now": range(1, count + 1),
+            "before": ranks,
+            "correct": ["yes" if kind == "correct" else "" for kind in kinds],
+            "cosine": candidates.cosines[number][reranked.best].round(4),
+            stage.unit: by_stage.hit_scores.round(4),
+            "text": texts,
+        }
+    )
+    figures.above(
+        headline(pair),
+        key="disagreement_orders",
+        table=lambda: table,
+        code=stage.code(pair.query, texts),
+        title=f"Orders for “{shortened(pair.query, 40)}”",
+        read=f"At the left the first {counted(count, 'hit')} by vectors, at the right their order by "
+        f"{messages.escape(stage.title)}. A line leads from the place of each text to its new one. Blue is the correct answer, "
+        "framed the document of the pair.",
+        not_shown="Why a text moves: the bars and cells below show what can be known of it.",
+        chart=charts.rank_changes(
+            np.array(ranks),
+            kinds,
+            texts,
+            first="vectors",
+            second="cross-encoder",
+            scale=controls.scale(),
+        ),
+        alt=f"Lines from the rank of each of {count} texts by vectors to its rank by the cross-encoder",
+    )
+    before = rerank.hits_of(by_vectors, corpus, count)
+    rerank.draw_lists(before, after, frozenset({own}), stage, pair.query, pair.row)
+
+
 def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagreement) -> None:
     document = corpus.texts[pair.row][:MOST_CHARACTERS]
-    st.markdown(f":material/insights: {headline(pair)}")
     if is_cut := token_matches.cut_note(corpus.texts[pair.row], MOST_CHARACTERS):
         st.caption(is_cut)
-    left, right = st.columns(2, gap="medium")
-    with left:
-        _token_matches(backend, pair, document)
-    with right, frame.figure("word_drops"):
+    with frame.figure("word_drops"):
         result = _left_out(stage, pair.query, document)
         read = (stage.backend, pair.query, document, result.words, stage.label, stage.max_length)
         _word_drops(result, drops(*read))
+    _token_matches(backend, pair, document)
 
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
@@ -225,9 +277,7 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
         trained = token_matches.of_trained_vectors(backend, pair.query, document, controls.length_for(backend))
         if trained is not None:
             message = f"{trained.message} {not_by_this}"
-            token_matches.trained_figure(
-                trained, key="disagreement_tokens", message=message, most_above=figures.MOST_ABOVE_HALF
-            )
+            token_matches.trained_figure(trained, key="disagreement_tokens", message=message)
             figures.reading(token_matches.TRAINED_READ, not_shown)
         return
     matches = token_matches.of_texts(backend, pair.query, document, max_length=controls.length_for(backend))
@@ -235,10 +285,9 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
         return
     token_matches.figure(
         matches,
-        f"MaxSim, layer {matches.layer}: not how the vectors ranked",
+        f"Token by token (MaxSim), layer {matches.layer}",
         key="disagreement_tokens",
-        colour_bar=False,
-        most_above=figures.MOST_ABOVE_HALF,
+        colour_bar="above",
         message=f"Token by token, MaxSim is {numbers.number(matches.similarity.total, 2)}. "
         f"Each query token's best cosine is {numbers.number(matches.similarity.mean, 2)} on average. {not_by_this}",
     )
@@ -285,7 +334,6 @@ def _word_drops(result: LeaveOneOut, code: AnyCode) -> None:
     figures.figure(
         bars.drop_bars(words, result.drops, texts, "Cross-encoder: without each word"),
         key="disagreement_drops",
-        most_above=figures.MOST_ABOVE_HALF,
         code=code,
         alt=f"Fall of the cross-encoder's score without each of {len(words)} words",
         message=drop_in_words(words[largest], texts[largest], result.score, float(result.drops[largest])),

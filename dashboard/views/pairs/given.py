@@ -40,7 +40,7 @@ TRIPLES = {
     ),
     "Who does what": ("A dog bites a man.", "A man is bitten by a dog.", "A man bites a dog."),
     "A negation": ("The bottle is not empty.", "There is something in the bottle.", "The bottle is empty."),
-    "Shared words mislead": (  # the included cross-encoder scores the other document higher, by 2.2
+    "Shared words": (  # the included cross-encoder scores the other document higher, by 2.2
         "When does the library open?",
         "Its doors are unlocked every weekday at nine.",
         "The library is closed on Sundays.",
@@ -59,6 +59,14 @@ TRIPLES = {
         "much farther away. After a month of searching they found a new home by the river, with a garden for the dog.",
     ),
 }
+READ = (
+    "Each pair is one row of tokens: blue words are the query (token type A), orange words the document (B), dashed "
+    "tokens are added by the tokenizer. Under each piece stand its position, its id and its token type. The score "
+    "below is computed from the last layer's [CLS]."
+)
+NOT_SHOWN = (
+    "Whether a score is right. The number has no unit: compare scores of one model only, and best for one query."
+)
 FROM_CORPUS = "From the corpus"  # a query, its own sentence, and another one, of the same topic where there are topics
 ROLES = ("relevant", "other")
 SAME_SCORE = 0.005  # scores that differ by less are written as the same
@@ -101,11 +109,15 @@ def given(backend: Backend) -> None:
         for role, document in zip(ROLES, documents, strict=True)
     ]
     scores = [_logits(scorer, reading, query, length, truncation) for reading in readings]
-    _verdict(scorer, scores)
+    verdict = _verdict(scorer, scores)
+    if verdict:
+        figures.finding(verdict, key="given", read=READ, not_shown=NOT_SHOWN)
     _unknown_pieces(scorer, readings)
+    st.caption(_legend(scorer))
     for number, (reading, logits) in enumerate(zip(readings, scores, strict=True)):
         _pair(scorer, number, reading, query, logits)
-    st.caption(_legend(scorer))
+    if not verdict:
+        figures.reading(READ, NOT_SHOWN)
     if scorer.spec.key == EMBEDDED_CROSS_ENCODER_KEY:
         st.markdown(
             "**The included cross-encoder** was trained to score how similar two sentences are (STS-B), not whether a "
@@ -117,12 +129,6 @@ def given(backend: Backend) -> None:
         "again with each document."
     )
     _removed(scorer, query, documents, length, longest)
-    figures.reading(
-        "Each pair is one row of tokens: blue words are the query (token type A), orange words the document (B), dashed "
-        "tokens are added by the tokenizer. Under each piece stand its position, its id and its token type. The score "
-        "below is computed from the last layer's [CLS].",
-        "Whether a score is right. The number has no unit: compare scores of one model only, and best for one query.",
-    )
     _next_sentence(backend, query, documents)
 
 
@@ -284,11 +290,11 @@ def _legend(scorer: Backend) -> str:
     return text
 
 
-def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> None:
-    """Both scores in one line above the pairs, and which is higher; for several labels the most probable one of each."""
+def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> str:
+    """Both scores in one line, and which is higher; for several labels the most probable one of each; empty without both."""
     relevant, other = scores
     if relevant is None or other is None:
-        return
+        return ""
     labels = scorer.pair_labels()
     if len(labels) > 1:
         (_, scale) = pair_scales.scales_for(len(labels))
@@ -297,33 +303,31 @@ def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> None:
             f"({scale} {theme.number(float(pair_scales.on_scale(logits[None], scale).max()), 2)})"
             for role, logits in zip(ROLES, (relevant, other), strict=True)
         ]
-        st.markdown(f":material/insights: Most probable label, {', '.join(likely)}.")
-        return
+        return f"Most probable label, {', '.join(likely)}."
     difference = float(relevant[0] - other[0])
     is_same = abs(difference) < SAME_SCORE
     first, second = (theme.number(logits[0], 2) for logits in (relevant, other))
     if not is_same:
         first, second = apart(relevant[0], other[0])
-    text = f":material/insights: Relevant **{first}**, other **{second}**: "
+    text = f"Relevant **{first}**, other **{second}**: "
     if is_same:
-        st.markdown(f"{text}**both documents get the same score**, to two decimals. It does not say which is relevant.")
-        return
+        return f"{text}**both documents get the same score**, to two decimals. It does not say which is relevant."
     text += (
         f"the **{'relevant' if difference > 0 else 'other'} document** gets the higher score, by "
         f"{apart(abs(difference), 0.0)[0]}."
     )
-    st.markdown(text if difference > 0 else f"{text} Here the model is wrong.")
+    return text if difference > 0 else f"{text} Here the model is wrong."
 
 
 def _removed(scorer: Backend, query: str, documents: Sequence[str], length: int, longest: int) -> None:
     """What both strategies remove from each side at this length."""
-    figures.subheader("What truncation removes")
     if longest <= length:
         st.caption(
-            f"Nothing: the longer pair has {counted(longest, 'token')}, special tokens included. Move “At most”, under "
-            "“Truncation”, to the left to see from which text tokens are removed."
+            f"Nothing is truncated: the longer pair has {counted(longest, 'token')}, special tokens included. Move “At most”, "
+            "under “Truncation”, to the left to see from which text tokens are removed."
         )
         return
+    figures.subheader("What truncation removes")
     rows = []
     for truncation, title in STRATEGIES.items():
         for role, document in zip(ROLES, documents, strict=True):
@@ -347,18 +351,21 @@ def _removed(scorer: Backend, query: str, documents: Sequence[str], length: int,
 
 def _next_sentence(backend: Backend, query: str, documents: Sequence[str]) -> None:
     """The probability that each document follows the query, by the main model's head for next-sentence prediction."""
-    figures.subheader("Does B follow A? Next-sentence prediction")
+    title = "Does B follow A? Next-sentence prediction"
     try:
         probabilities = caching.next_sentence_probabilities(backend, (query,) * len(documents), tuple(documents))
     except ModelError as problem:
         if problem.kind != "unsupported":  # it has a head, which cannot be used
+            figures.subheader(title)
             messages.explain(problem, "reading the head for next-sentence prediction")
             return
         st.caption(
-            f"{messages.escape(backend.spec.title)} was published without a head for this. BERT's own checkpoints have it: "
-            "choose BERT base as the model in the sidebar (a download, if it is not on this machine)."
+            f"Whether a sentence follows another (next-sentence prediction) is guessed by a head, without which "
+            f"{messages.escape(backend.spec.title)} was published. BERT's own checkpoints have it: choose BERT base as the "
+            "model in the sidebar (a download, if it is not on this machine)."
         )
         return
+    figures.subheader(title)
     columns = st.columns(2)
     for column, role, probability in zip(columns, ROLES, probabilities, strict=True):
         column.metric(f"P({role} document follows the query)", f"{100 * probability:.1f} %")

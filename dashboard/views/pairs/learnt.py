@@ -138,7 +138,7 @@ def _answer(rankers: Sequence[MeasuredRanking]) -> str:
     cosine = next((ranker for ranker in rankers if ranker.name.startswith("Cosine")), None)
     compared = {"BM25": "BM25", learnt_rankers.CHANCE: "chance"}
     if cosine is not None:
-        compared = {cosine.name: "cosine", **compared}
+        compared = {cosine.name: "the plain cosine of the same vectors", **compared}
     named: dict[str, list[str]] = {
         "better than": [],
         "not clearly better than": [],
@@ -187,6 +187,7 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
             f"{MEASURE} of {counted(len(split.test), 'test query', 'test queries')}",
             measure=MEASURE,
             dark=controls.is_dark(),
+            in_words="mean average precision",
         ),
         key="learnt_rankings",
         code=Command(LearningChoice.learnt),
@@ -208,6 +209,11 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
         ),
         table=lambda: _rankings(rankers).round(3),
     )
+    if cosine := next((ranker.name for ranker in rankers if ranker.name.startswith("Cosine")), ""):
+        st.caption(
+            f"“{messages.escape(cosine)}” compares the very vectors that are learnt from; “Bi-encoder” compares the model's "
+            "own sentence vectors, of its last layer and with the pooling that it was published with."
+        )
 
 
 def _what_is_learnt(

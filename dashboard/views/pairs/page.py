@@ -88,7 +88,7 @@ VIEWS = (
         label="Scores of pairs",
         question="What do the scores of a query's documents mean?",
         asks=("Which threshold separates relevant from other documents?",),
-        intro="One query, many documents: one score for each.",
+        intro="A cross-encoder reads one query together with each of many documents, and gives one score for each.",
         draw="dashboard.views.pairs.scores:scores",
         settings=(
             *OF_SCORES,
@@ -141,7 +141,7 @@ VIEWS = (
             "Where do a bi-encoder and a cross-encoder disagree?",
             "Does the included cross-encoder rank better than the vectors?",
         ),
-        intro="The documents whose rank differs most between the model's vectors and the cross-encoder.",
+        intro="dashboard.views.pairs.disagreement:intro",
         draw="dashboard.views.pairs.disagreement:disagreement",
         settings=(
             *OF_SCORES,
@@ -153,6 +153,7 @@ VIEWS = (
             "disagreement",
         ),
         examples=({"corpus": SMALL_CORPUS, "disagreement_queries": 5, "disagreement": 1},),
+        figure="lists",
     ),
     shared_view(
         key="learnt-ranking",

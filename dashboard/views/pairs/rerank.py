@@ -134,7 +134,7 @@ def rerank(backend: Backend) -> None:
                 rerank_quality.picture(sets, None if scores is None else (len(scores.scores), scores.seconds))
     if scores is None:
         with lists:
-            _draw_lists(_hits(first.ranking, corpus, state.get("k")), None, frozenset(), stage)
+            draw_lists(hits_of(first.ranking, corpus, state.get("k")), None, frozenset(), stage)
         with left:
             _ready_made()
         return
@@ -144,7 +144,7 @@ def rerank(backend: Backend) -> None:
     with line:
         _changes(orders, sets)
     with lists:
-        _draw_lists(_hits(first.ranking, corpus, len(rows)), _last_order(orders), orders.correct, stage)
+        draw_lists(hits_of(first.ranking, corpus, len(rows)), _last_order(orders), orders.correct, stage)
     with left:
         _pieces(orders)
         _ready_made()
@@ -186,7 +186,7 @@ def _ready_queries() -> tuple[str, ...]:
 def _ready_made() -> None:
     """Ready-made queries, each with what the second stage does to it where that is known."""
     kind = state.get("second_stage")
-    effects = EFFECTS[kind] if _is_included(kind) and state.get("k") in EFFECTS_HOLD else {}
+    effects = EFFECTS[kind] if is_included(kind) and state.get("k") in EFFECTS_HOLD else {}
     is_own = bool(state.get("corpus"))
     texts = {
         query: f"{effects[query]}: {shortened(query, READY_CHARACTERS)}"
@@ -205,7 +205,7 @@ def _ready_made() -> None:
     )
 
 
-def _is_included(kind: StageKind) -> bool:
+def is_included(kind: StageKind) -> bool:
     """Whether what was measured for this page holds: with the included models, the demo corpus and the default length."""
     scorer = EMBEDDED_CROSS_ENCODER_KEY if kind == "rerank" else state.get("cross_encoder")  # MaxSim needs none
     chosen = (state.get("model"), state.get("cross_encoder"), state.get("corpus"), state.get("max_length"))
@@ -216,7 +216,7 @@ def _included_note(kind: StageKind, k: int) -> str:
     """What is known of the included cross-encoder besides its quality, as far as it holds for the session's choices."""
     if kind != "rerank" or state.get("cross_encoder") != EMBEDDED_CROSS_ENCODER_KEY:
         return ""
-    return f"{EFFECTS_NOTE} {TRAINED_NOTE}" if _is_included(kind) and k in EFFECTS_HOLD else TRAINED_NOTE
+    return f"{EFFECTS_NOTE} {TRAINED_NOTE}" if is_included(kind) and k in EFFECTS_HOLD else TRAINED_NOTE
 
 
 def _correct_answers(corpus: Corpus, query: str) -> frozenset[int]:
@@ -266,7 +266,7 @@ def _changes(orders: _TwoStages, sets: Sequence[CollectionLook]) -> None:
     texts = [corpus.texts[row] for row in reranked.best]
     table = _table(orders)
     over_all = (
-        cross_looks.finding() if stage.kind == "rerank" and _is_included(stage.kind) else rerank_quality.finding(sets)
+        cross_looks.finding() if stage.kind == "rerank" and is_included(stage.kind) else rerank_quality.finding(sets)
     )
     figures.above(
         f"{over_all} {_message(orders)}".strip(),
@@ -289,11 +289,11 @@ def _changes(orders: _TwoStages, sets: Sequence[CollectionLook]) -> None:
 
 def _last_order(orders: _TwoStages) -> list[dict[str, object]]:
     """The candidates in their new order, as the lists show them."""
-    hits = _hits(orders.reranked, orders.corpus, len(orders.before))
+    hits = hits_of(orders.reranked, orders.corpus, len(orders.before))
     return [hit | {"before": rank} for hit, rank in zip(hits, orders.before.tolist(), strict=True)]
 
 
-def _hits(ranking: Ranking, corpus: Corpus, count: int) -> list[dict[str, object]]:
+def hits_of(ranking: Ranking, corpus: Corpus, count: int) -> list[dict[str, object]]:
     """The first hits, as the lists show them."""
     return [
         {
@@ -306,13 +306,18 @@ def _hits(ranking: Ranking, corpus: Corpus, count: int) -> list[dict[str, object
     ]
 
 
-def _draw_lists(
+def draw_lists(
     before: Sequence[Mapping[str, object]],
     after: Sequence[Mapping[str, object]] | None,
     correct: frozenset[int],
     stage: SecondStage,
+    query: str = "",
+    chosen: int | None = None,
 ) -> None:
-    """Both orders; without the second one, that it is being computed."""
+    """Both orders; without the second one, that it is being computed.
+
+    A `query` that is chosen elsewhere is named in their title. The row `chosen` has a frame.
+    """
     untrained = "" if stage.is_trained_max_sim else ", not trained for it"
     of_pieces = ", one number for both texts" if stage.kind == "rerank" else f", token by token{untrained}"
     browser.reranked_component()(
@@ -320,10 +325,14 @@ def _draw_lists(
         data={
             "scale": controls.list_scale(),
             "shown": SHOWN if controls.scale() == 1 else SHOWN_ON_PROJECTOR,
-            "titles": [["Vectors", ", one cosine a text"], [STAGE_NAMES[stage.kind], of_pieces]],
+            "titles": [
+                ["Vectors", f" for “{query}”" if query else ", one cosine a text"],
+                [STAGE_NAMES[stage.kind], of_pieces],
+            ],
             "before": before,
             "after": after,
             "correct": sorted(correct),
+            "chosen": chosen,
             "waiting": f"Looking at {counted(len(before), 'candidate')} again …",
         },
     )
@@ -362,7 +371,7 @@ def _pieces(orders: _TwoStages) -> None:
 
 def _about_cross_encoder(stage: SecondStage) -> None:
     """What is known of the cross-encoder over all queries, and where more of it is shown."""
-    if _is_included(stage.kind):
+    if is_included(stage.kind):
         figures.note("**Right text first, over all queries**")
         rerank_quality.cost_lines(
             [rerank_quality.of_all(name, look, cross_looks.DEPTH) for name, look in cross_looks.looks().items()],

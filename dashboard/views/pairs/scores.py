@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.analysis import pair_scales
 from components.arrays import read_only
 from components.charts import histogram
@@ -98,6 +99,11 @@ def scores(backend: Backend) -> None:
     values = pair_scales.on_scale(logits, scale)[:, label]
     labels = scorer.pair_labels()
     unit = f"{SCALE_NAMES[scale].lower()}{'' if len(labels) == 1 else f' of {labels[label]}'}"
+    if len(rows) < len(corpus):
+        meaning += (
+            f" {len(rows):,} of {len(corpus):,} documents are scored, as chosen under “Options”: half of them the first by the "
+            "vectors, the others at random."
+        )
     if left_out := int(relevant.sum() - relevant[rows].sum()):
         meaning += f" {counted(left_out, 'other relevant document')} {'was' if left_out == 1 else 'were'} not scored."
     scored = _Scored(rows, cosines[rows], values, relevant[rows], unit)
@@ -108,11 +114,17 @@ def scores(backend: Backend) -> None:
     analysis = threshold.analyse(scored.scores, scored.relevant)
     with slot:
         chosen = _threshold(scored, analysis, scale)
-    _drawn(scored, corpus, analysis, chosen, scale)
+    by_vectors = threshold.analyse(scored.cosines, scored.relevant).average_precision
+    _drawn(scored, corpus, analysis, chosen, scale, by_vectors)
     if state.get("threshold") is None:
         meaning += " Until you move the threshold, it is the one with the highest F1 on these documents."
     st.markdown(meaning)
-    _averages(scored, analysis.average_precision, scorer, backend)
+    st.markdown(
+        f"**Average precision**, over all thresholds: {_per_cent(analysis.average_precision)} by "
+        f"{messages.escape(scorer.spec.title)}; {_per_cent(by_vectors)} by the cosine of "
+        f"{messages.escape(backend.spec.title)}'s vectors on the same documents; about "
+        f"{_per_cent(float(scored.relevant.mean()))} by chance."
+    )
     if scale != "logit":
         st.warning(
             f"**The {scale} is not a calibrated probability.** Of documents with {scale} 0.8 not 80 % need be relevant: "
@@ -122,7 +134,8 @@ def scores(backend: Backend) -> None:
     figures.reading(
         "Orange bars count relevant documents, blue bars all others; each grid line means ten times as many. What lies right "
         "of the dashed line, the threshold, is accepted. The large point on the curve is the same threshold: a higher one "
-        "accepts fewer documents, which lowers recall and usually raises precision. The confusion matrix counts the same "
+        "accepts fewer documents, which lowers recall and usually raises precision. At recall 0 nothing is accepted, and the "
+        "curve ends at a precision of 100 % by convention. The confusion matrix counts the same "
         "documents: right decisions are drawn stronger.",
         "How the threshold does on other queries: the best one here was chosen on the same documents, and is too good. "
         "Labels such as a topic are coarse. Recall counts only the scored documents.",
@@ -229,7 +242,7 @@ def _relevant(
     if relevant_by == "own":
         flags[list(own)] = True
         column = current.query_column(corpus)
-        meaning = f"Relevant is the document whose query (column “{messages.escape(str(column))}”) is this one."
+        meaning = f"The document whose query (column “{messages.escape(str(column))}”) is this one counts as relevant."
         return flags, meaning
     if relevant_by == "marks":
         judged = marks.judgements(corpus).of(query)
@@ -237,8 +250,8 @@ def _relevant(
         flags[marked] = True
         return (
             flags,
-            "Relevant are the documents that you marked with ✓ for this query on the Search page; all others count as "
-            "not relevant.",
+            "The documents that you marked with ✓ for this query on the Search page count as relevant, all others as not "
+            "relevant.",
         )
     topics = current.topics(corpus, MOST_TOPICS) or ()
     likely = Counter(topics[row] for row in (own or top(cosines, FEW_HITS).tolist()))
@@ -252,7 +265,7 @@ def _relevant(
             default=likely.most_common(1)[0][0],
             after_change=_new_threshold,
         )
-    meaning = f"Relevant are the documents with the topic “{messages.escape(topic)}”."
+    meaning = f"Documents with the topic “{messages.escape(topic)}” count as relevant."
     return np.array([name == topic for name in topics]), meaning
 
 
@@ -287,16 +300,25 @@ def _logits(stage: SecondStage, corpus: Corpus, query: str, rows: Int64) -> Floa
     return requests.prepared(key, f"Reading the query with {counted(len(rows), 'document')}", work, "pair_scores")
 
 
-def _decision(confusion: Confusion, relevant: int, threshold_text: str) -> str:
+def decision(confusion: Confusion, relevant: int, threshold_text: str) -> str:
     """What the threshold does, in a line."""
     accepted = confusion.true_positives + confusion.false_positives
     if not accepted:
         return f"**Nothing is accepted:** no score reaches {threshold_text}. Move the threshold to the left."
     others = counted(confusion.false_positives, "other") if confusion.false_positives else "no other"
     return (
-        f"Accepts **{confusion.true_positives:,} of {counted(relevant, 'relevant document')}** (recall "
-        f"{100 * confusion.recall:.0f} %) and **{others}** (precision {100 * confusion.precision:.0f} %)."
+        f"At {threshold_text} the cross-encoder accepts **{confusion.true_positives:,} of "
+        f"{counted(relevant, 'relevant document')}** and **{others}**."
     )
+
+
+def beside_cosine(joint: float, by_vectors: float) -> str:
+    """Whether reading together ranks the same documents better than the vectors, by average precision 0..1."""
+    ours, theirs = _per_cent(joint), _per_cent(by_vectors)
+    if ours == theirs:
+        return f"It ranks as well as plain cosine (average precision **{ours}**)."
+    word = "better" if joint > by_vectors else "worse"
+    return f"It ranks {word} than plain cosine (average precision **{ours}** against {theirs})."
 
 
 def _drawn(
@@ -305,11 +327,15 @@ def _drawn(
     analysis: ThresholdAnalysis,
     chosen: float,
     scale: Scale,
+    by_vectors: float,
 ) -> None:
     """What the threshold does: its line, the histogram, the precision-recall curve, and the four numbers."""
     confusion = analysis.at(chosen)
     relevant = int(scored.relevant.sum())
-    st.markdown(f":material/insights: {_decision(confusion, relevant, _written(chosen, scale))}")
+    st.markdown(
+        f":material/insights: {decision(confusion, relevant, _written(chosen, scale))} "
+        f"{beside_cosine(analysis.average_precision, by_vectors)}"
+    )
     left, right = st.columns([3, 2])
     of_all: dict[str, tuple[str, Kind]] = {"scores": (scored.unit, "numbers"), "relevant": ("relevant", "flags")}
     with left:
@@ -378,7 +404,7 @@ def _written(value: float, scale: Scale) -> str:
     digits = _digits(scale)
     while scale != "logit" and digits < 9 and 0 < abs(value - round(value)) < 10**-digits:
         digits += 1
-    return f"{value:.{digits}f}"
+    return numbers.number(value, digits)
 
 
 def _threshold(scored: _Scored, analysis: ThresholdAnalysis, scale: Scale) -> float:
@@ -419,7 +445,13 @@ def _matrix(confusion: Confusion, scale: Scale, chosen: float) -> None:
     with left:
         figures.figure(
             thresholds.confusion_matrix(
-                found, missed, wrong, rejected, "Confusion matrix", threshold=_written(chosen, scale)
+                found,
+                missed,
+                wrong,
+                rejected,
+                "Confusion matrix",
+                threshold=_written(chosen, scale),
+                dark=controls.is_dark(),
             ),
             key="pair_confusion",
             code=of_table(
@@ -458,18 +490,6 @@ def _matrix(confusion: Confusion, scale: Scale, chosen: float) -> None:
             with st.container(horizontal=True, key=key):
                 for (name, value, meaning), width in zip(measures, widths, strict=True):
                     st.metric(name, _per_cent(value), help=meaning, width=round(width * controls.scale()))
-
-
-def _averages(scored: _Scored, joint: float, scorer: Backend, backend: Backend) -> None:
-    vectors = threshold.analyse(scored.cosines, scored.relevant).average_precision
-    text = (
-        f"**Average precision**, over all thresholds: {_per_cent(joint)} by {messages.escape(scorer.spec.title)}; "
-        f"{_per_cent(vectors)} by the cosine of {messages.escape(backend.spec.title)}'s vectors on the same documents; about "
-        f"{_per_cent(float(scored.relevant.mean()))} by chance."
-    )
-    if vectors > joint:
-        text += " Reading together is not better here."
-    st.markdown(text)
 
 
 def _per_cent(share: float) -> str:

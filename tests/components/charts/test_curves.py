@@ -117,6 +117,18 @@ def test_curves_of_models_stand_at_their_relative_depth() -> None:
     assert "layer %{customdata} of 4" in figure.data[1].hovertemplate
 
 
+def test_short_names_of_two_models_stand_at_the_ends_and_others_in_a_legend() -> None:
+    rows = [np.array([0.1, 0.50]), np.array([0.1, 0.51]), np.array([0.1, 0.52])]
+    named = depth_curves(rows[:2], ["<b>", "B"], "Title", y_title="cosine")
+    assert [label.text for label in named.layout.annotations] == ["&lt;b&gt;", "B"]
+    assert [label.yanchor for label in named.layout.annotations] == ["top", "bottom"]  # not on each other
+    assert named.layout.showlegend is False
+    for drawn, labels in ((rows[:2], ["A", "a name with more letters than that"]), (rows, ["A", "B", "C"])):
+        figure = depth_curves(drawn, labels, "Title", y_title="cosine")
+        assert figure.layout.showlegend
+        assert not figure.layout.annotations
+
+
 def test_a_model_keeps_its_style_where_another_is_missing() -> None:
     line = np.array([0.1, 0.5])
     both = depth_curves([line, line], ["A", "B"], "Title", y_title="cosine")

@@ -18,6 +18,7 @@ from components.model.one_block.feed_forward import FeedForward
 from components.model.store import TraceStore
 from dashboard import caching
 from dashboard.ui import figures
+from dashboard.views.model import inner_dimensions
 from tests.dashboard.code.shown import codes, figure, same, y, z
 from tests.support.closeness import assert_close
 from tests.support.elsewhere import Elsewhere
@@ -142,8 +143,17 @@ def test_inner_dimensions(open_page: Open, tiny_folder: Folder, family: str) -> 
     )
     shares = 100 * record.closed_shares
     same(y(app, "inner_closed"), [shares[:, 2], shares.mean(axis=1)], 1e-4)
-    assert ("gates are nearly closed" in texts(app)) == (family == "modernbert")
+    assert ("gates are open; the other" in texts(app)) == (family == "modernbert")
+    taking_part = 100 * (1 - record.closed_shares[1, 2])
+    assert f"**{taking_part:.0f} %** of the 64 " in texts(app)
     assert ("feed-forward part is gated" in texts(app)) == (family == "modernbert")
+
+
+def test_the_lowest_bar_is_explained_only_where_gelu_makes_it_the_highest() -> None:
+    spread = np.linspace(-0.1, 1.7, 50)
+    assert "gives nothing below" in inner_dimensions._lowest_in_words(np.append(spread, np.full(100, -0.17)))
+    assert inner_dimensions._lowest_in_words(spread) == ""
+    assert inner_dimensions._lowest_in_words(np.append(spread, np.full(100, -1.0))) == ""  # another function
 
 
 def test_tables_of_inner_dimensions_keep_no_more_than_they_show(

@@ -744,15 +744,34 @@ def test_long_words_are_truncated_in_messages_and_on_axes(open_page: Open) -> No
 def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> None:
     app = open_page("attention", v="neuron-view", b="2", h="3")
     model = backend()
-    weights = model.trace([BANK[0]], attentions=True).attentions[2, 0, 3, 1]  # of "we"
+    query, pieces = sent(app)["opened"], [token.piece for token in model.tokenize([BANK[0]])[0].tokens]
+    assert pieces[query] == "bank"  # the word of interest, since no word looks at another much more than usual
+    weights = model.trace([BANK[0]], attentions=True).attentions[2, 0, 3, query]
     inside = model.inside(BANK[0], None)
-    products = inside.keys[2, 3] @ inside.queries[2, 3, 1]
+    products = inside.keys[2, 3] @ inside.queries[2, 3, query]
     most = int(np.argmax(weights))
     assert most == np.argmax(products)
-    piece = model.tokenize([BANK[0]])[0].tokens[most].piece
     said = texts(app).replace("\\", "")
-    assert f"The view opens with the query of “we” times the key of “{piece}”, " in said
-    assert f"the largest product, so most attention ({weights[most]:.2f})" in said
+    assert f"“bank” gives most attention to “{pieces[most]}” ({weights[most]:.0%})".replace("%", " %") in said
+    assert f"their product q · k is the largest of {len(weights)}." in said
+    # In the head that the view opens with, a word looks at another much more than usual: it is that word whose query is open.
+    app = open_page("attention", v="neuron-view")
+    said = texts(app).replace("\\", "")
+    assert (
+        "“bank” gives “week” 49 % of its attention; 5 % is usual for this head at this distance. Their product" in said
+    )
+    assert "Their product q · k is the largest of 10 for this query." in said
+    assert pieces[sent(app)["opened"]] == "bank"
+    assert sent(app)["step"] == "÷ √32, softmax"
+
+
+def test_a_product_that_is_not_the_largest_is_said_to_be_none() -> None:
+    """Where a model adds terms for the distance to the products, another key can get most attention."""
+    assert findings.of_products("we", "a", 0.35, 2, 10, False) == (
+        "“we” gives most attention to “a” (35 %): their product q · k is only the 3rd largest of 10."
+    )
+    assert findings.of_products("we", "a", 0.35, 1, 10, True).startswith("Their product q · k is only the 2nd largest")
+    assert "its only key" in findings.of_products("we", "a", 1.0, 0, 1, False)
 
 
 def test_few_blocks_are_named_in_plain_words() -> None:

@@ -28,7 +28,7 @@ from dashboard.jobs.evaluation import PairIndexes
 from dashboard.jobs.requests import NotReady
 from dashboard.sharing import report
 from dashboard.ui import model_gate
-from dashboard.views.model import compare_measured
+from dashboard.views.model import compare, compare_measured
 from tests.dashboard.code.shown import codes, figure, same, z
 from tests.support import baselines
 from tests.support.decoder_models import save_qwen3
@@ -155,7 +155,7 @@ def test_percentiles_are_offered_for_pairs(open_page: Open, read_page: Open, fol
 def test_pieces_parts_and_properties(read_page: Open, folders: list[str], models: list[Backend]) -> None:
     app = compared(read_page, folders)
     said = texts(app)
-    assert "**bert**: 9 tokens, 7 of them of the text; 0 words in several pieces".replace(
+    assert "**bert**: 9 tokens, of which 7 are pieces of the text and 2 special; 0 words in several pieces".replace(
         "bert", Path(folders[0]).name
     ) in (said.replace("\\", ""))
     bars = figure(app, "compare_parameters")["data"]
@@ -164,7 +164,25 @@ def test_pieces_parts_and_properties(read_page: Open, folders: list[str], models
     assert table.loc["Positions"].tolist()[1] == "rotation of queries and keys in each block (RoPE)"
     assert table.loc["Norms"].tolist()[1].startswith("LayerNorm first")
     assert "2 sets for 3 blocks" in table.loc["Weights of the blocks"].tolist()[2]
+    assert (
+        table.loc["Sentence vector"].tolist() == ["none of its own; here: Mean of all tokens"] * 3
+    )  # published without
     assert table.loc["Blocks"].tolist() == ["3", "3", "3"]
+
+
+def test_the_finding_says_in_which_model_vectors_end_up_alike_and_where_a_line_was_higher() -> None:
+    lines = {"A": np.array([0.1, 0.3, 0.28]), "B": np.array([0.1, 0.2, 0.49]), "C": np.array([np.nan, 0.2, 0.4])}
+    assert compare._message("tokens", lines) == (
+        "Two tokens of the sentence, on average, end up more alike in **B** (0.49) than in **C** (0.40) and **A** (0.28); "
+        "in **A** they were most alike at layer 1 of 2 (0.30)."
+    )
+    same = {"A": np.array([0.1, 0.2]), "B": np.array([0.1, 0.2])}
+    assert compare._message("words", same) == "The two words end up equally alike in **A** (0.20) and **B** (0.20)."
+    assert (
+        compare._message("sentences", {"A": np.array([10.0, 95.0])}, True)
+        == "The two sentences end up with 95 % in **A**."
+    )
+    assert compare._message("steps", {"A": np.array([1.0])}) == ""
 
 
 def test_what_is_measured(open_page: Open, folders: list[str], models: list[Backend]) -> None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from components.analysis.pooling import pool
 from components.analysis.similarity import calibration
 from components.arrays import cosine
 from dashboard import caching, ready_made
-from dashboard.views.heatmaps import blocks, together
+from dashboard.views.heatmaps import blocks, similarity, together
 from tests.support.closeness import assert_close
 from tests.support.pages import BANK, Open, backend, choose_view, figures, texts
 
@@ -234,7 +235,7 @@ def test_pairs_read_together_equal_plain_transformers_on_one_scale(open_page: Op
         rows, columns = ([place for place, kind in enumerate(kinds) if kind == half] for half in (0, 1))
         mean = float(cosine(states[rows][:, None], states[columns][None]).mean())
         # With as many decimals as tell the pairs apart.
-        said = re.search(rf"\*\*(\d\.(\d{{2,3}}))\*\* in 1 \+ {number}\b", texts(app))
+        said = re.search(rf"(\d\.(\d{{2,3}})) with sentence {number}\b", texts(app))
         assert said is not None
         assert said[1] == f"{mean:.{len(said[2])}f}"
     assert len({(item["data"][0]["zmin"], item["data"][0]["zmax"]) for item in drawn}) == 1
@@ -255,12 +256,14 @@ def test_pairs_read_together_cost_one_pass_and_no_more_for_layers(open_page: Ope
 def test_the_sentences_that_a_is_read_with_can_be_chosen(open_page: Open) -> None:
     app = open_page("heatmaps", v="read-together", s=list(FIVE), sa="1", sb="1", pb=["5", "2"])
     titles = [item["layout"]["title"]["text"] for item in figures(app)]
-    assert titles == ["2 + 6, layer 6", "2 + 3, layer 6"]
+    names = [title.split(":")[0] for title in titles]  # then how both sentences begin
+    assert names == ["2 + 6, layer 6", "2 + 3, layer 6"]
+    assert "Robbers ran" in titles[0]
     app.multiselect(key="w_partners").set_value([]).run()  # the sentence chosen as B is among the next four already
     titles = [item["layout"]["title"]["text"] for item in figures(app)]
     assert titles == ["2 + 1, layer 6", "2 + 3, layer 6", "2 + 4, layer 6", "2 + 5, layer 6"]
     app = open_page("heatmaps", v="read-together", s=["a bank"])
-    assert [item["layout"]["title"]["text"] for item in figures(app)] == ["1 + 1, layer 6"]
+    assert [item["layout"]["title"]["text"].split(":")[0] for item in figures(app)] == ["1 + 1, layer 6"]
 
 
 def test_as_many_pairs_are_drawn_as_the_page_has_room_for(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,6 +297,19 @@ def test_cka_warns_of_few_tokens_and_compares_two_models(open_page: Open, tiny_f
     assert re.search(r"About [\d,]+ tokens (would )?bring this below 0\.1", texts(app))
     assert "few hundred" not in texts(app)
     assert "no linear relation" in texts(app)
+
+
+def test_the_block_that_changes_the_arrangement_most_is_named_and_what_chance_reaches() -> None:
+    matrix = np.array([[1.0, 0.5, 0.4], [0.5, 1.0, 0.9], [0.4, 0.9, 1.0]])
+    compared: Any = SimpleNamespace(matrix=matrix, chance=np.full((3, 3), 0.31), judgement="enough")
+    said = similarity._answer(compared)
+    assert said == "Block 0 changes the arrangement most: **0.50** between layers 0 and 1; first and last layer 0.40."
+    assert similarity._limits([compared]) == (0.3, 1.0)
+    compared.judgement, compared.matrix = "few", matrix[::-1, ::-1]
+    assert similarity._answer(compared) == (
+        "The last block changes the arrangement most: **0.50** between layers 1 and 2; first and last layer 0.40, unrelated "
+        "layers of so few tokens 0.31."
+    )
 
 
 def test_two_tokens_are_too_few_for_cka(open_page: Open) -> None:
@@ -464,6 +480,7 @@ def test_long_texts_are_drawn_in_cells_that_are_means(
 
 def test_a_pair_with_a_text_without_tokens_has_no_mean(open_page: Open) -> None:
     app = open_page("heatmaps", v="read-together", s=["a bank", "\u200b", "a river"], sa="0", pb=["1", "2"])
-    assert "A text without tokens has no cosine: 1 + 2. Across both sentences on average" in texts(app)
-    assert " in 1 + 3" in texts(app)
-    assert " in 1 + 2" not in texts(app)
+    assert "A text without tokens has no cosine: sentence 2. Of the words “a” and “a” are most alike: **" in texts(app)
+    assert "On average over their tokens, without special tokens: " in texts(app)
+    assert " with sentence 3." in texts(app)
+    assert " with sentence 2" not in texts(app)

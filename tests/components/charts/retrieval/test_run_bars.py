@@ -22,7 +22,12 @@ def test_each_collection_has_a_panel_with_each_run() -> None:
     assert list(third.x) == ["1", "5"]
     assert list(third.y) == [50, 70]
     assert (list(third.error_y.array), list(third.error_y.arrayminus)) == ([11, 9], [10, 10])
-    assert figure.layout.xaxis.title.text == "k<br>one → two<br>(first)"
+    assert figure.layout.xaxis.title.text == "k"
+    assert [label.text for label in figure.layout.annotations] == [
+        "one → two<br>(first)",
+        "three",
+    ]  # above their panels
+    assert [label.xref for label in figure.layout.annotations] == ["x domain", "x2 domain"]
     assert NASTY not in str(figure.to_plotly_json())
 
 

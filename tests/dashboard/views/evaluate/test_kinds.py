@@ -11,7 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from transformers import AutoTokenizer
 
-from components.retrieval.evaluation.pair_runs import first_pairs
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.evaluation.pair_runs import Pairs, first_pairs, pairs_of_corpus
 from dashboard.corpora import current
 from dashboard.views.evaluate import kinds
 from tests.support.evaluate_page import corpus_of, ready
@@ -91,6 +92,19 @@ def test_both_kinds_by_cosine_and_the_queries_that_the_model_misses(
     assert table["query"].tolist() == [pairs.queries.texts[row] for row in missed]
     assert table["first hit"].tolist() == [pairs.documents.texts[by_cosine[row].argmax()] for row in missed]
     assert f"**{len(missed)} queries** whose correct answer is not the first hit of" in texts(app)
+
+
+def test_the_finding_says_how_many_words_the_two_kinds_share() -> None:
+    def pairs(query: str, document: str) -> Pairs:
+        both = [{"q": f"{query} {word}", "d": f"{document} {word}"} for word in ("cats", "dogs")]
+        lines = "\n".join(map(json.dumps, both))
+        return pairs_of_corpus(read_corpus(lines.encode(), "two.jsonl", "d"), "q")
+
+    said = kinds.shared_in_words({"questions": pairs("grey", "old"), "paraphrases": pairs("grey", "grey")})
+    assert said == (
+        "BM25 finds by shared words alone: on average 50 % of the content words of a question in its passage and 100 % of the "
+        "content words of a sentence in its paraphrase."
+    )
 
 
 def test_a_second_model_has_bars_of_its_own(open_page: Open, tmp_path: Path) -> None:

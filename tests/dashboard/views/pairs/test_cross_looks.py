@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from components.model.backend import Backend
-from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.reranking.quality import Reordered, rankings_of
 from dashboard.corpora import current
@@ -45,8 +44,7 @@ def test_it_is_stored_for_both_models_and_the_texts_that_are_included(scorer: Ba
         facts = json.loads(str(file["facts"]))
     assert facts["content"] == [pairs.content_hash for pairs in second_looks.included()]
     assert facts["cross_encoder"] == scorer.revision
-    assert cross_looks.holds_for(backend(), EMBEDDED_CROSS_ENCODER_KEY)
-    assert not cross_looks.holds_for(backend(), "cross-encoder/ms-marco-MiniLM-L6-v2")
+    assert facts["revision"] == backend().revision
 
 
 def test_the_sentence_has_the_numbers_of_the_ranks_and_can_say_the_opposite() -> None:

@@ -17,7 +17,9 @@ from components.retrieval.search.rerank import late_interaction_scores
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import reranking
+from dashboard.jobs.stored import cross_looks
 from dashboard.views.pairs import disagreement as view
+from dashboard.views.pairs import rerank
 from tests.support.pages import Open, at_rest, backend, figures, plain_table, texts
 from tests.support.saved_models import save_pylate
 
@@ -79,6 +81,13 @@ def test_the_headline_says_which_model_is_right(ranks: tuple[int, int], is_corre
     assert view.headline(pair).startswith(said)
 
 
+def test_what_holds_of_all_queries_is_said_of_the_included_models_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rerank, "is_included", lambda kind: kind == "rerank")
+    assert cross_looks.finding() in view.intro()
+    monkeypatch.setattr(rerank, "is_included", lambda kind: False)
+    assert view.intro() == "Documents that the vectors and the cross-encoder rank differently."
+
+
 def test_a_name_in_the_chooser_is_short_and_has_ranks_and_both_texts() -> None:
     pair = view.Disagreement("A query that is far too long", 0, 10, 1, 0.5, 1.0, False)
     name = view._short_name(pair, "Its   document\nis even longer than that")
@@ -130,9 +139,20 @@ def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend, demo_
     assert 1 in (before, after)  # the page opens with a pair that says who is right
     right = "cross-encoder is" if after == 1 else "vectors are"
     assert f"**The {right} right:**" in texts(app)
+    # Both orders of the query's candidates, with the pair's document in a frame and the correct answer in blue.
+    (drawn,) = [item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_reranked"]
+    orders = json.loads(drawn.proto.json)
+    assert query in orders["titles"][0][1]
+    (row,) = orders["correct"]
+    assert row == orders["chosen"] == corpus.texts.index(document)
+    candidates = np.argsort(-(demo_vectors @ unit[queries.index(query)]), kind="stable")[:8]
+    logits = scorer.score_pairs([query] * 8, [corpus.texts[row] for row in candidates])
+    assert [hit["row"] for hit in orders["before"]] == candidates.tolist()
+    assert [hit["row"] for hit in orders["after"]] == candidates[np.argsort(-logits, kind="stable")].tolist()
+    assert [(hit["before"], hit["rank"]) for hit in orders["after"] if hit["row"] == row] == [(before, after)]
     assert "Not how the vectors ranked." in texts(app)  # above the figure
     assert "They compare one vector per text, whose cosine is" in texts(app)
-    matrix, drops = figures(app)[:2]
+    drops, matrix = figures(app)[:2]
     expected = late_interaction.of_trace(model.trace([query, document], max_length=model.own_max_length), 6)
     np.testing.assert_allclose(matrix["data"][0]["z"], expected.matrix, atol=1e-5)
     (score,) = late_interaction_scores(model, query, [document], 6)
@@ -199,7 +219,7 @@ def test_a_late_interaction_model_is_explained_by_its_trained_vectors(
     (pair,) = plain_table(app).head(1).to_dict("records")
     model = Backend.load(str(folder), device_name="cpu")
     (score,) = late_interaction_scores(model, pair["query"], [pair["document"][:12]], model.facts.layers)
-    shown = np.asarray(figures(app)[0]["data"][0]["z"], float)
+    shown = np.asarray(figures(app)[-1]["data"][0]["z"], float)
     assert shown.max(axis=1).sum() == pytest.approx(float(score), abs=1e-3)
     assert "Not how the vectors ranked." in texts(app)  # above the figure
     assert "They compare one vector per text, whose cosine is" in texts(app)

@@ -301,17 +301,17 @@ def test_what_was_measured_is_said_only_of_what_it_was_measured_for(monkeypatch:
     assert view._included_note("rerank", 10) == f"{view.EFFECTS_NOTE} {view.TRAINED_NOTE}"
     assert view._included_note("rerank", 21) == view.TRAINED_NOTE
     assert view._included_note("maxsim", 10) == ""
-    assert view._is_included("maxsim")
+    assert view.is_included("maxsim")
     for name, value in {"model": "org/other", "corpus": "0" * 32, "max_length": 16}.items():
         chosen.clear()
         chosen[name] = value
         assert view._included_note("rerank", 10) == view.TRAINED_NOTE
-        assert not view._is_included("maxsim")
+        assert not view.is_included("maxsim")
     chosen.clear()
     chosen["cross_encoder"] = "org/other"
     assert view._included_note("rerank", 10) == ""
-    assert not view._is_included("rerank")
-    assert view._is_included("maxsim")
+    assert not view.is_included("rerank")
+    assert view.is_included("maxsim")
 
 
 def looked(name: str, before: int, after: int, count: int = 100) -> CollectionLook:

@@ -16,6 +16,7 @@ from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.search.relevance import Judgements
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.views.pairs import scores
 from tests.support.pages import Open, at_rest, backend, choose_view, figures, setting, texts
 from tests.support.saved_models import save_cross_encoder
 
@@ -92,7 +93,15 @@ def test_the_figures_are_those_of_the_models_scores(
     assert "about 16.7 % by chance" in texts(app)
     by_vectors = metrics.average_precision_score(about_volcanoes, cosines)
     assert f"{100 * by_vectors:.1f} % by the cosine of all-MiniLM-L6-v2's vectors" in texts(app)
-    assert ("Reading together is not better here" in texts(app)) == (by_vectors > average)
+    assert scores.beside_cosine(average, by_vectors) in texts(app)
+
+
+def test_the_finding_says_also_that_reading_together_ranks_better_or_as_well() -> None:
+    assert scores.beside_cosine(0.601, 0.902).startswith(
+        "It ranks worse than plain cosine (average precision **60.1 %**"
+    )
+    assert scores.beside_cosine(0.902, 0.601).startswith("It ranks better than plain cosine")
+    assert scores.beside_cosine(0.9021, 0.9019) == "It ranks as well as plain cosine (average precision **90.2 %**)."
 
 
 def test_the_slider_moves_matrix_measures_and_point_without_a_forward_pass(
@@ -117,7 +126,7 @@ def test_the_slider_moves_matrix_measures_and_point_without_a_forward_pass(
         answer = next(str(item.value) for item in app.markdown if "insights" in str(item.value))
         found, others = int((accepted & about_volcanoes).sum()), int((accepted & ~about_volcanoes).sum())
         if accepted.any():
-            assert f"Accepts **{found} of 10 relevant documents** (recall {100 * expected['Recall']:.0f} %)" in answer
+            assert f"the cross-encoder accepts **{found} of 10 relevant documents** and" in answer
             assert f"**{others} other" in answer or not others
         else:
             assert "Nothing is accepted" in answer
@@ -165,7 +174,7 @@ def test_at_first_the_threshold_is_the_best_score_itself_however_small(
     assert matrix(app) == [[10, 0], [0, 50]]
     assert shown(app)["F1"] == 1
     assert figures(app)[2]["layout"]["xaxis"]["ticktext"][0] == "accepted<br>(0.0006 or higher)"
-    assert "Accepts **10 of 10 relevant documents** (recall 100 %) and **no other** (precision 100 %)" in texts(app)
+    assert "At 0.0006 the cross-encoder accepts **10 of 10 relevant documents** and **no other**." in texts(app)
     app.slider(key="w_threshold").set_value(0.002).run()
     assert matrix(app)[0][0] < 10
 

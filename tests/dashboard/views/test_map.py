@@ -402,7 +402,9 @@ def test_how_senses_are_read_is_said_of_the_map_that_is_drawn(open_page: Open, m
 @pytest.mark.parametrize(("last", "chance"), [(0.0, 0.026), (1.0, 0.97), (0.5, 0.45), (0.9, 0.1)])
 def test_the_names_of_the_curves_beside_a_map_stay_on_their_axis(last: float, chance: float) -> None:
     curve = curve_of([0.5, last])
-    chart = layer_curves(np.array([curve.accuracy, [chance] * 2], np.float32), ["one", "other"], "Curves", mark_extremes=False)
+    chart = layer_curves(
+        np.array([curve.accuracy, [chance] * 2], np.float32), ["one", "other"], "Curves", mark_extremes=False
+    )
     names = senses._beside_the_map(chart, curve, chance, 0).layout.annotations
     places = {name.text.split(" ")[0]: name.y for name in names}
     assert all(0 <= place <= 1 for place in places.values())

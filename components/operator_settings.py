@@ -381,12 +381,23 @@ def choose(setting: OperatorSetting[Any], value: object) -> None:
     os.environ[setting.variable] = str(value)
 
 
+_here_alone: set[str] = set()  # variables that this process has set for itself
+
+
+def set_here(name: str, value: str) -> None:
+    """Set a variable of a library for this process alone, unless the operator has."""
+    if name not in os.environ:
+        os.environ[name] = value
+        _here_alone.add(name)
+
+
 def environment() -> dict[str, str]:
     """The environment for a process that is started: what the file says is in it too, wherever that process looks."""
     path = file_path()
     written = {} if path is None else _file_values(path)
     of_file = {setting.variable: written[setting.name] for setting in SETTINGS if setting.name in written}
-    given = {name: text for name, text in os.environ.items() if text.strip() or name not in of_file}
+    named = {name: text for name, text in os.environ.items() if name not in _here_alone}
+    given = {name: text for name, text in named.items() if text.strip() or name not in of_file}
     if path is not None and FILE_VARIABLE in given:
         given[FILE_VARIABLE] = str(path.absolute())
     return {**of_file, **given}

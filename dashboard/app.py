@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import sys
 import time
 from collections import Counter
@@ -31,10 +30,12 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
+from components import operator_settings  # noqa: E402
+
 # Threads of numpy's and torch's libraries wait for their next work by spinning, 20 ms and more after each product. In a server
 # of many small products that takes a third of its processor time from other sessions. Read once, when they are loaded.
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")  # 2^10 cycles
-os.environ.setdefault("GOMP_SPINCOUNT", "3000")
+operator_settings.set_here("OPENBLAS_THREAD_TIMEOUT", "10")  # 2^10 cycles
+operator_settings.set_here("GOMP_SPINCOUNT", "3000")
 
 import streamlit as st  # noqa: E402
 import uvicorn  # noqa: E402
@@ -56,7 +57,6 @@ from streamlit.runtime.media_file_manager import MediaFileMetadata  # noqa: E402
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager  # noqa: E402
 from streamlit.runtime.state.session_state import Serialized, Value, WStates  # noqa: E402
 
-from components import operator_settings  # noqa: E402
 from components.errors import UserError  # noqa: E402
 from components.folders import ASSETS  # noqa: E402
 from components.retrieval.corpora.readers.limits import browser_limits  # noqa: E402

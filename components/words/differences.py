@@ -7,9 +7,10 @@ word lists are English; in another language most differences are of words or of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import groupby
 from typing import Literal
 
 from components.words.exchanges import exchange
@@ -92,6 +93,18 @@ def difference(first: str, second: str) -> TextDifference:
         tuple(Piece(" ".join(left), differs) for differs, left, _ in runs if left),
         tuple(Piece(" ".join(right), differs) for differs, _, right in runs if right),
     )
+
+
+def shared(found: TextDifference) -> TextDifference:
+    """The same texts in runs of words that the other text has too, in whatever place, and of words that it has not."""
+    texts = [" ".join(piece.text for piece in side).split() for side in (found.first, found.second)]
+    plain = [set(map(_plain, words)) for words in texts]
+
+    def pieces(words: Sequence[str], other: Collection[str]) -> tuple[Piece, ...]:
+        runs = groupby(words, lambda word: _plain(word) not in other)
+        return tuple(Piece(" ".join(run), differs) for differs, run in runs)
+
+    return TextDifference(found.kind, pieces(texts[0], plain[1]), pieces(texts[1], plain[0]))
 
 
 def _kind(one: Sequence[str], other: Sequence[str], runs: Sequence[tuple[bool, list[str], list[str]]]) -> Kind:

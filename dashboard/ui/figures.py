@@ -58,6 +58,7 @@ def figure(
     select_many: bool = True,
     most_above: int = MOST_ABOVE,
     line_in: DeltaGenerator | None = None,
+    is_shared: bool = False,
 ) -> None:
     """Draw a figure, and above it a line with its finding (`message`), “?” and “Share”.
 
@@ -66,15 +67,15 @@ def figure(
     none, which few figures do: tests/dashboard/code/test_every_figure.py names them. `on_select` is called before the next
     run after points were selected by click, or with `select_many` by box or lasso; the selection is in the session state
     under `key`. Of the finding the sentences within `most_above` characters stand above the figure, the rest below.
-    `line_in` is where the line stands that belongs above more than the figure, such as rows beside it; figures there without
-    texts of their own share it.
+    `line_in` is where the line stands that belongs above more than the figure, such as rows beside it. Where it `is_shared`,
+    the figures that follow without texts of their own have its texts in a lecture.
     """
     begin_of, rest = map(with_isolated_quotes, parted(message, most_above))  # the signs around a word are no letters
     message = with_isolated_quotes(message)
     part = stand_alone.PagePart(chart, alt=alt, message=message, read=read, not_shown=not_shown)
     title = stand_alone.title_of(chart)
     report.add(key, part, table)
-    if line_in is not None:
+    if is_shared:
         st.session_state[_FINDING] = stand_alone.PagePart(message=message, read=read, not_shown=not_shown)
     taken, star_in = st.session_state.get(_TOGETHER) or (key, None)
     with line_in or nullcontext(), _line(begin_of, read, not_shown, key):

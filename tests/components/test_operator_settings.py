@@ -141,6 +141,15 @@ def test_a_process_that_is_started_gets_the_files_values(written, monkeypatch) -
     assert given["PATH"] == os.environ["PATH"]
 
 
+def test_what_a_process_sets_for_itself_is_not_passed_on_but_what_the_operator_sets_is(monkeypatch) -> None:
+    monkeypatch.setattr(operator_settings, "_here_alone", set())
+    monkeypatch.setattr(os, "environ", {"GOMP_SPINCOUNT": "7"})
+    for name in ("GOMP_SPINCOUNT", "OPENBLAS_THREAD_TIMEOUT"):
+        operator_settings.set_here(name, "10")
+    assert os.environ == {"GOMP_SPINCOUNT": "7", "OPENBLAS_THREAD_TIMEOUT": "10"}
+    assert environment() == {"GOMP_SPINCOUNT": "7"}
+
+
 def test_the_command_lists_every_setting_and_misspelt_variables(written, monkeypatch, capsys) -> None:
     path = written("[server]\nmetrics = true\n")
     monkeypatch.setenv("BERT_INTERNALS_FREE_MODEL", "0")

@@ -34,6 +34,7 @@ from dashboard.views.attention.head_choice import (
 
 if TYPE_CHECKING:
     from components.analysis.attention.head_kinds import HeadKinds, Kind
+    from components.arrays import Float32
     from components.charts.bertviz.page import View
     from components.shown_code.code import AnyCode
     from dashboard.ui.pair_choice import InputPair
@@ -200,17 +201,33 @@ def _opened(model_input: AttentionInput) -> analysis.PairAttention:
 
 
 def _strongest(model_input: AttentionInput) -> None:
-    """The strongest lines of the head with which the head view opens, with their numbers."""
+    """The strongest lines that the head view draws of the head with which it opens, with their numbers."""
     part, lines = _opened(model_input), ""
-    for place in np.argsort(-part.matrix, axis=None, kind="stable")[:STRONGEST].tolist():
-        query, key = np.unravel_index(place, part.matrix.shape)
+    for query, key in strongest_drawn(part.matrix, _least_drawn()):
         names = [f"<bdi>{html.escape(model_input.pieces[of])}</bdi>" for of in (part.queries[query], part.keys[key])]
         share = float(part.matrix[query, key])
         lines += (
             f'<p><span>{" → ".join(names)}</span><i style="--share: {100 * share:.0f}%"></i><b>{percent(share)}</b></p>'
         )
-    title = f"Strongest lines of block {model_input.block}, head {model_input.head}"
-    figures.markup(f'<div class="bi-kinds"><h6>{title}</h6>{lines}</div>', "head_view_lines")
+    if lines:
+        title = f"Strongest lines of block {model_input.block}, head {model_input.head}"
+        figures.markup(f'<div class="bi-kinds"><h6>{title}</h6>{lines}</div>', "head_view_lines")
+
+
+def strongest_drawn(matrix: Float32, least: float) -> list[tuple[int, int]]:
+    """The places [query, key] of a head's strongest lines among those that page.js draws: of `least` or more, or a token's
+    strongest."""
+    if not matrix.size:
+        return []
+    is_drawn = (matrix > 0) & ((matrix >= least) | (matrix == matrix.max(axis=1, keepdims=True)))
+    places = np.argwhere(is_drawn)
+    order = np.argsort(-matrix[is_drawn], kind="stable")[:STRONGEST]
+    return [(query, key) for query, key in places[order].tolist()]
+
+
+def _least_drawn() -> float:
+    """The share of its token's attention from which on the head view draws every line."""
+    return 0.0 if state.get("weak_lines") else WEAK
 
 
 def _message(model_input: AttentionInput, view: View) -> str:
@@ -341,7 +358,7 @@ def _document(
         head=None if view == "model" else model_input.head,
         filter=model_input.direction,
         zoom=zoom,
-        least=0.0 if view != "head" or state.get("weak_lines") else WEAK,
+        least=_least_drawn() if view == "head" else 0.0,
         told=(look.query, look.key) if view == "head" and look is not None else None,
         **vectors,
     )

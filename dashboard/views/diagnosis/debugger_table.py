@@ -42,6 +42,7 @@ ON_PAGE = 100  # queries of the list
 RECORD = "ranks.json"  # what a command writes the ranks into
 MOST_CHARACTERS = 300  # of a query there; it is whole beside the list
 FIRST_TRAITS = 8  # rows before a person asks for all
+_RULES_OPEN = "_rules_of_rivals_open"  # session key: whether their panel opened with a trait chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,11 +382,10 @@ def of_rivals(searched: CorpusQueries, found: FailedQueries, both: tuple[Causes,
         name.replace(" ", "-"): f"{_of_rival(name)[0].upper()}{_of_rival(name)[1:]} ({count:,})"
         for name, count in counts.items()
     }
-    panel = st.expander(
-        "The traits of the rivals, with their rules",
-        icon=":material/rule:",
-        expanded=state.get("failure_cause") != "all",
-    )
+    # Once open it stays so while the view does, also where all are chosen in it: its widget is there from the run before.
+    was_open = "w_failure_cause" in st.session_state and st.session_state.get(_RULES_OPEN, False)
+    st.session_state[_RULES_OPEN] = is_open = was_open or state.get("failure_cause") != "all"
+    panel = st.expander("The traits of the rivals, with their rules", icon=":material/rule:", expanded=is_open)
     with panel:
         label = "Failed queries whose rival has the trait"
         controls.pick("failure_cause", label, names, after_change=open_first)

@@ -51,9 +51,9 @@ def grid(backend: Backend) -> None:
     before_work.other_layers(request, pairs.documents, "grid")
     with st.container(width=round(160 * controls.scale())):
         measure = choices.measure()
-    # The lines do not wait for the methods that use words alone, whose progress stands below them.
-    above, waiting, about = st.container(), st.container(), st.container()
+    above, about = st.container(), st.container()
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_grid")
+    waiting = st.container()  # for the methods that use words alone: neither the lines nor what is chosen wait for them
     is_one = len(list(ranks.cells)) == 1  # without a choice of layer and pooling: no lines over layers
     layer = ranks.layers[-1]
     if not is_one:

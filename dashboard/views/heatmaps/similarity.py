@@ -223,6 +223,7 @@ def sentences(models: Sequence[Backend]) -> None:
                 read=read,
                 not_shown=not_shown,
                 line_in=above,
+                is_shared=above is not None,
                 alt=f"Cosines of {len(texts)} sentences with each other at layer {layer}, {model.spec.title}",
                 table=partial(_pair_table, item, texts, calibrations[number]),
                 on_select=partial(_clicked, f"sentences_{number}", order),

@@ -140,6 +140,7 @@ class _Panel:
             not_shown=read[1],
             most_above=figures.MOST_ABOVE if above is None else 2 * len(message),
             line_in=above,
+            is_shared=above is not None,
             table=lambda: curve_table(self.curves, self.details, band),
             code=self.code(band is not None),
         )

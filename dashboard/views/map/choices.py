@@ -24,7 +24,7 @@ from dashboard.ui import controls, messages, pair_choice
 from dashboard.ui.waiting import frame, progress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from components.analysis.maps.drawing import MapDrawing, MapLayers
     from components.analysis.maps.token_set import TokenSet
@@ -233,20 +233,33 @@ def options(count: int, place: ControlRow) -> MapOptions:
     return MapOptions(cast("Method", method), int(dims), neighbors, min_dist / 100, cast("Metric", metric), seed)
 
 
+class ReadyMaps(NamedTuple):
+    """The maps that can be drawn now, if any, with their options."""
+
+    drawing: MapDrawing | None
+    options: MapOptions
+    tell: Callable[[], None]  # draws what is said of a method that is not finished
+
+
 def drawing(
     token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayers]
 ) -> tuple[DeltaGenerator, MapDrawing, MapOptions]:
-    """Where to draw the figure, and the maps with their options. Raises NotReady while there is nothing to draw.
+    """Where to draw the figure, and the maps with their options. Raises NotReady while there is nothing to draw."""
+    return place_of(ready(token_set, options, spaces))
 
-    PCA replaces a slower method until that is finished. A notice below the figure says so; it shows the progress or
-    the error.
-    """
+
+def place_of(found: ReadyMaps) -> tuple[DeltaGenerator, MapDrawing, MapOptions]:
+    """As `drawing`, of maps that have been asked for. A notice below the figure shows the progress or the error."""
     figure_slot = st.container()
     with st.container(key="map_notice"):  # in every run, so that the elements below keep their positions
-        return figure_slot, *_drawing(token_set, options, spaces)
+        if found.drawing is None:
+            raise frame.Instead(found.tell)
+        found.tell()
+        return figure_slot, found.drawing, found.options
 
 
-def _drawing(token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayers]) -> tuple[MapDrawing, MapOptions]:
+def ready(token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayers]) -> ReadyMaps:
+    """The maps by the chosen method, or by PCA until that is finished."""
     maps, person = caching.maps(), caching.person()
     if options.method == "umap":
         numba_work.warm_up()
@@ -254,16 +267,13 @@ def _drawing(token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayer
     # A fit under way takes a while to stop, but nobody has to wait for it.
     is_stopped = chosen.is_stopped_for(person)
     if chosen.wait(0.0 if is_stopped else PCA_WAIT if options.method == "pca" else 0.5):
-        return chosen, options
+        return ReadyMaps(chosen, options, lambda: None)
     pca_options, pca = replace(options, method="pca"), chosen
     if options.method != "pca":
         pca = maps.request(token_set, pca_options, spaces, person)
     has_pca = pca is not chosen and pca.wait(PCA_WAIT)
     tell = partial(_tell, chosen, pca, options.method, has_pca)
-    if not has_pca:
-        raise frame.Instead(tell)
-    tell()
-    return pca, pca_options
+    return ReadyMaps(pca, pca_options, tell) if has_pca else ReadyMaps(None, options, tell)
 
 
 def _tell(chosen: MapDrawing, pca: MapDrawing, method: Method, has_pca: bool) -> None:

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from streamlit.delta_generator import DeltaGenerator
 
-    from components.analysis.maps.projection import MapOptions
     from components.analysis.maps.token_set import TokenSet
     from components.analysis.word_senses import Cluster, SenseCurve
     from components.jobs import IsStopped, Job, ReportProgress
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
     from components.shown_code.code import AnyCode
+    from dashboard.views.map.choices import ReadyMaps
 
 SOURCES = {"demo": "Ready-made", "corpus": "A corpus", "file": "Your file"}
 MOST_OCCURRENCES = 2_000
@@ -58,6 +58,7 @@ EXAMPLES = ("spring", "strike", "match", "fire", "bank", "line")  # words with s
 FEWEST = 4  # occurrences that can be grouped
 GROUP = "A group holds sentences in which the model gives the word similar vectors. It need not be a sense."
 LINES = "Lines join each occurrence with its nearest in all dimensions; a dashed line leads to another sense."
+TURN = "Drag to turn the picture."  # in three dimensions
 MOST_WRONG = 4  # occurrences that are listed in sentences
 CLEAR = 0.85  # share of occurrences whose nearest has the same sense
 PARTLY = 0.4  # share of what guessing gets wrong that the vectors get right
@@ -108,19 +109,21 @@ def senses(backend: Backend) -> None:
     best = curve.best
     shown = _layer_of(backend, place, best)
     options = choices.options(len(occurrences), ControlRow(place.panel, place.panel))
+    found = choices.ready(occurrences, options, [shown])
     figures.finding(
         finding(curve, word, len(labels), word_senses.by_chance(labels), shown),
         key="senses",
-        read=f"Each point is one occurrence of “{messages.escape(word)}” in its sentence, as a vector of this layer. {LINES} "
-        f"Point at one to read its sentence. {_read_curve(labels, backend.structure.has_position_vectors)}",
+        read=f"Each point is one occurrence of “{messages.escape(word)}” in its sentence, as a vector of this layer. "
+        f"{LINES if found.options.dims == 2 else TURN} Point at one to read its sentence. "
+        f"{_read_curve(labels, backend.structure.has_position_vectors)}",
         not_shown="That the model uses the senses: people gave the labels, and the nearest vector is one test of many. One of "
         f"{len(labels)} sentences changes the share by {100 / len(labels):.0f} points, so small differences between layers say "
-        f"nothing. {pictures.how_to_read(options)[1]}",
+        f"nothing. {pictures.how_to_read(found.options)[1]}",
     )
     with figures.together("senses_map"):
         left, right = st.columns([6, 5], gap="large")
         with left, frame.figure("senses"):
-            _map(backend, occurrences, options, "sense", word, shown, is_wide=False)
+            _map(backend, occurrences, found, "sense", word, shown, is_wide=False)
         with right:
             _curve_figure(curve, word, labels, of_senses(_vectors(backend, occurrences), labels), shown)
             _nearest_in_words(occurrences, labels, shown)
@@ -322,10 +325,11 @@ def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: i
         trace.line.width = 3 if colour == theme.BLUE else 1.5
         trace.line.dash = "solid"
     places = curves.spread(list(map(float, ends.values())), 0.13)
+    back = max(0.0, -min(places)) - max(0.0, max(places) - 1)  # plotly draws no text beyond the ends of the axis
     for (name, value), at in zip(ends.items(), places, strict=True):
         chart.add_annotation(
             x=last,
-            y=at,
+            y=at + back,
             text=f"{name} {_percent(float(value))}",
             xanchor="left",
             xshift=8,
@@ -360,7 +364,7 @@ def _key_of_lines(pairs: Sequence[tuple[int, int, bool]]) -> str:
 def _map(
     backend: Backend,
     occurrences: TokenSet,
-    options: MapOptions,
+    found: ReadyMaps,
     by: str,
     word: str,
     layer: int,
@@ -368,7 +372,7 @@ def _map(
     is_wide: bool = True,
 ) -> None:
     """A map of the occurrences at a layer, coloured by sense or group, with a message above it; alone, if it `is_wide`."""
-    figure_slot, drawing, options = choices.drawing(occurrences, options, [layer])
+    figure_slot, drawing, options = choices.place_of(found)
     layer_map = drawing.maps[layer]
     rows = np.arange(len(occurrences))
     groups = occurrences.category(by)
@@ -490,7 +494,8 @@ def _unlabelled(backend: Backend, place: ControlRow, word_slot: DeltaGenerator) 
     )
     options = choices.options(len(occurrences), ControlRow(place.panel, place.panel))
     with frame.figure("senses"):
-        _map(backend, grouped, options, "group", word, layer, message=answer + GROUP)
+        found = choices.ready(grouped, options, [layer])
+        _map(backend, grouped, found, "group", word, layer, message=answer + GROUP)
     requests.result_of(
         caching.sense_jobs(),
         job,

@@ -91,7 +91,7 @@ def after(_: Backend) -> None:
     """One run's model beside the one that it was trained from."""
     listed = runs.list_runs()
     if not any(run.has_model or choice.status_of(run) in UNDER_WAY for run in listed):
-        _example()
+        _example(listed)
         return
     with controls.row():
         # The newest one with a result, unless a person chose another.
@@ -110,15 +110,18 @@ def after(_: Backend) -> None:
         {"failures": _failures, "sentences": _sentences, "words": _words, "layers": _layers, "heads": _heads}[part](run)
 
 
-def _example() -> None:
+def _example(listed: list[RunFolder]) -> None:
     """What the stored example run changed, before there is a model that was trained here."""
-    run = choice.EXAMPLE
-    choice.say_example()
+    run, settings = choice.EXAMPLE, choice.EXAMPLE.settings()
+    choice.say_example(listed)
     pairs = pair_runs.pairs_of_corpus(current.demo())
+    # Of the last layer, by the model's own pooling, as the command measures where it is not told otherwise.
+    length = ("--max-length", str(settings.max_length))
     of_models = [
-        ("evaluate", "--model", model, "--json", "-", "--", current.DEMO_FILE) for model in choice.EXAMPLE_MODELS
+        ("evaluate", "--model", model, *length, "--json", "-", "--", current.DEMO_FILE)
+        for model in choice.EXAMPLE_MODELS
     ]
-    _ranked(run, stored_ranks(), run.settings(), pairs, "news", (choice.again(run), *of_models))
+    _ranked(run, stored_ranks(), settings, pairs, "news", (choice.again(run), *of_models))
 
 
 def _is_of_negation(run: RunFolder) -> bool:
@@ -625,7 +628,7 @@ def _sentences(run: RunFolder) -> None:
                         "mean cosine": name,
                         "before": theme.number(base),
                         "after": theme.number(tuned),
-                        "change": theme.signed(tuned - base),
+                        "change": theme.signed(round(tuned, 3) - round(base, 3)),  # of what stands beside it
                     }
                     for name, base, tuned in (
                         ("within a topic", change.base_means.within, change.tuned_means.within),

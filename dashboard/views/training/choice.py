@@ -39,11 +39,15 @@ MEASURES = {
 
 HIGHER_IS_BETTER = {"recall@1", "recall@10", "spearman", "accuracy"}
 EXAMPLE = RunFolder(ASSETS / "training" / "example")  # see dashboard.views.training.ranks
+NOT_THERE = "It was deleted, or made on another server."
 EXAMPLE_MODELS = ("example/run/start", "example", "embedded")  # before, after and untouched, for commands
 
 
-def say_example() -> None:
-    """Say that nothing was trained here yet and what is shown instead, and lead to “Set up”."""
+def say_example(listed: list[RunFolder]) -> None:
+    """Say that nothing was trained here yet and what is shown instead, and lead to “Set up”; refuse a run that is not there."""
+    name = state.get("training_run")
+    if name and name not in {item.name for item in listed}:
+        state.refuse("training_run", state.default("training_run"), f"Run “{name}” is not available here. {NOT_THERE}")
     settings, record = EXAMPLE.settings(), EXAMPLE.record() or {}
     row_source.name_data(EXAMPLE)
     with st.container(horizontal=True, vertical_alignment="center", border=True, key="row_example"):
@@ -66,7 +70,7 @@ def run(listed: list[RunFolder]) -> RunFolder:
         names,
         default=listed[0].name,
         describe=lambda name: f"“{name}”",
-        offers="It was deleted, or made on another server.",
+        offers=NOT_THERE,
     )
     return next(item for item in listed if item.name == name)
 

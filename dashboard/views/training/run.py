@@ -55,7 +55,7 @@ def run(_: Backend) -> None:
     """One run: loss, measures and the microscope; below it all runs. Before there is one, the stored example."""
     listed = runs.list_runs()
     if not listed:
-        choice.say_example()
+        choice.say_example(listed)
     with controls.row():
         chosen = choice.run(listed) if listed else choice.EXAMPLE
         controls.pick("training_figure", "Beside the loss", FIGURES)
@@ -256,7 +256,9 @@ def _speed(run: RunFolder, past: History, steps: int) -> None:
         charts.step_curves(curves, "Speed", y_title="sentences per second", steps=steps, markers=False),
         key="training_speed",
         code=NoCode(
-            "There is no code for it: it is the speed of this machine while it trained, which no second run repeats."
+            "There is no code for it: it is the speed of "
+            f"{'the machine on which the example was' if run == choice.EXAMPLE else 'this machine while it'} trained, which no "
+            "second run repeats."
         ),
         alt=f"Sentences per second over {steps} steps",
         table=lambda: _table(curves),

@@ -350,6 +350,7 @@ def _cosines(
         select_many=False,
         most_above=len(told["message"]),
         line_in=above,
+        is_shared=True,
         **told,
     )
 

@@ -205,6 +205,15 @@ def test_a_file_for_a_view_that_searches_none_is_refused(tmp_path: Path) -> None
     assert done.stderr.startswith("The view “pieces” searches no corpus.")
 
 
+@pytest.mark.parametrize(
+    "option", [("--text-column", "text"), ("--encoding", "latin-1"), ("--separator", "tab"), ("--no-header",)]
+)
+def test_how_a_file_is_read_is_refused_where_no_file_is_given(option: tuple[str, ...]) -> None:
+    done = run("numbers", *option, "/text?v=pieces")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"{option[0]} is given without --corpus.")
+
+
 def test_a_session_that_no_address_holds_says_so(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a figure reads rows that a person has pasted, and for texts too long."""
     pasted = read_corpus(b"sentence\nan island of cats\na river of fish\n", "my pasted rows.csv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -605,6 +606,39 @@ def test_the_head_view_hides_weak_lines_unless_they_are_wanted(open_page: Open) 
     app.toggle(key="w_weak_lines").set_value(True).run()
     assert '"least":0.0' in app.get("iframe")[0].proto.srcdoc
     assert '"least":0.0' in open_page("attention", v="model-view").get("iframe")[0].proto.srcdoc
+
+
+def listed_lines(app: Any) -> list[tuple[str, str, str]]:
+    """The strongest lines beside the head view: query, key, share."""
+    drawn = "".join(item.proto.body for item in app.get("html") if "Strongest lines" in item.proto.body)
+    return re.findall(r"<bdi>(.*?)</bdi> → <bdi>(.*?)</bdi></span>.*?<b>(.*?)</b>", drawn)
+
+
+def test_the_strongest_lines_are_among_those_that_the_head_view_draws(open_page: Open) -> None:
+    app = open_page("attention", v="head-view", b="2", h="5")
+    weights = attentions()[2, 5]
+    drawn = [
+        (query, key)
+        for query, row in enumerate(weights)
+        for key, share in enumerate(row)
+        if share >= 0.15 or share == row.max()
+    ]
+    pieces = [token.piece for token in backend().tokenize([BANK[0]])[0].tokens]
+    expected = sorted(drawn, key=lambda place: -weights[place])[: single_heads.STRONGEST]
+    assert listed_lines(app) == [
+        (pieces[query], pieces[key], percent(float(weights[query, key]))) for query, key in expected
+    ]
+    app.toggle(key="w_weak_lines").set_value(True).run()
+    assert len(listed_lines(app)) == single_heads.STRONGEST
+
+
+def test_of_a_diffuse_head_only_drawn_lines_are_named_and_of_no_tokens_none() -> None:
+    diffuse = np.full((3, 20), 0.05, np.float32)
+    diffuse[:, 4] += (0.01, 0.02, 0.03)
+    assert single_heads.strongest_drawn(diffuse, 0.15) == [(2, 4), (1, 4), (0, 4)]
+    assert len(single_heads.strongest_drawn(diffuse, 0.0)) == single_heads.STRONGEST
+    assert single_heads.strongest_drawn(np.array([[1, 0], [0, 0]], np.float32), 0.0) == [(0, 0)]
+    assert single_heads.strongest_drawn(np.zeros((0, 3), np.float32), 0.15) == []
 
 
 def test_a_mark_is_not_said_to_be_a_word(open_page: Open) -> None:

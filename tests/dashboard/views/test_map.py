@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 
 from components.analysis import word_senses
+from components.analysis.maps import drawing as drawings
 from components.analysis.maps import token_set
 from components.analysis.maps.map_trust import map_trust, true_neighbours
 from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.word_senses import sense_curve
 from components.charts import theme
+from components.charts.curves import layer_curves
+from components.errors import InputError
 from components.jobs import Stopped
 from components.retrieval.corpora.corpus import read_corpus
 from components.shown_code.code import Command
@@ -376,6 +379,37 @@ def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
     assert f"“seal” at layer {curve.best}" in senses_map["layout"]["title"]["text"]
     assert app.slider(key="w_sense_layer").value == curve.best
     assert "layer" not in app.session_state  # the other pages' layer is theirs
+
+
+def test_how_senses_are_read_is_said_of_the_map_that_is_drawn(open_page: Open, monkeypatch: Any) -> None:
+    def fails(vectors: Any, options: MapOptions, *more: Any) -> Any:
+        if options.method == "tsne":
+            raise InputError("This method fails.", "It must not.", "Choose another one.")
+        return layer_map(vectors, options, *more)
+
+    monkeypatch.setattr(drawings, "layer_map", fails)
+    app = at_rest(open_page("map", v="word-senses", w="seal", by="tsne", seed="77"))
+    assert "This method fails." in texts(app)
+    assert figures(app)[0]["layout"]["title"]["text"].endswith(", PCA")
+    assert "PCA shows two" in texts(app)
+    assert "Distances in UMAP" not in texts(app)
+    assert senses.LINES in texts(app)
+    app = at_rest(open_page("map", v="word-senses", w="seal", by="pca", d="3"))
+    assert senses.TURN in texts(app)
+    assert senses.LINES not in texts(app)
+
+
+@pytest.mark.parametrize(("last", "chance"), [(0.0, 0.026), (1.0, 0.97), (0.5, 0.45), (0.9, 0.1)])
+def test_the_names_of_the_curves_beside_a_map_stay_on_their_axis(last: float, chance: float) -> None:
+    curve = curve_of([0.5, last])
+    chart = layer_curves(
+        np.array([curve.accuracy, [chance] * 2], np.float32), ["one", "other"], "Curves", mark_extremes=False
+    )
+    names = senses._beside_the_map(chart, curve, chance, 0).layout.annotations
+    places = {name.text.split(" ")[0]: name.y for name in names}
+    assert all(0 <= place <= 1 for place in places.values())
+    assert abs(places["same"] - places["by"]) >= 0.13 - 1e-9
+    assert (places["same"] > places["by"]) == (last > chance)
 
 
 def test_no_text_is_tokenized_for_a_code_that_would_have_too_many() -> None:

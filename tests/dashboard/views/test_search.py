@@ -694,6 +694,18 @@ def test_of_texts_that_share_few_words_these_are_marked() -> None:
     assert "other wording<br>marked: what both have" in drawn
 
 
+def test_what_both_have_is_marked_in_whatever_place_and_named_only_where_it_is_shown() -> None:
+    def marked(first: str, second: str) -> tuple[list[str], bool]:
+        pair = SimilarPair(0, 1, 0.9)
+        drawn = duplicates._marked("By cosine", [pair], {pair: difference(first, second)}, {})
+        return re.findall('<mark class="both">(.*?)</mark>', drawn), "marked: what both have" in drawn
+
+    moved = marked("In Paris police arrested a man on Monday.", "A man was arrested by police in Paris.")
+    assert moved == (["In Paris police arrested a man", "A man", "arrested", "police in Paris."], True)
+    far = ["some other word " * 40 + "ship", "this one is long too " * 40 + "ship"]
+    assert marked(*far) == ([], False)  # both are cut before the word that they share
+
+
 class Comparison:
     """The comparison of all pairs, held until it is released or stopped."""
 

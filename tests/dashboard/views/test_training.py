@@ -20,10 +20,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.charts.training import smoothed
+from components.command_line.commands import train
 from components.errors import InputError
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import pair_runs
+from components.shown_code.code import Command
 from components.training import data as training_data
+from components.training import model as training_model
 from components.training import run_folder, runs
 from components.training.objectives import OBJECTIVES, legend
 from components.training.run_folder import RunFolder
@@ -37,6 +40,7 @@ from dashboard.ready_made import ASSETS
 from dashboard.views.training import choice
 from dashboard.views.training import objective as training_objective
 from dashboard.views.training.ranks import stored_ranks
+from tests.components.command_line import in_process
 from tests.dashboard.code.shown import codes
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, backend, figures, plain_table, setting, texts, traces
@@ -371,10 +375,22 @@ def test_without_a_run_the_view_shows_the_example_and_says_so(open_page: Open) -
     evaluated = choice.EXAMPLE.events("evaluation")
     np.testing.assert_allclose(traces(app, 0)["held-out loss"], [item["validation_loss"] for item in evaluated])
     np.testing.assert_allclose(traces(app, 1)["Recall@1"], [item["recall@1"] for item in evaluated])
+    app.selectbox(key="w_training_figure").set_value("speed").run()
+    app.session_state["data_training_speed"] = True
+    assert "the speed of the machine on which the example was trained" in texts(app.run())
     app.button(key="go_to_data").click().run()
     assert setting(app, "train_view") == "training-data"
     write_run(runs.runs_folder())  # takes its place
     assert "An example" not in texts(open_page("training", v="training-run"))
+
+
+@pytest.mark.parametrize("view", ["training-run", "before-after"])
+def test_a_run_that_is_not_there_is_refused_where_the_example_is_shown(open_page: Open, view: str) -> None:
+    app = open_page("training", v=view, run="mine")
+    assert "Run “mine” is not available here. It was deleted, or made on another server." in texts(app)
+    assert "An example, since no model has been trained here yet" in texts(app)
+    assert "run" not in app.query_params
+    assert "is not available here" not in texts(open_page("training", v=view))
 
 
 def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
@@ -638,8 +654,43 @@ def test_before_and_after_without_a_model_shows_the_example_and_leads_to_the_dat
         assert of_model is not None
         assert bars_of(app)[name] == pytest.approx(100 * np.mean(of_model == 1))
     assert not [item for item in app.button if item.key and item.key.startswith("search_")]  # it has no model
+    trained, *evaluated = commands_of_example(app)
+    assert (trained[0], trained[-1]) == ("train", "demo:pairs")
+    out = trained[trained.index("--out") + 1]
+    models = [command[command.index("--model") + 1] for command in evaluated]
+    assert models == [f"{out}/{train.RUN}/{run_folder.START}", out, "embedded"]
     app.button(key="go_to_data").click().run()
     assert setting(app, "train_view") == "training-data"
+
+
+def commands_of_example(app: AppTest) -> tuple[tuple[str, ...], ...]:
+    """The commands that give the numbers of the example: one that trains, and one for each of its models."""
+    found = codes(app)["after_measures"].code
+    assert isinstance(found, Command)
+    return found.commands
+
+
+@pytest.mark.rare
+def test_the_stored_ranks_are_what_the_commands_beside_them_give(
+    open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the model before training, which is made here, and of the untouched one; training takes minutes."""
+    app = at_rest(open_page("training", v="before-after"))
+    _, of_base, _, of_untouched = commands_of_example(app)
+    settings, ranks = choice.EXAMPLE.settings(), stored_ranks()
+    start = tmp_path / choice.EXAMPLE_MODELS[0]
+    damaged = training_model.build(replace(settings, adapter=False), "encoder")
+    training_model.save(damaged, settings, start, tmp_path / "adapter")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "assets").symlink_to(ASSETS)
+    for command, stored in ((of_base, ranks.base), (of_untouched, ranks.untouched)):
+        done = in_process.run(*command)
+        assert done.returncode == 0, done.stderr
+        (measured,) = json.loads(done.stdout)["runs"]
+        assert (measured["layer"], measured["pooling"]) == (6, "mean")
+        for k in (1, 10):
+            assert stored is not None
+            assert measured["recall"][str(k)] == pytest.approx(100 * np.mean(stored <= k), abs=0.5)  # three queries
 
 
 @pytest.fixture(scope="module")
@@ -704,7 +755,10 @@ def test_sentences_layers_and_heads_are_compared(open_page: Open, compared: RunF
     app = at_rest(open_page("training", v="before-after", part="sentences"))
     before, after = (item["data"][0] for item in figures(app))
     assert (before["zmin"], before["zmax"]) == (after["zmin"], after["zmax"])
-    assert list(plain_table(app, 0)["mean cosine"]) == ["within a topic", "between topics", "gap"]
+    means = plain_table(app, 0).set_index("mean cosine").replace("−", "-", regex=True).astype(float)
+    assert list(means.index) == ["within a topic", "between topics", "gap"]
+    np.testing.assert_allclose(means["change"], means["after"] - means["before"], atol=1e-9)
+    np.testing.assert_allclose(means.loc["gap"], means.loc["within a topic"] - means.loc["between topics"], atol=1e-9)
     app = at_rest(open_page("training", v="before-after", part="heads"))
     assert not app.error
     moved = np.asarray(figures(app)[0]["data"][0]["z"], float)

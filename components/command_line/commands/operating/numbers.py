@@ -8,8 +8,10 @@ from typing import Any
 
 from components.command_line import dashboard_process
 from components.command_line import options as shared
+from components.errors import InputError
 
 NAME = "numbers"
+OF_FILE = ("text_column", "header", "quotes", "escapes", "separator", "encoding")  # how --corpus is read
 HELP = "print the numbers of the figures of a view, which its address names"
 
 
@@ -24,6 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
+    for name in OF_FILE:
+        if options.corpus is None and (given := getattr(options, name)) is not None:
+            raise InputError(
+                f"--{'no-' if given is False else ''}{name.replace('_', '-')} is given without --corpus.",
+                "It says how the file of --corpus is read.",
+                "Add --corpus FILE, or leave it out.",
+            )
     question = {"address": options.address, "figure": options.figure}
     if options.corpus is not None:
         path, dialect = str(options.corpus.absolute()), shared.dialect_of(options).as_text

@@ -17,7 +17,7 @@ from components.numbers import counted
 from components.retrieval.corpora.demo import sentences_that_differ
 from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs, nearest_cosines
 from components.shown_code.arrays import columns
-from components.words.differences import KINDS, OPPOSED, TextDifference, difference
+from components.words.differences import KINDS, OPPOSED, TextDifference, difference, shared
 from dashboard import caching, settings, state
 from dashboard.corpora import current
 from dashboard.jobs import requests
@@ -96,7 +96,7 @@ def similar_pairs(backend: Backend) -> None:
         title="The most similar pairs",
         read=f"Pairs of sentences by the cosine of their vectors (layer {layer}, {wording.POOLING_NAMES[pooling]}), "
         f"{OF_EACH_KIND} of each kind of difference first. What the other text has not, or has in another place, is "
-        f"marked; where that is most of the text, what both have. "
+        f"marked; where that is most of the text, the words that both have, in whatever place. "
         f"The kind comes from the words alone, not from the model. Identical sentences are left out. "
         f"{wording.NUMBERS_EXPLAINED} Layer and pooling are changed under “Hits”.",
         not_shown="Whether two sentences mean the same: shared names, a similar length and the same topic raise it too.",
@@ -218,19 +218,25 @@ def _marked(
     for pair in pairs:
         item = differences[pair]
         alike = len(_alike(item))
-        same = [piece for piece in (*item.first, *item.second) if not piece.differs]
-        letters = sum(len(piece.text) for piece in (*item.first, *item.second))
-        sides = (BOTH, BOTH) if same and sum(len(piece.text) for piece in same) < letters / 2 else ("one", "other")
-        said = "<br>marked: what both have" if BOTH in sides else ""
+        both = shared(item)
+        is_of_both = _same(item) < 0.5 and _same(both) > 0
+        shown, sides = (both, (BOTH, BOTH)) if is_of_both else (item, ("one", "other"))
+        first, second = (_with_marks(*of, alike) for of in zip((shown.first, shown.second), sides, strict=True))
+        said = "<br>marked: what both have" if is_of_both and "<mark" in first + second else ""
         cut = f", behind the {unread[pair]} tokens that the model reads" if pair in unread else ""
         numbers = f'data-first="{pair.first}" data-second="{pair.second}"'
         parts.append(
             f'<section {numbers} title="numbers {pair.first} and {pair.second}"><b>{theme.number(pair.cosine)}</b><div>'
-            f'<p dir="auto">{_with_marks(item.first, sides[0], alike)}</p>'
-            f'<p dir="auto">{_with_marks(item.second, sides[1], alike)}</p></div>'
+            f'<p dir="auto">{first}</p><p dir="auto">{second}</p></div>'
             f"<i>{KINDS[item.kind]}{cut}{said}</i></section>"
         )
     return f'<div class="bi-near"><h6>{title}</h6>{"".join(parts)}</div>'
+
+
+def _same(item: TextDifference) -> float:
+    """The share of the letters of two texts in runs that do not differ."""
+    letters = [(len(piece.text), piece.differs) for piece in (*item.first, *item.second)]
+    return sum(count for count, differs in letters if not differs) / max(1, sum(count for count, _ in letters))
 
 
 def _alike(item: TextDifference) -> str:

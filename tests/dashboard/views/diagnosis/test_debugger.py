@@ -30,7 +30,7 @@ from dashboard.corpora import current, own_queries
 from dashboard.jobs import embedding, failures, requests
 from dashboard.views.diagnosis import debugger_table, failed_case, rivals
 from tests.support import tiny
-from tests.support.pages import Open, at_rest, backend, figures, plain_table, setting, texts
+from tests.support.pages import Open, at_rest, backend, figures, go_to, plain_table, setting, texts
 
 ROWS = (17, 171, 95, 553, 86, 463, 479, 0, 1, 2, 3, 4, 5, 6, 7, 8)  # of the demo; the first ones are hard to find
 
@@ -681,11 +681,23 @@ def test_another_list_of_queries_opens_its_first_one(page: AppTest) -> None:
     page.session_state["failed_query"] = found
     at_rest(page.run())
     assert not any(row["picked"] for row in listed(page))
+    assert not rules_of_rivals(page).proto.expanded
     causes = page.selectbox(key="w_failure_cause")
     causes.select_index(next(at for at, name in enumerate(causes.options) if at and not name.endswith("(0)")))
     at_rest(page.run())
     shown = listed(page)
     assert [row["picked"] for row in shown] == [True, *[False] * (len(shown) - 1)]
+    assert rules_of_rivals(page).proto.expanded
+    page.selectbox(key="w_failure_cause").select_index(0)
+    at_rest(page.run())
+    assert setting(page, "failure_cause") == "all"
+    assert rules_of_rivals(page).proto.expanded  # the panel in which a person works does not fold
+    page = at_rest(go_to(go_to(page, "pieces"), "failed-search"))
+    assert not rules_of_rivals(page).proto.expanded  # as the view opens
+
+
+def rules_of_rivals(app: AppTest) -> Any:
+    return next(item for item in app.expander if "with their rules" in item.label)
 
 
 @pytest.mark.parametrize(

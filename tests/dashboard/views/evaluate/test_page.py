@@ -17,6 +17,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
 from scipy import stats
 from streamlit.testing.v1 import AppTest
 
@@ -40,6 +41,8 @@ from components.retrieval.search.words import shared_share
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import evaluation
+from dashboard.sharing import lecture
+from dashboard.ui.waiting.frame import Instead
 from dashboard.ui.wording import POOLING_NAMES, searched_texts
 from dashboard.views.evaluate import choices, sts
 from dashboard.views.evaluate.rows import shared
@@ -268,6 +271,29 @@ def test_an_address_chooses_the_cell_and_its_curve(evaluate: Open, scores_of: Ca
     assert ring["marker"]["symbol"] == "circle-open"
     assert ring["x"][0] == pytest.approx(3, abs=0.2)
     assert ring["y"][0] == pytest.approx(grid_values(app)[3, 2])
+
+
+def test_the_curve_of_a_cell_has_no_finding_of_the_other_figure_in_a_lecture(evaluate: Open) -> None:
+    app = ready(evaluate(l="3", pool="max"))
+    for figure in ("grid_figure", "grid_curve"):
+        app.button(key=f"star_{figure}").click().run()
+    kept = {lecture.read(star).figure: shown.part for star, shown in app.session_state[lecture._SHOWN].items()}
+    assert "has the best Recall@1" in kept["grid_figure"].message
+    assert kept["grid_curve"].message == ""
+    assert kept["grid_curve"].read.startswith("Every query ranks all")
+
+
+def test_nothing_to_press_moves_when_the_words_are_there(evaluate: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What shows their progress stands below the choice of layer and pooling."""
+
+    def waits(*_: Any) -> Any:
+        raise Instead(lambda: st.info("Words are being counted."))
+
+    monkeypatch.setattr(evaluation, "word_run", waits)
+    app = ready(evaluate())
+    drawn = [item.key or item.value for item in app.main if item.type in {"selectbox", "button_group", "info"}]
+    shown = [name for name in drawn if name in ("w_layer_cell", "w_pooling", "Words are being counted.")]
+    assert shown == ["w_layer_cell", "w_pooling", "Words are being counted."]
 
 
 @pytest.mark.parametrize(

@@ -237,7 +237,7 @@ def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str, dark: b
             for row, bar in enumerate(ordered)
         ],
     )
-    figure.update_xaxes(title=f"{measure} (%)", range=[0, 1.16 * longest or 1], zeroline=False)
+    figure.update_xaxes(title=f"{measure} (%)", range=[0, 1.28 * longest or 1], zeroline=False)
     figure.update_yaxes(showgrid=False)
     figure.update_layout(bargap=0.25)
     return theme.finish(figure, title, 110 + 40 * max(4, len(ordered)))

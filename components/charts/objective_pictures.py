@@ -104,7 +104,7 @@ def _in_batch(picture: _Picture, wrong: str = "", query: str = "query", answer: 
     picture.point(2.9, 3.0, query, theme.BLUE)
     picture.point(6.6, 3.0, f"its own {answer}", theme.BLUE)
     picture.arrow((6.6, 3.0), (2.9, 3.0), PULL, off=POINT)
-    places = ((5.3, 1.3), (5.3, 4.8), (1.6, 4.8), (1.6, 1.3))
+    places = ((6.4, 1.3), (6.4, 4.8), (1.8, 4.8), (1.8, 1.3))
     _others(picture, (2.9, 3.0), f"another {answer}", places[bool(wrong) :])
     if wrong:
         _others(picture, (2.9, 3.0), f"its own {wrong}", places[:1])

@@ -244,7 +244,7 @@ def ranking_bars(
         ],
     )
     name = f"{in_words}, {measure}" if in_words else measure
-    figure.update_xaxes(title=f"{name} (%)", range=[0, 1.16 * longest or 1], zeroline=False)
+    figure.update_xaxes(title=f"{name} (%)", range=[0, 1.28 * longest or 1], zeroline=False)
     figure.update_yaxes(showgrid=False)
     figure.update_layout(bargap=0.25)
     return theme.finish(figure, title, 110 + 40 * max(4, len(ordered)))

@@ -41,7 +41,7 @@ def held(shares: Sequence[TraitShare]) -> list[TraitShare]:
 
 def label(trait: str) -> str:
     """What a trait is called in a list: which words it compares, where another view compares others (evaluated-data)."""
-    return f"{trait[:1].upper()}{trait[1:]}" + (" in any form" if trait == "no shared word" else "")
+    return "No word in any form" if trait == "no shared word" else f"{trait[:1].upper()}{trait[1:]}"
 
 
 def column() -> str:

@@ -119,9 +119,11 @@ def finding(sets: Sequence[CollectionLook]) -> str:
     by_luck = [item for item in named if _sign(item) and is_luck(item.look, item.depth)]
     sure = {_sign(item) for item in named if item not in by_luck} - {0}
     verdicts = {(): "changes nothing for sure", (1,): "helps", (-1,): "harms", (-1, 1): "helps some and harms others"}
-    said = f"**MaxSim on the first {first.depth} {verdicts[tuple(sorted(sure))]}**: it {_change(first)}"
+    said = (
+        f"**MaxSim on the first {first.depth} {verdicts[tuple(sorted(sure))]}**: right text first for {_change(first)}"
+    )
     if other is not None:
-        said += f", {'but' if against else 'and'} {_change(other, is_first=False)}"
+        said += f", {'but' if against else 'and'} {_change(other)}"
     if sure and by_luck:
         said += f": the change for the {by_luck[0].name} may be chance"
     return f"{said}."
@@ -136,12 +138,11 @@ def _sign(item: CollectionLook) -> int:
     return (item.change > 1e-9) - (item.change < -1e-9)
 
 
-def _change(item: CollectionLook, is_first: bool = True) -> str:
+def _change(item: CollectionLook) -> str:
     look = item.look
-    verb = "puts the right text first " if is_first else ""
     before, after = (number(look.first_place(depth), 1) for depth in (0, item.depth))
-    was = f"was {before}" if _sign(item) else "as before"
-    return f"{verb}for {after} % of {len(look.ranks()):,} {item.name} ({was})"
+    shares = f"{before} → {after} %" if _sign(item) else f"{after} %, as before,"
+    return f"{shares} of {len(look.ranks()):,} {item.name}"
 
 
 def picture(sets: Sequence[CollectionLook], here: tuple[int, float] | None = None) -> None:

@@ -243,7 +243,7 @@ def squares(
             queries,
             of_run,
             of_reference,
-            f"{shortened(run, MOST_NAME)} · {shortened(reference, MOST_NAME)}",
+            _short_names(run, reference),
         )
         for kind, title, rows in (
             ("run", f"Only {run}", found.only_run),
@@ -257,6 +257,12 @@ def squares(
         f'<div class="squares{" few" if total <= FEW else ""}" role="img" aria-label="{escape(said)}">{drawn_squares}</div>'
         f'<div class="lists">{lists}</div></div>'
     )
+
+
+def _short_names(*names: str) -> str:
+    """Two runs' names above their ranks: what stands before a comma, where that tells them apart."""
+    begins = [name.partition(",")[0] for name in names]
+    return " · ".join(shortened(name, MOST_NAME) for name in (begins if begins[0] != begins[1] else names))
 
 
 def _list(

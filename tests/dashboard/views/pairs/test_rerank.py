@@ -97,13 +97,13 @@ def test_the_cross_encoder_repairs_these_queries(
     scorer: Backend, read_page: Open, query: str, of: dict[str, str]
 ) -> None:
     said = texts(read_page("pairs", v="retrieve-rerank", q=query, **of))
-    assert re.search(r"Here: the correct answer goes from rank [2-9] up to 1\.", said)
+    assert re.search(r"Here: correct answer from rank [2-9] up to 1\.", said)
 
 
 @pytest.mark.parametrize(("query", "k"), [(view.HARMED[0], "20"), (view.HARMED[1], "10")])
 def test_the_cross_encoder_harms_these_queries(open_page: Open, scorer: Backend, query: str, k: str) -> None:
     app = at_rest(open_page("pairs", v="retrieve-rerank", q=query, k=k))
-    assert re.search(r"Here: the correct answer goes from rank 1 down to ([5-9]|10)\.", texts(app))
+    assert re.search(r"Here: correct answer from rank 1 down to ([5-9]|10)\.", texts(app))
     assert cross_looks.finding() in texts(app)
     assert app.button(key="to_disagreement").label == "Where it disagrees with the vectors"
 
@@ -140,7 +140,7 @@ def test_max_sim_is_a_choice_and_repairs_the_last_query(
 ) -> None:
     query = view.READY_QUERIES[-1]
     app = at_rest(open_page("pairs", v="retrieve-rerank", q=query, by="maxsim"))
-    assert "Here: the correct answer goes from rank 5 up to 1." in texts(app)
+    assert "Here: correct answer from rank 5 up to 1." in texts(app)
     rows, _ = first_stage(query, 10)
     scores = late_interaction_scores(backend(), query, [current.demo().texts[row] for row in rows], 6)
     order = np.argsort(-scores, kind="stable")
@@ -271,7 +271,7 @@ def test_of_two_correct_answers_the_best_before_and_the_best_after_are_compared(
     reranked = Ranking.of_candidates("second", "logit", np.array([0, 5, 4, 3, 2], np.float32), rows, 5)
     orders = view._TwoStages(current.demo(), "query", first, unused, reranked, unused, frozenset({0, 2}))
     assert orders.moves == [(3, 2), (1, 5)]
-    assert view._message(orders) == "Best correct answer: from rank 1 down to 2."
+    assert view._message(orders) == "Here: best correct answer from rank 1 down to 2."
 
 
 @pytest.mark.parametrize(
@@ -326,26 +326,27 @@ def test_the_finding_names_the_data_for_which_it_holds() -> None:
     assert rerank_quality.finding([]) == ""
     said = rerank_quality.finding([headlines, questions])
     assert said == (
-        "**MaxSim on the first 50 changes nothing for sure**: it puts the right text first for 98.0 % of 100 headlines (was "
-        "96.0), but for 83.0 % of 100 questions (was 88.0)."
+        "**MaxSim on the first 50 changes nothing for sure**: right text first for 96.0 → 98.0 % of 100 headlines, but "
+        "88.0 → 83.0 % of 100 questions."
     )
     # The usual story is false: it harms, or changes nothing, or helps everywhere.
-    assert "for 96.0 % of 100 headlines (was 98.0), but for 88.0 % of 100 questions (was" in rerank_quality.finding(
+    assert "for 98.0 → 96.0 % of 100 headlines, but 83.0 → 88.0 % of 100 questions" in rerank_quality.finding(
         [looked("headlines", 98, 96), looked("questions", 83, 88)]
     )
     assert rerank_quality.finding([looked("queries", 90, 90)]) == (
-        "**MaxSim on the first 50 changes nothing for sure**: it puts the right text first for 90.0 % of 100 queries (as "
-        "before)."
+        "**MaxSim on the first 50 changes nothing for sure**: right text first for 90.0 %, as before, of 100 queries."
     )
-    assert ", and for 88.0 % of 100 questions" in rerank_quality.finding([headlines, looked("questions", 83, 88)])
+    assert ", and 83.0 → 88.0 % of 100 questions" in rerank_quality.finding([headlines, looked("questions", 83, 88)])
     assert " changes nothing for sure**" in rerank_quality.finding([looked("headlines", 96, 98)])
     harms = rerank_quality.finding([headlines, looked("questions", 98, 50)])
-    assert harms.startswith("**MaxSim on the first 50 harms**: it puts")
-    assert harms.endswith("(was 98.0): the change for the headlines may be chance.")
+    assert harms.startswith("**MaxSim on the first 50 harms**: right text")
+    assert harms.endswith("of 100 questions: the change for the headlines may be chance.")
     both = rerank_quality.finding([looked("headlines", 50, 98), looked("questions", 98, 50)])
-    assert both.startswith("**MaxSim on the first 50 helps some and harms others**: it puts")
+    assert both.startswith("**MaxSim on the first 50 helps some and harms others**: right text")
     assert "chance" not in both
-    assert rerank_quality.finding([looked("headlines", 50, 98)]).startswith("**MaxSim on the first 50 helps**: it puts")
+    assert rerank_quality.finding([looked("headlines", 50, 98)]).startswith(
+        "**MaxSim on the first 50 helps**: right text"
+    )
     look = looked("headlines", 96, 98).look  # it repairs 2 and harms none
     assert rerank_quality.of_all("headlines", look, 50) == (
         "Headlines\n2 repaired, 0 harmed, may be chance",
@@ -424,6 +425,6 @@ def test_a_persons_own_corpus_opens_with_its_first_query_instead_of_one_of_the_d
             app.session_state["corpus"] = small_corpus()
             app = at_rest(app.run())
         assert app.text_input(key="w_query").value == queries[0]
-        assert re.search(r"Correct answer: (from|stays)", texts(app))
+        assert re.search(r"Here: correct answer (from|stays at) rank", texts(app))
         offered = [option.replace("\\", "") for option in app.button_group(key="w_ready_pair_query").options]
         assert offered == [shortened(query, view.OWN_CHARACTERS) for query in queries[: len(view.READY_QUERIES)]]

@@ -209,11 +209,8 @@ class RankedBar:
     is_marked: bool = False  # drawn in the colour of what a figure is about
 
 
-def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str, in_words: str = "") -> go.Figure:
-    """A horizontal bar for each way of ranking, the best on top, with its value and its interval as a thin line.
-
-    `in_words` is what the measure's name stands for.
-    """
+def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str) -> go.Figure:
+    """A horizontal bar for each way of ranking, the best on top, with its value and its interval as a thin line."""
     ordered = sorted(bars, key=lambda bar: bar.value)
     longest = max((bar.high for bar in ordered), default=0.0)
     short = [bar.value < _ROOM_FOR_VALUE * longest for bar in ordered]
@@ -247,7 +244,7 @@ def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str, in_word
             if is_short
         ],
     )
-    figure.update_xaxes(title=f"{in_words}{in_words and ', '}{measure} (%)", rangemode="tozero", zeroline=False)
+    figure.update_xaxes(title=f"{measure} (%)", rangemode="tozero", zeroline=False)
     figure.update_yaxes(showgrid=False)
     figure.update_layout(bargap=0.25)
     return theme.finish(figure, title, 110 + 40 * max(4, len(ordered)))

@@ -208,13 +208,8 @@ class RankedBar:
     is_marked: bool = False  # drawn in the colour of what a figure is about
 
 
-def ranking_bars(
-    bars: Sequence[RankedBar], title: str, *, measure: str, in_words: str = "", dark: bool = False
-) -> go.Figure:
-    """A horizontal bar for each way of ranking, the best on top, with its interval as a thin line and its value behind it.
-
-    `in_words` is what the measure's name stands for.
-    """
+def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str, dark: bool = False) -> go.Figure:
+    """A horizontal bar for each way of ranking, the best on top, with its interval as a thin line and its value behind it."""
     ordered = sorted(bars, key=lambda bar: bar.value)
     longest = max((bar.high for bar in ordered), default=0.0)
     figure = go.Figure(
@@ -243,8 +238,7 @@ def ranking_bars(
             for row, bar in enumerate(ordered)
         ],
     )
-    name = f"{in_words}, {measure}" if in_words else measure
-    figure.update_xaxes(title=f"{name} (%)", range=[0, 1.28 * longest or 1], zeroline=False)
+    figure.update_xaxes(title=f"{measure} (%)", range=[0, 1.28 * longest or 1], zeroline=False)
     figure.update_yaxes(showgrid=False)
     figure.update_layout(bargap=0.25)
     return theme.finish(figure, title, 110 + 40 * max(4, len(ordered)))

@@ -93,6 +93,7 @@ def recall_panels(
     )
     _finished(figure, title, 440)
     figure.layout.margin.t += 20 * max(name.count("<br>") + 1 for name in names)
+    figure.layout.title.update(yref="container", y=1, yanchor="top", pad={"t": 14})  # above the panels' names
     return figure
 
 

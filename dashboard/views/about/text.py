@@ -128,7 +128,12 @@ def _terms() -> None:
         with st.container(gap="xxsmall"):
             st.markdown(f"**{messages.escape(term)}**  \n{messages.escape(hits[term])}")
             view = table.VIEWS.get(SEEN_IN.get(term, ""))
-            if view is not None and st.button(f"See it in “{_called(view.key)}”", key=f"seen_{term}", type="tertiary"):
+            if view is not None and st.button(
+                f"See it in “{_called(view.key)}”",
+                key=f"seen_{term}",
+                icon=":material/arrow_forward:",
+                type="tertiary",
+            ):
                 navigation.go_to(view.key)
 
 

@@ -64,10 +64,7 @@ removes what all sentences share. PCA and whitening are fitted on the sentences 
 """
 
 
-IN_SHORT = (
-    "By rarity: rare pieces count more. PCA keeps the directions in which the sentences vary most; whitened, all of them "
-    "vary equally."
-)
+IN_SHORT = "By rarity: rare pieces count more. PCA keeps the directions of most variation; whitened, all vary equally."
 DIMENSIONS, FEWEST_PAIRS = 128, 3
 MOST_NAMED = 3  # of the best ways that are equally good
 DIMENSIONS_HELP = "How many numbers (dimensions) of each vector the three projections keep."
@@ -283,13 +280,13 @@ def best_in_words(recall: np.ndarray, spearman: np.ndarray) -> str:
     finding = best_of(recall, 1)
     usual = list(POOLINGS).index("mean"), list(TREATMENTS).index("cosine")
     share = number(recall[finding[0]], 1)
-    said = f"{named(finding)} find{'s' * (len(finding) == 1)} most: the correct answer first for {share} %"
-    said += "" if usual in finding else f" (mean with cosine: {number(recall[usual], 1)} %)"
+    usually = "" if usual in finding else f"; mean with cosine: {number(recall[usual], 1)} %"
+    said = f"{named(finding)} find{'s' * (len(finding) == 1)} most ({share} % first{usually})"
     agreeing = best_of(spearman, 3)
     if not agreeing:
         return f"{said}."
     verb = "agrees" if len(agreeing) == 1 else "agree"
-    return f"{said}. {named(agreeing)} {verb} most with people ({number(spearman[agreeing[0]])})."
+    return f"{said}; {named(agreeing)} {verb} most with people ({number(spearman[agreeing[0]])})."
 
 
 def _grid_figure(values: np.ndarray, title: str, unit: str, digits: int) -> go.Figure:
@@ -347,7 +344,7 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
     st.markdown(f":material/insights: {best_in_words(recall, spearman)}")
     fewer = {POOLINGS[p]: by_name[p, "pca"].dims for p in POOLINGS if by_name[p, "pca"].dims < dims}
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
-    st.caption(f"{IN_SHORT} The projections keep {kept} of {backend.facts.hidden_size} numbers.")
+    st.caption(f"{IN_SHORT} Projections keep {kept} of {backend.facts.hidden_size} numbers.")
     _heatmaps(layer, recall, spearman, cells)
     if fewer:
         counts = ", ".join(f"{name} {count}" for name, count in fewer.items())

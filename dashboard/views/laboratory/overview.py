@@ -47,11 +47,9 @@ def draw(backend: Backend) -> None:
         label_visibility="collapsed",
         max_chars=200,
     )
-    with st.container(horizontal=True, gap="small", key="asked_examples"):
+    with st.container(horizontal=True, gap="xsmall", key="asked_examples"):
         for number, example in enumerate(EXAMPLES):
-            st.button(
-                example, key=f"ask_{number}", icon=":material/search:", on_click=state.put, args=("asked", example)
-            )
+            st.button(example, key=f"ask_{number}", on_click=state.put, args=("asked", example))
     asked = str(state.get("asked")).strip()
     if asked:
         _found(asked, backend)

@@ -113,9 +113,9 @@ def given(backend: Backend) -> None:
     if verdict:
         figures.finding(verdict, key="given", read=READ, not_shown=NOT_SHOWN)
     _unknown_pieces(scorer, readings)
-    st.caption(_legend(scorer))
     for number, (reading, logits) in enumerate(zip(readings, scores, strict=True)):
         _pair(scorer, number, reading, query, logits)
+    st.caption(_legend(scorer))
     if not verdict:
         figures.reading(READ, NOT_SHOWN)
     if scorer.spec.key == EMBEDDED_CROSS_ENCODER_KEY:

@@ -187,7 +187,6 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
             f"{MEASURE} of {counted(len(split.test), 'test query', 'test queries')}",
             measure=MEASURE,
             dark=controls.is_dark(),
-            in_words="mean average precision",
         ),
         key="learnt_rankings",
         code=Command(LearningChoice.learnt),
@@ -211,8 +210,9 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
     )
     if cosine := next((ranker.name for ranker in rankers if ranker.name.startswith("Cosine")), ""):
         st.caption(
-            f"“{messages.escape(cosine)}” compares the very vectors that are learnt from; “Bi-encoder” compares the model's "
-            "own sentence vectors, of its last layer and with the pooling that it was published with."
+            f"MAP: mean average precision. “{messages.escape(cosine)}” compares the very vectors that are learnt from; "
+            "“Bi-encoder” compares the model's own sentence vectors, of its last layer and with the pooling that it was "
+            "published with."
         )
 
 

@@ -60,7 +60,7 @@ VIEWS = (
         label="One input of two texts",
         question="What is a cross-encoder given?",
         asks=("What does a cross-encoder read?",),
-        intro="Both texts become one input: [CLS] query [SEP] document [SEP].",
+        intro="Both texts become one input: [CLS] query [SEP] document [SEP]. Under each piece: position, id and token type.",
         draw="dashboard.views.pairs.given:given",
         settings=(
             *OF_SCORES,

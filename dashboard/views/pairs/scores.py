@@ -313,12 +313,12 @@ def decision(confusion: Confusion, relevant: int, threshold_text: str) -> str:
 
 
 def beside_cosine(joint: float, by_vectors: float) -> str:
-    """Whether reading together ranks the same documents better than the vectors, by average precision 0..1."""
-    ours, theirs = _per_cent(joint), _per_cent(by_vectors)
+    """Whether reading together ranks the same documents better than the vectors, by average precision 0..1: one short line."""
+    digits = 1 if f"{100 * joint:.0f}" == f"{100 * by_vectors:.0f}" else 0
+    ours, theirs = (numbers.number(100 * value, digits) for value in (joint, by_vectors))
     if ours == theirs:
-        return f"It ranks as well as plain cosine (average precision **{ours}**)."
-    word = "better" if joint > by_vectors else "worse"
-    return f"It ranks {word} than plain cosine (average precision **{ours}** against {theirs})."
+        return f"It ranks as well as plain cosine ({ours} %)."
+    return f"It ranks {'better' if joint > by_vectors else 'worse'} than plain cosine ({ours} against {theirs} %)."
 
 
 def _drawn(

@@ -355,3 +355,20 @@ def test_nothing_but_the_cache_holds_the_vectors(nothing_worked_out: None, lab: 
     gc.collect()
     assert gone() is None
     assert figures(lab)
+
+
+def test_the_finding_names_ties_and_what_people_agree_with() -> None:
+    recall = np.full((len(lab_sections.POOLINGS), len(lab_sections.TREATMENTS)), 50.0)
+    recall[0, 0], recall[4, 0] = 96.71, 96.69  # both are written as 96.7
+    spearman = np.full_like(recall, 0.5)
+    spearman[0, 3] = 0.777
+    assert lab_sections.best_in_words(recall, spearman) == (
+        "**Mean, Cosine** and **By rarity, Cosine** find most (96.7 % first); **Mean, PCA projection** agrees most with people "
+        "(0.777)."
+    )
+    recall[0, 0] = 90.0
+    spearman[0, 0] = np.nan
+    assert (
+        lab_sections.best_in_words(recall, spearman)
+        == "**By rarity, Cosine** finds most (96.7 % first; mean with cosine: 90.0 %)."
+    )

@@ -77,7 +77,7 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         ),
     )
     n_blocks, n_heads = scores.shape
-    tiles, ranking = st.columns([4, 3], gap="medium")
+    tiles, ranking = st.columns([8, 5], gap="medium")
     with tiles:
         head_tiles(
             np.nan_to_num(scores)[:, :, None, None],

@@ -76,7 +76,7 @@ def of_looked_at(
         return f"{said} The largest share comes from {who}: {where}."
     if decisive.weight - decisive.usual < DECIDED:
         return f"{said} In no head does another word give it much more than is usual at that distance."
-    return f"{said} The most decisive look comes from {who}: {where} (its average there: {percent(decisive.usual)})."
+    return f"{said} The most decisive look comes from {who}: {where} (on average {percent(decisive.usual)})."
 
 
 def of_head_looked_at(
@@ -133,8 +133,8 @@ def _counts(word: Word, looks: FirstLooks, sentence: TokenizedSentence, target: 
     itself = looks.itself if at and at[0][1] != "at itself" else 0  # else it counts with marks and signs
     at = [item for item in at if item[1] != "at itself" or item == at[0]]
     others = looks.heads - sum(count for count, _ in at)
-    left = f"at {enumerated([*['itself'] * bool(itself), *['marks', 'signs'] * bool(looks.rest)])}"
-    at += [(others, left)] if others else []
+    left = "itself or marks" if itself and looks.rest else "itself" if itself else "marks and signs"
+    at += [(others, f"at {left}")] if others else []
     (count, first), *further = at
     verb = "looks" if count == 1 else "look"
     begin = f"From {wording.quoted(word.text)}, {count} of {counted(looks.heads, 'head')} {verb} first {first}"
@@ -149,7 +149,7 @@ def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bo
         return f"The largest share of a word goes to {wording.named(sentence, look.target)}: {where}."
     if look.weight - look.usual < DECIDED:
         return "No head gives another word much more than is usual for it at that distance."
-    usual = f"its average there: {percent(look.usual)}"
+    usual = f"on average {percent(look.usual)}"
     return f"The most decisive look goes to {wording.named(sentence, look.target)}: {where} ({usual})."
 
 

@@ -184,7 +184,7 @@ def test_the_finding_is_of_what_is_shown() -> None:
     text = "The cat saw a dog."
     usual = said(text, "dog", {"cat": 5, "saw": 2}, look(0.8, 0.1), special=1)
     assert usual.startswith("From “dog”, 7 of 8 heads look first at words (“cat” 5) and 1 at")
-    assert usual.endswith("goes to “cat”: 80 % in block 1, head 3 (its average there: 10 %).")
+    assert usual.endswith("goes to “cat”: 80 % in block 1, head 3 (on average 10 %).")
     # The word of the most decisive look is named, though most heads look elsewhere.
     most = said(text, "dog", {"saw": 3, "The": 2, "cat": 1}, look(0.8, 0.1), special=57).replace("\\", "")
     assert most.startswith(
@@ -205,7 +205,7 @@ def test_without_what_is_usual_nothing_is_said_of_it() -> None:
     counts = FirstLooks(3, ((words[1], 1),), 1, 0, 1)
     said = findings.of_word(words[-1], counts, look(0.45, 0.0), sentence, is_usual_known=False)
     assert said.endswith("The largest share of a word goes to “cat”: 45 % in block 1, head 3.")
-    assert said.startswith("From “dog”, 1 of 3 heads looks first at “cat” and 2 at itself, marks and signs.")
+    assert said.startswith("From “dog”, 1 of 3 heads looks first at “cat” and 2 at itself or marks.")
     for itself, rest, left in ((2, 0, "2 at itself"), (0, 2, "2 at marks and signs")):
         counts = FirstLooks(3, ((words[1], 1),), itself, 0, rest)
         said = findings.of_word(words[-1], counts, None, sentence)

@@ -144,7 +144,6 @@ def _compared(
         code=code,
         alt=f"{measure} of {counted(len(ranks), 'run')} with 95 % intervals, the best on top",
         message=f"{finding(table, measure, unsure, is_complete)} {of_perfect(table, measure, graded)}".strip(),
-        most_above=220,
         read=f"A bar is a run, the best on top. {measure}: {choices.GRADED_MEANINGS[measure]}. A thin line is the 95 % "
         "interval: where the measure may lie for other queries.",
         not_shown="Other measures: they stand under “Options”, and all of them in Share. Documents without a grade count as "

@@ -299,17 +299,14 @@ def _queries() -> tuple[str, ...]:
     """The queries of the uploaded file, or else those typed; none if there is a file that cannot be read."""
     own = current.own_queries(current.corpus(), settings.MOST_QUERIES + 1)  # they stand there at once, if not too many
     with controls.row():
-        lines = own if 0 < len(own) <= settings.MOST_QUERIES else ready_queries()
         typed = controls.bind(
             "typed_queries",
             st.text_area,
             "Queries, one per line",
-            default="\n".join(lines),
+            default="\n".join(own if 0 < len(own) <= settings.MOST_QUERIES else ready_queries()),
             to_widget="\n".join,
             from_widget=settings.clean_queries,
-            height=round(
-                (24 + 20 * min(8, max(3, len(lines)))) * controls.scale()
-            ),  # room for those that stand there at first
+            height=84,  # three lines
             label_visibility="collapsed",
             placeholder="Queries, one per line",
         )

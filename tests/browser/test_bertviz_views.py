@@ -316,7 +316,7 @@ def test_neuron_view_opens_a_token_and_its_product_gives_its_attention(draw: Dra
     page = draw(neuron_view(**tiny_head, block=1, head=2, opened=2, step="softmax"))
     expanded, token = page.locator("#expanded"), page.locator("#collapsed #leftText > g").nth(3)
     expect(expanded).to_have_attribute("visibility", "visible")
-    assert page.locator("#heading .step").text_content() == "softmax"
+    assert page.locator("#expanded .step").text_content() == "softmax"
     shares = page.locator("#expanded #rightText .share")
     assert shares.all_text_contents() == [f"{100 * float(weight):.0f} %" for weight in tiny_head["attentions"][1, 2, 2]]
     groups = page.locator("#expanded .qk-line-group").evaluate_all("(all) => all.map((one) => +one.style.opacity)")

@@ -399,7 +399,7 @@
       share.setAttribute("y", +group.querySelector(".token").getAttribute("y") + sizes.text);
       share.setAttribute("font-size", `${sizes.text}px`);
     });
-    const step = append.call(d3.select(find("#heading")[0]), "text").text(page.step).node();
+    const step = append.call(d3.select(find("#expanded")[0]), "text").text(page.step).node();
     step.classList.add("step");
     step.setAttribute("x", +find(".dotproduct")[0].getAttribute("x") + sizes.row / 2);
     step.setAttribute("y", 11);

@@ -66,7 +66,7 @@ removes what all sentences share. PCA and whitening are fitted on the sentences 
 
 IN_SHORT = "By rarity: rare pieces count more. PCA keeps the directions of most variation; whitened, all vary equally."
 DIMENSIONS, FEWEST_PAIRS = 128, 3
-MOST_NAMED = 3  # of the best ways that are equally good
+MOST_NAMED = 2  # of the best ways that are equally good; of more the first, so that the line stays short
 DIMENSIONS_HELP = "How many numbers (dimensions) of each vector the three projections keep."
 UNITS = 10_000  # in which a job of several phases reports its progress
 GPU_SPEED = 20  # a guess: how many times faster than a CPU a GPU embeds; numpy compares the vectors in both cases
@@ -273,7 +273,7 @@ def best_in_words(recall: np.ndarray, spearman: np.ndarray) -> str:
     poolings, treatments = list(POOLINGS.values()), list(TREATMENTS.values())
 
     def named(cells: list[tuple[int, int]]) -> str:
-        some = [f"**{poolings[p]}, {treatments[t]}**" for p, t in cells[:MOST_NAMED]]
+        some = [f"**{poolings[p]}, {treatments[t]}**" for p, t in (cells if len(cells) <= MOST_NAMED else cells[:1])]
         more = len(cells) - len(some)
         return enumerated([*some, *([counted(more, "other way")] if more else [])])
 

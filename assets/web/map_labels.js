@@ -21,6 +21,9 @@ const overlap = (a, b) => a.left < b.right + GAP.x && b.left < a.right + GAP.x &
 const isRepeated = (a, b) => a.text === b.text && Math.hypot(a.left - b.left, a.top - b.top) < SAME;
 const isIn = (box, x, y, more = 0) => x > box.left - more && x < box.right + more && y > box.top - more && y < box.bottom + more;
 const away = (box, x, y) => Math.hypot(Math.max(box.left - x, 0, x - box.right), Math.max(box.top - y, 0, y - box.bottom));
+// Whether two lines cross, by the sides on which the ends of each lie of the other.
+const side = (a, b, c) => Math.sign((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]));
+const cross = (a, b, c, d) => side(a, b, c) !== side(a, b, d) && side(c, d, a) !== side(c, d, b);
 
 function draw(name, attributes, parent) {
   const element = document.createElementNS(SVG, name);
@@ -90,7 +93,7 @@ function place(figure, points) {
   const rank = (point) => (isSelection && !point.isFaint ? 20 : 0) + (point.isStrong ? 10 : 0) + (FUNCTION.test(point.word.trim()) ? 0 : 3);
   const order = [...points].sort((a, b) => rank(b) - rank(a));
   const host = figure.querySelector(".svg-container"), home = host.getBoundingClientRect();
-  const lines = sheet(host, "bi-leaders"), taken = [], paths = [], done = new Set(), drawn = onLines(figure);
+  const lines = sheet(host, "bi-leaders"), taken = [], paths = [], leaders = [], done = new Set(), drawn = onLines(figure);
   // Joining lines leave the first map to the right, or down on a phone: the labels of the chosen word stand elsewhere there.
   const isFirst = joined.length > 0 && figure.closest(".st-key-map_0") !== null;
   for (const point of order) {
@@ -142,6 +145,7 @@ function place(figure, points) {
         const path = reach > CLOSE ? [0.2, 0.35, 0.5, 0.65, 0.8, 0.9].map((part) => [0, 1].map((axis) => start[axis] + part * (stop[axis] - start[axis]))) : [];
         if (path.some(([x, y]) => taken.some((other) => isIn(other, x, y)) || points.some((other) => !group.includes(other) && Math.hypot(other.x - x, other.y - y) < 3.5))) continue;
         if (paths.some(([x, y]) => isIn(box, x, y, 1))) continue;
+        if (reach > CLOSE && leaders.some((other) => cross(start, stop, ...other))) continue;
         found = { box, start, stop, reach, path };
         break;
       }
@@ -156,6 +160,7 @@ function place(figure, points) {
     point.text.style.transform = `translate(${found.box.left - point.left}px, ${found.box.top - point.top}px)`;
     if (found.reach > CLOSE) {
       const [x1, y1, x2, y2] = [found.start[0] - home.left, found.start[1] - home.top, found.stop[0] - home.left, found.stop[1] - home.top];
+      leaders.push([found.start, found.stop]);
       draw("line", { x1, y1, x2, y2, stroke: "currentColor", "stroke-width": 1, opacity: 0.45 }, lines);
     }
   }
@@ -234,7 +239,7 @@ function join(rows) {
     if (!ends[0] || !ends[1]) continue;
     const [[ax, ay], [bx, by]] = ends.map(([x, y]) => [x - home.left, y - home.top]);
     const d = isBelow ? `M${ax} ${ay}C${ax} ${(ay + by) / 2} ${bx} ${(ay + by) / 2} ${bx} ${by}` : `M${ax} ${ay}C${(ax + bx) / 2} ${ay} ${(ax + bx) / 2} ${by} ${bx} ${by}`;
-    draw("path", { d, fill: "none", stroke: "#2B7BBA", "stroke-width": rows.length > 8 ? 1 : 1.8, opacity: 0.55 }, lines);
+    draw("path", { d, fill: "none", stroke: "#2B7BBA", "stroke-width": rows.length > 8 ? 2 : 6, opacity: 0.28 }, lines);
   }
 }
 

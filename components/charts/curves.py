@@ -155,6 +155,7 @@ def _label_ends(
 ) -> None:
     """Label each curve at its last value; labels that would lie on each other are moved apart, with a line to their curves.
 
+    The value stands below the name, so that a phone has more room for the curves.
     The text has the page's colour, which is read on any background; the lines and the curves' ends have the curves'.
     """
     x = values.shape[1] - 1
@@ -162,7 +163,7 @@ def _label_ends(
     labelled = [
         (
             float(row[-1]),
-            f"{theme.plain(label.name, MOST_LETTERS)} <b>{label.value}</b>",
+            f"{theme.plain(label.name, MOST_LETTERS)}<br><b>{label.value}</b>",
             str(theme.line_style(style)["color"]),
         )
         for row, label, style in zip(values, ends, styles, strict=True)
@@ -175,11 +176,13 @@ def _label_ends(
     if band is not None:
         mean = theme.number(float(band.mean[-1]), 2)
         name = band.name.partition(" ")[0]  # “unrelated”: of what, the curves say
-        labelled.append((float(band.mean[-1]), f"{name} {mean}", theme.GREY))
+        labelled.append((float(band.mean[-1]), f"{name} {mean}<br>band: 90 %", theme.GREY))
     if not labelled:
         return
     height = figure.layout.height - figure.layout.margin.t - BELOW_PLOT
-    places = spread([(value - y_range[0]) / (y_range[1] - y_range[0]) * height for value, _, _ in labelled], LINE)
+    places = spread(
+        [(value - y_range[0]) / (y_range[1] - y_range[0]) * height for value, _, _ in labelled], 2 * LINE - 4
+    )
     labels = []
     for (value, text, colour), place in zip(labelled, places, strict=True):
         own = (value - y_range[0]) / (y_range[1] - y_range[0]) * height
@@ -187,7 +190,8 @@ def _label_ends(
     theme.annotate(figure, labels)
     figure.layout.xaxis.range = (-0.3, x + 0.15)  # labels would widen it
     figure.layout.xaxis.title.text = "layer (0 = before any block)"  # beside labels a phone has no room for more
-    longest = max(len(text.replace("<b>", "").replace("</b>", "")) for _, text, _ in labelled)
+    lines = [line for _, text, _ in labelled for line in text.replace("<b>", "").replace("</b>", "").split("<br>")]
+    longest = max(map(len, lines))
     figure.layout.margin.r = round(TO_LABEL + LETTER * longest)
 
 
@@ -457,7 +461,7 @@ def removal_curves(
             customdata=[theme.plain(text, 90) for text in detail],
             hovertemplate=f"{theme.plain(label)}<br>%{{customdata}}<br>cosine %{{y:.4f}}<extra></extra>",
         )
-    figure.update_xaxes(title="words removed (%)", rangemode="tozero")
+    figure.update_xaxes(title="words removed (100 %: all but the last one)", rangemode="tozero")
     figure.update_yaxes(title="cosine of what is left", zeroline=False)
     theme.legend_below(figure, shown=True)
     return theme.finish(figure, title, 420)

@@ -258,8 +258,10 @@ def layer_strip(
     return figure
 
 
-def word_scores(values: np.ndarray, words: Sequence[str], columns: Sequence[str], first: int, title: str) -> go.Figure:
-    """Scores -1..1 of words [word, column] as cells with their numbers, one row per word from top to bottom.
+def word_scores(
+    values: np.ndarray, words: Sequence[str], columns: Sequence[str], first: int, title: str, *, dark: bool = False
+) -> go.Figure:
+    """Scores -1..1 of words [word, column] as cells with their numbers, one row per word from top to bottom; blue adds.
 
     The first `first` words are those of text A, the others those of B; a line parts them. The labels in `words` must be
     unique.
@@ -271,7 +273,7 @@ def word_scores(values: np.ndarray, words: Sequence[str], columns: Sequence[str]
             [theme.plain(word, 20) for word in words],
             "score",
             (-1.0, 1.0),
-            colorscale=theme.DIVERGING,
+            colorscale=theme.diverging(True, dark),
             text=written(values, "score"),
             texttemplate="%{text}",
             showscale=False,  # the cells have numbers
@@ -287,8 +289,10 @@ def word_scores(values: np.ndarray, words: Sequence[str], columns: Sequence[str]
     figure.update_yaxes(autorange="reversed", showgrid=False, type="category", dtick=1)
     figure.update_xaxes(showgrid=False, type="category", side="top", tickangle=0)
     theme.finish(figure, title, 130 + 23 * max(6, len(words)))
+    theme.name_colours(figure, {theme.BLUE: "holds the two together", theme.ADDING[0][1]: "keeps them apart"})
     figure.update_xaxes(tickfont={"size": 11})  # so that the names stand beside each other on a phone
     # The names of the columns stand above them, below the title.
     return figure.update_layout(
-        title={"y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 8}}, margin={"t": 90}
+        title={"y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 8 + theme.KEY_HEIGHT}},
+        margin={"t": 90 + theme.KEY_HEIGHT},
     )

@@ -29,7 +29,6 @@ _PLOT = 380  # pixels: height of a large matrix; with its labels it ends within 
 _LABEL = 14  # characters of a token on an axis; the hover shows more
 _LETTER = 7.4  # pixels
 _BAR_HEIGHT = 52  # pixels of a colour bar above a matrix, with its name and numbers
-_KEY_HEIGHT = 22  # pixels of a line with the ends of the colours
 _NARROW_TICKS, _NARROW_LABEL, _NARROW_PLOT = 9, 9, 190  # the same for a quarter of a page
 
 
@@ -58,7 +57,7 @@ def token_matrix(
     decimals: int = 2,
     small_from: float | None = None,
     colour_bar: bool | Literal["key", "above"] = True,
-    upright: bool = True,
+    upright: bool | Literal["always"] = True,
     second_text: int | None = None,
     narrow: bool = False,
     plot_height: int | None = None,
@@ -75,9 +74,9 @@ def token_matrix(
     Diverging colours are orange above zero, or with `blue_adds` blue; others are `pale` to blue, on a `dark` page from its own
     colour on, or dark to bright. `show_values` writes each number from `numbers_from` on into its cell, with so many
     `decimals`, a percentile as a whole number. Those from `small_from` on are written once more in small type, for a phone:
-    a page shows either. Column labels stand `upright` where they would overlap, or beside each other if they are short.
-    `second_text` is the number of the row and of the column with which a pair's second text begins: lines part the texts,
-    and a frame marks the first's rows in the second's columns. `narrow`: for a quarter of a page, with square cells, few
+    a page shows either. Column labels stand `upright` where they would overlap or "always", or beside each other if they are
+    short. `second_text` is the number of the row and of the column with which a pair's second text begins: lines part the
+    texts, and a frame marks the first's rows in the second's columns. `narrow`: for a quarter of a page, with square cells, few
     and short labels, and no names of the axes.
     `plot_height` in pixels replaces the height that fits the number of tokens, and up to `most_ticks` rows and columns each
     have a label. `columns_of` is the number of columns for which the width is divided, with square cells: that of the widest
@@ -91,7 +90,8 @@ def token_matrix(
     most = max(n_rows, n_columns)
     is_square = narrow or columns_of > 0 or most >= SQUARE_FROM
     axis = {"type": "category", "showgrid": False, "constrain": "domain"}
-    x_axis = {**axis, **ticks(column_labels, narrow, most_ticks), **({} if upright else {"tickangle": 0})}
+    turned = {} if upright is True else {"tickangle": -90 if upright else 0}
+    x_axis = {**axis, **ticks(column_labels, narrow, most_ticks), **turned}
     if columns_of > n_columns:
         x_axis["range"] = (-0.5, columns_of - 0.5)
     y_axis = {**axis, **ticks(row_labels, narrow, most_ticks), "tickangle": 0, "autorange": "reversed"}
@@ -205,13 +205,7 @@ def _colours_of(blue_adds: bool) -> tuple[tuple[float, str], ...]:
 def _add_key(figure: go.Figure, low: float, high: float, colours: tuple[tuple[float, str], ...]) -> None:
     """Write the ends of diverging colours, and zero, under the title."""
     names = (theme.significant(low), "0", theme.significant(high))
-    squares = "\u2003".join(
-        f'<span style="color:{colour}">■</span> {name}' for (_, colour), name in zip(colours, names, strict=True)
-    )
-    layout = figure.layout
-    layout.title.text += f"{theme.BELOW_TITLE}{squares}</span>"
-    layout.margin.t += _KEY_HEIGHT
-    layout.height += _KEY_HEIGHT
+    theme.name_colours(figure, {colour: name for (_, colour), name in zip(colours, names, strict=True)})
 
 
 def _part(figure: go.Figure, between: float, last_row: float, last_column: float) -> None:

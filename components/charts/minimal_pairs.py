@@ -31,7 +31,7 @@ class Strip:
     is_faint: bool = False
     note: str = ""  # at the right end of the strip
     is_marked: bool = False  # lies on a band
-    has_number: bool = False  # its median is written beside its tick
+    has_number: bool = False  # its median is written at the right end too, before the note
 
 
 def value_strips(
@@ -50,7 +50,9 @@ def value_strips(
     """
     figure = go.Figure()
     if level is not None:
-        figure.add_vline(x=level[0], line={"color": theme.BLUE, "width": 2, "dash": "dot"})
+        near = sum(not strip.is_faint for strip in strips)
+        line = {"color": theme.BLUE, "width": 2, "dash": "dot"}
+        figure.add_shape(type="line", x0=level[0], x1=level[0], y0=-0.55, y1=near - 0.5, line=line)
         figure.add_annotation(
             {
                 "x": level[0],
@@ -63,7 +65,7 @@ def value_strips(
         )
     aside = {"xref": "paper", "x": 1, "xanchor": "left", "xshift": 8, "showarrow": False, "align": "left"}
     if notes:
-        figure.add_annotation({**aside, "y": 1, "yref": "paper", "yanchor": "bottom", "text": theme.wrapped(notes, 11)})
+        figure.add_annotation({**aside, "y": 1, "yref": "paper", "yanchor": "bottom", "text": theme.wrapped(notes, 15)})
     for number, strip in enumerate(strips):
         known = np.flatnonzero(np.isfinite(strip.values))
         heights = number + 0.62 * ((np.arange(len(known)) * _GOLDEN) % 1 - 0.5)
@@ -73,8 +75,10 @@ def value_strips(
             figure.add_hrect(
                 y0=number - 0.5, y1=number + 0.5, fillcolor=theme.BLUE, opacity=0.1, line_width=0, layer="below"
             )
-        if strip.note:
-            figure.add_annotation({**aside, "y": number, "text": strip.note})
+        middle = float(np.median(strip.values[known])) if len(known) else np.nan
+        median = f"<b>{apart(middle)[0]}</b> " if strip.has_number and len(known) else ""
+        if median or strip.note:
+            figure.add_annotation({**aside, "y": number, "text": f"{median}{strip.note}".strip()})
         figure.add_scatter(
             x=np.asarray(strip.values, np.float32)[known],
             y=heights.astype(np.float32),
@@ -95,7 +99,7 @@ def value_strips(
         )
         if len(known):
             figure.add_scatter(
-                x=[float(np.median(strip.values[known]))],
+                x=[middle],
                 y=[number],
                 mode="markers",
                 name=f"median of {theme.plain(strip.name)}",
@@ -104,14 +108,6 @@ def value_strips(
                 showlegend=False,
                 unselected={"marker": {"opacity": 1}},
             )
-            if strip.has_number:
-                figure.add_annotation(
-                    x=float(np.median(strip.values[known])),
-                    y=number,
-                    text=f"<b>{apart(float(np.median(strip.values[known])))[0]}</b>",
-                    showarrow=False,
-                    yshift=20,  # above the mark and the points beside it
-                )
     figure.update_yaxes(
         tickvals=list(range(len(strips))),
         ticktext=[theme.wrapped(strip.name, _LONGEST) for strip in strips],
@@ -124,8 +120,8 @@ def value_strips(
     _look_at_marked(figure, strips)
     figure.update_layout(hovermode="closest", clickmode="event+select", dragmode="pan")
     drawn = theme.finish(figure, title, 110 + _ROW * max(4, len(strips)))
-    room = {"t": drawn.layout.margin.t + (36 if notes else 18)}
-    return drawn.update_layout(margin=room | ({"r": 96} if notes else {}))
+    room = {"t": drawn.layout.margin.t + (54 if notes else 18)}
+    return drawn.update_layout(margin=room | ({"r": 110} if notes else {}))
 
 
 def _look_at_marked(figure: go.Figure, strips: Sequence[Strip]) -> None:

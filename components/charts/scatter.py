@@ -30,6 +30,7 @@ HUES = (*theme.PALETTE, "#5B6BC0", "#A8683F", "#6A9A1F", "#C2477F", "#2A8F8F")
 SAME_PLACE = 0.004  # of a map's extent: points that are nearer lie on one place
 RING = 0.6  # how much larger a point is for each that lies on it
 RINGS = 3  # points for which another becomes larger
+TRAIL = "rgba(43, 123, 186, 0.4)"  # BLUE
 _STEP_MS = 700
 
 Renderer = Literal["svg", "webgl"]
@@ -120,23 +121,29 @@ def moving_map(
     marked: MarkedPoints | None = None,
     nearest: Mapping[int, Sequence[tuple[int, int]]] | None = None,
 ) -> go.Figure:
-    """Maps [token, 2 or 3] by layer, with a slider and a button that plays them in order, on the same axes.
+    """Maps [token, 2 or 3] by layer, with a slider and a button that plays them in order, on the same axes; the last is open.
 
-    In two dimensions dotted lines join the pairs of rows in `nearest`, as many at every layer.
+    In two dimensions, with `nearest`, dotted lines join its pairs of rows, as many at every layer, and the marked points trail
+    the way that they have come from a ring at the first layer.
     """
     layers = sorted(maps)
-    first = maps[layers[0]]
-    dims = first.shape[1]
+    last = maps[layers[-1]]
+    dims = last.shape[1]
     figure = token_map(
-        first, texts, colours, title, selected=selected, renderer=renderer, extent=fitting(*maps.values()),
+        last, texts, colours, title, selected=selected, renderer=renderer, extent=fitting(*maps.values()),
         height=height, scale=scale, marked=marked, places=np.concatenate([maps[layer] for layer in layers], axis=1),
     )  # fmt: skip
-    if dims == 2 and len(first):
+    if dims == 2 and len(last):
         _fill(figure, np.concatenate([maps[layer] for layer in layers]), 1.0 if scale == 1 else ROOM_FOR_LABELS)
     rows = [np.asarray(trace.customdata) for trace in figure.data]
     axes = "xyz"[:dims]
     kinds = [trace.type for trace in figure.data]
     joined = {} if dims == 3 or nearest is None else nearest
+    trailed = marked.rows if joined and marked is not None else ()
+
+    def lines(layer: int) -> list[dict[str, Any]]:
+        return [_segments(maps[layer], joined[layer]), _trails(maps, layer, trailed)] if joined else []
+
     figure.frames = [
         go.Frame(
             name=str(layer),
@@ -144,15 +151,17 @@ def moving_map(
                 {"type": kind, **{axis: maps[layer][own, column] for column, axis in enumerate(axes)}}
                 for kind, own in zip(kinds, rows, strict=True)
             ]
-            + ([{"type": "scatter", **_segments(maps[layer], joined[layer])}] if joined else []),
-            traces=list(range(len(rows) + bool(joined))),
+            + [{"type": "scatter", **line} for line in lines(layer)],
+            traces=list(range(len(rows) + len(lines(layer)))),
         )
         for layer in layers
     ]
-    if joined:
-        figure.add_scatter(
-            **_segments(first, joined[layers[0]]), **_LINES, line={"color": theme.GREY, "dash": "dot", "width": 1.5}
-        )
+    looks = ({"color": theme.GREY, "dash": "dot", "width": 1.5}, {"color": TRAIL, "width": 3})
+    for line, look in zip(lines(layers[-1]), looks, strict=False):
+        figure.add_scatter(**line, **_LINES, line=look)
+    starts = maps[layers[0]][list(trailed)].astype(float).tolist()
+    ring = {"type": "circle", "xsizemode": "pixel", "ysizemode": "pixel", **_RING}
+    theme.add_shapes(figure, [{"xanchor": x, "yanchor": y, **ring} for x, y in starts])
     redraw = set(kinds) != {"scatter"}  # only SVG points can be animated; the others are redrawn
     transition = {"duration": 0 if redraw else _STEP_MS - 100, "easing": "cubic-in-out"}
     play = {
@@ -191,7 +200,7 @@ def moving_map(
         sliders=[
             {
                 **above,
-                "active": 0,
+                "active": len(layers) - 1,
                 "x": 0,
                 "len": 1,
                 "pad": {"b": 8},
@@ -272,6 +281,13 @@ def join_pairs(
     return figure
 
 
+_RING = {
+    "x0": -7,
+    "x1": 7,
+    "y0": -7,
+    "y1": 7,
+    "line": {"color": theme.BLUE, "width": 1.5},
+}  # where a trail begins, in pixels
 _LINES: dict[str, Any] = {"mode": "lines", "hoverinfo": "skip", "showlegend": False}
 
 
@@ -279,6 +295,21 @@ def _segments(points: np.ndarray, pairs: Sequence[tuple[int, int]]) -> dict[str,
     """Lines between pairs of rows of points [token, 2], with a gap after each."""
     return {
         axis: [place for pair in pairs for place in (*(float(points[row, column]) for row in pair), None)]
+        for column, axis in enumerate("xy")
+    }
+
+
+def _trails(maps: Mapping[int, np.ndarray], until: int, rows: Sequence[int]) -> dict[str, list[float | None]]:
+    """The ways of rows of points [token, 2] from the first layer to another, with a gap after each.
+
+    Each has a place for every layer, those after `until` on the last one's, so that the lines of all layers are alike.
+    """
+    return {
+        axis: [
+            place
+            for row in rows
+            for place in (*(float(maps[min(layer, until)][row, column]) for layer in sorted(maps)), None)
+        ]
         for column, axis in enumerate("xy")
     }
 

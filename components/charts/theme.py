@@ -42,6 +42,7 @@ END = "end"  # the name of annotations that stand at the ends of lines, some pix
 # What opens a legend under a title, in the same text; the title alone is what stands before it.
 BELOW_TITLE = f'<br><span style="font-size:{FONT_SIZE}px;font-weight:400">'
 _FORMATTED = re.compile(r"%\{([xyz]):([^{}|]*f)\}")  # a number of an axis in plotly's templates, with its format
+KEY_HEIGHT = 22  # pixels of such a line
 TITLE_WIDTH = 38  # characters: fits the width of a phone
 
 
@@ -65,6 +66,21 @@ def plain(text: str, limit: int = 60) -> str:
     """Text as a label in a figure: markup is shown as typed, long text is truncated with an ellipsis."""
     short = text if len(text) <= limit else text[: limit - 1] + "…"
     return html.escape(short, quote=False)
+
+
+def diverging(blue_adds: bool, dark: bool = False) -> tuple[tuple[float, str], ...]:
+    """A diverging scale, in which orange or blue adds; on a dark page its middle is dark."""
+    (low, first), (middle, grey), (high, last) = ADDING if blue_adds else DIVERGING
+    return (low, first), (middle, "#2B323B" if dark else grey), (high, last)
+
+
+def name_colours(figure: go.Figure, names: Mapping[str, str]) -> None:
+    """Write below a finished figure's title what its colours mean: a square of each colour with its name."""
+    squares = "\u2003".join(f'<span style="color:{colour}">■</span> {name}' for colour, name in names.items())
+    layout = figure.layout
+    layout.title.text += f"{BELOW_TITLE}{squares}</span>"
+    layout.margin.t += KEY_HEIGHT
+    layout.height += KEY_HEIGHT
 
 
 def wrapped(title: str, width: int = TITLE_WIDTH) -> str:

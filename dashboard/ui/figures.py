@@ -359,7 +359,7 @@ def colour_bar(value: str, limits: tuple[float, float], *, pale: bool = False) -
     """One colour bar for several figures on one scale, dark to bright or `pale` to blue, each drawn without its own."""
     low, high = (theme.number(limit, 2) for limit in limits)
     ends = f"{'pale' if pale and not controls.is_dark() else 'dark'} is {low}, {'blue' if pale else 'bright'} is {high}"
-    key = f"Colours of the figures that follow: {messages.escape(value)}, {ends}."
+    key = f"Colours of these figures: {messages.escape(value)}, {ends}."
     report.add(key, stand_alone.PagePart(message=key))
     colours = matrices.palette(9, theme.one_hue(controls.is_dark()) if pale else theme.SEQUENTIAL)
     stops = ", ".join(f"rgb({red}, {green}, {blue})" for red, green, blue in colours)

@@ -119,18 +119,20 @@ def test_two_maps_are_drawn_whose_tokens_are_clicked_and_lassoed(visit: Visit) -
 def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(use: Stage) -> None:
     page = use.at("/map?v=layer-by-layer&by=pca")
     wait_for_maps(page, 1)
-    (before,) = plots(page)
-    assert before["step"] == 0
+    (opened,) = plots(page)
+    assert opened["step"] == 6  # where the sentence above it ends
     play = page.locator(".updatemenu-button", has_text="Play")
     play.hover()
     assert (
         play.locator("rect").evaluate("(box) => getComputedStyle(box).fill") == "rgb(31, 102, 163)"
     )  # never looks off
     page.get_by_text("▶ Play").click()
+    wait_until(page, "() => document.querySelector('.js-plotly-plot').layout.sliders[0].active === 0", timeout=30_000)
+    (before,) = plots(page)
     wait_until(page, "() => document.querySelector('.js-plotly-plot').layout.sliders[0].active === 6", timeout=30_000)
     wait_until_still(page, ".js-plotly-plot .scatterlayer .point", frames=8)  # the last glide
     (after,) = plots(page)
-    assert after["rows"] == before["rows"]
+    assert after["rows"] == before["rows"] == opened["rows"]
     moved = [abs(one - other) for one, other in zip(before["x"], after["x"], strict=True)]
     assert max(moved) > 0.05
     lasso(page, 0)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 IN_PERCENT = 0.1  # a cosine from which its parts are written in per cent of it
 AGAINST = 0.005  # of the cosine: what takes away more counts against it, since it is not written as 0 %
 AGAINST_PARTS = 0.0005  # the same in units of the cosine, where parts are not written in per cent
+MUCH = 0.2  # of the cosine
 MOST_NAMED = 2  # words that count against the score
 
 
@@ -59,6 +60,14 @@ def of_split(shown: Ledger, safe: Callable[[str], str] = str) -> str:
         start = "No pair of words adds to it"
     against = _against(sums, shown.cosine, quoted)
     return f"{start}{more}{'; ' * bool(against)}{against}."
+
+
+def of_outside(words: Ledger) -> str:
+    """What pairs with a special token or a mark give, where that is much of a score that is written in per cent."""
+    outside = words.outside_words()
+    if not is_in_percent(words.cosine) or outside < MUCH * words.cosine:
+        return ""
+    return f"Pairs with special tokens or punctuation give {_share(outside, words.cosine)} in all."
 
 
 def _larger_pair(shown: Ledger, than: float, safe: Callable[[str], str]) -> str:

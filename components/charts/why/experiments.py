@@ -29,12 +29,14 @@ def effect_map(
     as_percent: bool,
     digits: int = 2,
     blue_adds: bool = False,
+    dark: bool = False,
     chosen: Collection[tuple[int, int]] = (),
     marked_columns: Collection[int] = (),
 ) -> go.Figure:
     """Effects [row, column] as coloured cells, row 0 at the bottom; NaN stays empty.
 
-    Colours reach from -`limit` to `limit`, grey in the middle, orange above it or with `blue_adds` blue. The numbers are per
+    Colours reach from -`limit` to `limit`, near that of a light or `dark` page in the middle, orange above it or with
+    `blue_adds` blue. The numbers are per
     cent (without the sign), or have so many `digits`. `hints` [row][column] are shown where a person points. The cells `chosen`
     get a frame, and the labels of `marked_columns` are bold. Cells can be clicked.
     """
@@ -47,7 +49,7 @@ def effect_map(
             y=list(range(n_rows)),
             zmin=-limit,
             zmax=limit,
-            colorscale=theme.ADDING if blue_adds else theme.DIVERGING,
+            colorscale=theme.diverging(blue_adds, dark),
             showscale=False,
             text=[[_number(value, as_percent, digits) for value in row] for row in values],
             texttemplate="%{text}" if n_columns <= MOST_NUMBERED else None,

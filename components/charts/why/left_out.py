@@ -65,7 +65,10 @@ def falls(
     low, high = (float(end) for end in (np.min(np.concatenate(values)), np.max(np.concatenate(values))))
     room = 0.14 * max(high - low, max(high, 0.0), 0.02)
     figure.update_xaxes(tickvals=ticks, ticktext=names, showgrid=False, zeroline=False, range=[-0.7, start - 1.3])
+    figure.update_xaxes(autotickangles=(0, -90))  # upright, where a page is too narrow, as in the other figures
     figure.update_yaxes(title="fall of the cosine", range=[min(low, 0.0) - room, max(high, 0.0) + room], zeroline=True)
     figure.update_layout(showlegend=False, bargap=0.25)
-    drawn = theme.finish(figure, title, _HEIGHT)
-    return drawn.update_layout(margin={"t": drawn.layout.margin.t + 18})
+    theme.finish(figure, title, _HEIGHT)
+    if low < 0:
+        theme.name_colours(figure, {theme.BLUE: "without it the cosine falls", theme.ORANGE: "below 0: it rises"})
+    return figure.update_layout(margin={"t": figure.layout.margin.t + 22})

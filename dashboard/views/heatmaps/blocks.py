@@ -448,14 +448,16 @@ def _step_in_words(backend: Backend, block: int) -> str:
 def tokens(backend: Backend) -> None:
     """Pairs of tokens at a layer: within a sentence, or of a sentence and one or two others."""
     texts = state.get("sentences")
+    default = 3 if len(texts) > 2 else 0
+    also = default if state.get("also_against") is None else int(state.get("also_against"))
+    label = f"Compare with (and {also})" if 0 < also <= len(texts) else "Compare with"
     with controls.row():
         query = controls.sentence_of(texts, "sentence_a", "Sentence", 0)
-        first = controls.sentence_of(texts, "against", "Compare with", min(1, len(texts) - 1) + 1, none="itself")
+        first = controls.sentence_of(texts, "against", label, min(1, len(texts) - 1) + 1, none="itself")
         trace = controls.current_trace(backend)
         last = trace.n_layers
         layer = controls.stepped("layer", "Layer", 0, last, last, caching.glossary()["layer"])
         with controls.options():
-            default = 3 if len(texts) > 2 else 0
             second = controls.sentence_of(texts, "also_against", "Also compare with", default, none="no other")
             special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
             as_percentiles = controls.percentiles()
@@ -488,18 +490,18 @@ def tokens(backend: Backend) -> None:
         key="token_pairs",
         read="A row is a token of the first sentence, a column one of the other. The bluer a cell, the more alike the "
         "directions of the two vectors are (cosine): 1 is the same direction, 0 none in common. "
-        + "The largest have numbers; " * numbered
+        + "The highest quarter of the cells has numbers (on a phone, the highest 4 %); " * numbered
         + ("point" if numbered else "Point")
         + " at a cell for its own. Compare one sentence with two others: which has a blue cell for each of its words?"
         + (" A percentile is the share of unrelated tokens that are less similar at this layer." * as_percentiles),
         not_shown=NOT_SHOWN,
     )
-    if not numbered:
-        figures.colour_bar("percentile" if as_percentiles else "cosine", limits, pale=True)
-    # Of the pictures together a quarter of the cells: all numbers would be as small as the longest.
-    numbers_from = float(np.nanquantile(np.concatenate([shown[index].ravel() for index in drawn]), 0.75))
+    value = "percentile" if as_percentiles else "cosine"
+    # Of the pictures together a quarter of the cells: all numbers would be as small as the longest; on a phone a few.
+    cells = np.concatenate([shown[index].ravel() for index in drawn])
+    numbers_from, small_from = (float(np.nanquantile(cells, share)) for share in (0.75, 0.96))
     tell_cells(factor, max(max(item.matrix.shape) for item in similarities))
-    with figures.together(f"tokens_{drawn[0]}"):
+    with st.container(key="wide_cells"), figures.together(f"tokens_{drawn[0]}"):
         for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
             item, other = similarities[index], others[index]
             with column:
@@ -514,6 +516,8 @@ def tokens(backend: Backend) -> None:
                     pale=True,
                     show_values=numbered,
                     numbers_from=numbers_from,
+                    upright="always" if len(drawn) > 1 else True,  # so that the rows of both are as high
+                    small_from=small_from if numbered and not as_percentiles else None,
                     colour_bar=False,
                     key=f"tokens_{index}",
                     code=unrelated(percentiles=True)
@@ -523,14 +527,16 @@ def tokens(backend: Backend) -> None:
                         (layer, query, item.positions),
                         (layer, other, item.column_positions),
                     ),
-                    value="percentile" if as_percentiles else "cosine",
+                    value=value,
                     # On a projector a little lower, so that it is whole below the finding.
                     plot_height=25 * len(item.positions)
                     if controls.scale() > 1 and len(item.positions) <= 10
                     else None,
                 )
+    figures.colour_bar(value, limits, pale=True)
     st.caption(
-        f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."
+        "The highest quarter of the cells has numbers (on a phone, the highest 4 %). " * numbered
+        + f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."
         if baseline.is_measured
         else messages.no_baseline(baseline)
     )

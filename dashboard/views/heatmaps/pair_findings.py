@@ -28,34 +28,43 @@ def of_pictures(
     there are others. `as_percentiles`: the cells are percentiles, so that the number is said to be a cosine.
     `unrelated`: the highest cosine that unrelated tokens usually reach; what is not above it is said to be none.
     """
-    parts, are_words, best = [], True, -np.inf
+    parts, others, are_words, best = [], [], True, -np.inf
     unit = "cosine " if as_percentiles else ""
     for similarity, other in pictures:
         first, second = sentences[query], sentences[other]
         rows, columns = _words(first, similarity.positions), _words(second, similarity.column_positions)
-        values = np.array(similarity.matrix, float)[np.ix_(rows, columns)]
+        values = np.array(similarity.matrix, float)
         if other == query:
-            places = np.equal.outer(
-                np.array(similarity.positions)[rows], np.array(similarity.column_positions)[columns]
-            )
-            values[places] = -np.inf
-        if not np.isfinite(values).any():
+            values[np.equal.outer(np.array(similarity.positions), np.array(similarity.column_positions))] = -np.inf
+        of_words = values[np.ix_(rows, columns)]
+        if not np.isfinite(of_words).any():
             continue
-        row, column = np.unravel_index(int(np.argmax(values)), values.shape)
-        a = first.tokens[similarity.positions[rows[row]]]
-        b = second.tokens[similarity.column_positions[columns[column]]]
-        are_words = are_words and _is_word(a) and _is_word(b)
-        best = max(best, float(values[row, column]))
+        place = np.unravel_index(int(np.argmax(of_words)), of_words.shape)
         where = "in the sentence itself" if other == query else f"of sentence {other + 1}"
-        value = number(float(values[row, column]), 2)
+        named = []
+        of_all = np.unravel_index(int(np.argmax(values)), values.shape)
+        for row, column in ((rows[place[0]], columns[place[1]]), of_all):
+            a, b = first.tokens[similarity.positions[row]], second.tokens[similarity.column_positions[column]]
+            value = number(float(values[row, column]), 2)
+            named.append((a, b, value))
+        (a, b, value), (c, d, highest) = named
+        are_words = are_words and _is_word(a) and _is_word(b)
+        best = max(best, float(of_words[place]))
         parts.append(f"{wording.quoted(a.piece)} with {wording.quoted(b.piece)} {where} ({unit}**{value}**)")
+        if highest != value:
+            others.append(f"{_called(c)} with {_called(d)} {where} ({unit}{highest})")
     if not parts:
         return ""
     kind = "words" if are_words else "tokens"
+    more = f" Higher with special tokens or marks: {'; '.join(others)}." if others else ""
     if unrelated is not None and best <= unrelated:
-        reached = f"no more than unrelated tokens reach ({number(unrelated, 2)})"
-        return f"No pair of {kind} stands out: the most similar, {'; '.join(parts)}, have {reached}."
-    return f"Most similar {kind}: {'; '.join(parts)}."
+        limit = f"lie below {number(unrelated, 2)}, as 95 % of unrelated tokens do"
+        return f"No pair of {kind} stands out: the most similar, {'; '.join(parts)}, {limit}.{more}"
+    return f"Most similar {kind}: {'; '.join(parts)}.{more}"
+
+
+def _called(token: Token) -> str:
+    return token.piece if token.special else wording.quoted(token.piece)
 
 
 def _words(sentence: TokenizedSentence, positions: Sequence[int]) -> list[int]:

@@ -211,7 +211,7 @@ def sentences(models: Sequence[Backend]) -> None:
                     short=[words[row] for row in order],
                     value="percentile" if as_percentiles else "cosine",
                     clickable=True,
-                    colour_bar=len(texts) > 12,  # else the cells have numbers
+                    colour_bar=False,
                     dark=controls.is_dark(),
                     chosen=(order.index(chosen[0]), order.index(chosen[1])) if chosen else None,
                 ),
@@ -229,6 +229,8 @@ def sentences(models: Sequence[Backend]) -> None:
                 on_select=partial(_clicked, f"sentences_{number}", order),
                 select_many=False,
             )
+    with places[0] if has_list else st.container():
+        figures.colour_bar("percentile" if as_percentiles else "cosine", limits, pale=True)
     if has_list:
         with places[1], st.container(key="pairs_beside"):
             _draw_pairs(0, _pair_table(similarities[0], texts, calibrations[0]))
@@ -259,7 +261,7 @@ _CHOSEN = "_chosen_pair"  # session key of the same, written only when a person 
 def _finding(
     similarities: SentenceSimilarity, baseline: Baseline, layer: int, as_percentiles: bool, words: Sequence[str]
 ) -> str:
-    """Which sentences are most and least similar at a layer, beside what unrelated ones reach.
+    """Which sentences are most and least similar at a layer, and how many pairs are below most unrelated ones.
 
     They are called by their telling `words` if each has one, else by their numbers.
     """
@@ -269,7 +271,7 @@ def _finding(
     unrelated = baseline.calibration(layer) if as_percentiles else None
 
     def written(value: float) -> str:
-        return theme.number(value) if unrelated is None else calibration.rounded(float(unrelated.shares([value])[0]))
+        return theme.number(value, 2) if unrelated is None else calibration.rounded(float(unrelated.shares([value])[0]))
 
     most, least = pairs[0], min(pairs, key=lambda pair: round(pair.similarity, TIED))
     if len(pairs) == 1:
@@ -285,16 +287,17 @@ def _finding(
         )
     if not baseline.is_measured or as_percentiles:
         return f"{text}."
-    reach = float(baseline.raw.high[layer])
-    verb = "that is no more than unrelated sentences reach" if most.similarity <= reach else "unrelated sentences reach"
-    number = theme.number(reach, 2)
-    return f"{text}; {verb} ({number})." if most.similarity <= reach else f"{text}; {verb} {number}."
+    limit = float(baseline.raw.high[layer])
+    below = sum(pair.similarity < limit for pair in pairs)
+    who = "all" if below == len(pairs) else str(below)
+    which = f"do{'es' * (below == 1)} {'this pair' if len(pairs) == 1 else f'{who} of these {len(pairs)}'}"
+    return f"{text}; 95 % of unrelated pairs lie below {theme.number(limit, 2)}{f', and so {which}' * bool(below)}."
 
 
 def _pair_names(similarities: SentenceSimilarity) -> dict[str, str]:
     """All pairs of sentences, the most similar first, and how the list shows them."""
     return {
-        f"{pair.first}-{pair.second}": f"{pair.first + 1} – {pair.second + 1}   cosine {theme.number(pair.similarity)}"
+        f"{pair.first}-{pair.second}": f"{pair.first + 1} – {pair.second + 1}   cosine {theme.number(pair.similarity, 2)}"
         for pair in similarities.pairs()
     }
 
@@ -342,7 +345,7 @@ def _why(similarities: SentenceSimilarity, texts: Sequence[str], chosen_pair: tu
 def _show_pairs(pairs: pd.DataFrame, key: str) -> None:
     """Draw the pairs so that both sentences can be read: a few whole, of many the first two lines."""
     if len(pairs) <= FEW_PAIRS:
-        shown = pairs.assign(cosine=pairs["cosine"].map(partial(theme.number, digits=4)))
+        shown = pairs.assign(cosine=pairs["cosine"].map(partial(theme.number, digits=2)))
         shown["pair"] = pairs["pair"].str.replace(" ", "\u2060")  # no line ends at the dash of a narrow column
         if "percentile" in shown:
             shown["percentile"] = [calibration.rounded(value / 100) for value in pairs["percentile"]]

@@ -103,10 +103,10 @@ def of_all_tokens(word: str, names: Sequence[str], values: Float64, band: BandDa
         text += f", then {names[1]} ({theme.number(values[1, -1], 2)})"
     if band is None:
         return f"{text}."
-    above = [int((values[:, layer] > band.high[layer]).sum()) for layer in (-1, 0)]
+    above, before = (int((values[:, layer] > band.high[layer]).sum()) for layer in (-1, 0))
+    are = f"{above or 'none'} of {counted(len(values), 'other token')} {'are' if above > 1 else 'is'}"
     return (
-        f"{text}; {above[0]} of {counted(len(values), 'token')} lie{'s' * (above[0] == 1)} above what unrelated tokens reach, "
-        f"{above[1]} at layer 0."
+        f"{text}. {are[0].upper()}{are[1:]} more like it than 95 % of unrelated pairs; at layer 0, {before or 'none'}."
     )
 
 
@@ -122,7 +122,7 @@ def of_sentences(
     if not len(values):
         return "There is no value to show."
     least, most = extremes(curves.values)
-    last, number = curves.values[:, -1], theme.number
+    last, number, is_named = curves.values[:, -1], theme.number, False
     if len(values) == 1:
         way = _way(values[0], alike=bool(values.min() >= courses.ALIKE))
         ends = f"{number(values[0, 0])} at layer 0, {number(last[most])} after the last block"
@@ -135,14 +135,29 @@ def of_sentences(
         )
         text = f"By {pooling}, no pair stands out after the last block: {ends}"
     else:
+        is_named = True
         farthest = f"{labels[least]} farthest ({number(last[least])})"
         text = f"By {pooling}, {what} {labels[most]} end nearest ({number(last[most])}), {farthest}"
-    text += _unrelated(float(last[most]), band, "sentences")
+    text += (
+        _unrelated(float(last[most]), band, "sentences") if len(values) == 1 else _rising(values[:, -1], band, is_named)
+    )
     until = _equal_until(values)
     if until is None:
         return text
     every = "The two are" if len(values) == 1 else "All are"
     return f"{text} {every} the same up to layer {until}."
+
+
+def _rising(last: Float64, band: BandData | None, is_named: bool) -> str:
+    """How many pairs of sentences end above unrelated ones, where `is_named` the nearest is called so; the sentence's end."""
+    if band is None:
+        return "."
+    above = int((last > band.high[-1]).sum())
+    if above == 1 and is_named:
+        which = "only the nearest"
+    else:
+        which = f"all {above} pairs" if above == len(last) else f"{above or 'none'} of the {len(last)} pairs"
+    return f"; {which} end{'s' * (above < 2)} above 95 % of unrelated pairs ({theme.number(float(band.high[-1]), 2)})."
 
 
 def _equal_until(values: Float64) -> int | None:
@@ -177,7 +192,7 @@ def _unrelated(highest: float, band: BandData | None, things: str = "tokens") ->
         return "."
     pairs = f"mean {theme.number(float(band.mean[-1]), 2)}, 95 % below {theme.number(float(band.high[-1]), 2)}"
     if highest <= band.high[-1]:
-        return f"; that is no more than unrelated {things} reach ({pairs})."
+        return f"; no more than most unrelated {things} have ({pairs})."
     return f"; unrelated {things}: {pairs}."
 
 

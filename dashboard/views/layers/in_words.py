@@ -92,7 +92,9 @@ def _far(near: Sequence[Neighbour], unrelated: float) -> str:
 def _senses(near: Sequence[Neighbour]) -> str:
     """How many of the nearest words have which sense; the nearest one's where it is not the most frequent."""
     counts = Counter(item.place.sense for item in near if item.place.sense)
-    said = " · ".join(f"{sense} {count}" for sense, count in counts.most_common())
+    unnamed = len(near) - counts.total() if counts else 0
+    parts = [f"{sense} {count}" for sense, count in counts.most_common()] + [f"unlabelled {unnamed}"] * (unnamed > 0)
+    said = " · ".join(parts)
     first = near[0].place.sense if near else ""
     is_other = first and counts[first] < max(counts.values())
     return f"{said} · the nearest is of {first}" if is_other else said

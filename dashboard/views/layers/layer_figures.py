@@ -231,8 +231,11 @@ def compare_words(
     )
 
 
-def compare_with_all(words: Words, *, key: str, scale: controls.CosineScale, place: Any) -> None:
-    """Draw a token and all others of its sentence as rows of cells, the most similar after the last block first."""
+def compare_with_all(words: Words, *, key: str, scale: controls.CosineScale, place: Any, called: str = "") -> None:
+    """Draw a token and all others of its sentence as rows of cells, the most similar after the last block first.
+
+    `called` is the token in the finding, where its word alone does not say which of several it is.
+    """
     choice, sentences = words.choice, words.sentences
     names, descriptions = choice.names(sentences), choice.descriptions(sentences)
     quoted = choice.quoted_names(sentences)
@@ -269,6 +272,7 @@ def compare_with_all(words: Words, *, key: str, scale: controls.CosineScale, pla
                 code=item.code.curves(
                     curves.pairs, band is not None, centred=scale.centred, percentiles=scale.percentiles
                 ),
+                called=called,
             )
 
 
@@ -283,6 +287,7 @@ def _strip(
     key: str,
     scale: controls.CosineScale,
     code: AnyCode,
+    called: str = "",
 ) -> None:
     others = [names[b] for _, b in curves.pairs]
     itself = np.full((1, curves.values.shape[1]), 100.0 if scale.percentiles else 1.0)
@@ -294,7 +299,7 @@ def _strip(
         )
         reach = 95.0
     else:
-        message = findings.of_all_tokens(quoted[0], [quoted[b] for _, b in curves.pairs], curves.values, band)
+        message = findings.of_all_tokens(called or quoted[0], [quoted[b] for _, b in curves.pairs], curves.values, band)
     lowest = float(np.nanmin(values))
     limits = (0.0, 100.0) if scale.percentiles else (lowest if lowest > HIGH_FROM else 0.0, 1.0)
     ends = ["" if np.isnan(row[-1]) else _cell(float(row[-1]), scale) for row in values]

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from components.analysis.first_look.telling import telling_words
+from components.analysis.first_look.words import places_of
 from components.words.unicode_words import place_of_word
 from dashboard import state
 from dashboard.sharing import lecture
@@ -80,7 +81,20 @@ def one_against_all(models: Sequence[Backend]) -> None:
     with controls.row():
         choice, scale = word_choice.against(traces[0].sentences, models[0])
     words = Words(models, traces, choice, traces[0].sentences)
-    layer_figures.compare_with_all(words, key="words", scale=scale, place=st.container())
+    row, position = choice.picks[0]
+    rows = {other for other, _ in places_of(traces[0].sentences, row, position)}
+    name = choice.quoted_names(traces[0].sentences)[0]
+    layer_figures.compare_with_all(
+        words,
+        key="words",
+        scale=scale,
+        place=st.container(),
+        called=f"{name} of sentence {row + 1}" if len(rows) > 1 else "",
+    )
+    if len(rows) > 1:
+        st.caption(
+            f"{messages.escape(name)} stands in {len(rows)} sentences; this is sentence {row + 1}. “Options” has the others."
+        )
     _notes(words, "against")
 
 
@@ -127,11 +141,15 @@ def whole_sentences(models: Sequence[Backend]) -> None:
             scale = controls.cosine_scale()
     others = [name for name in POOLINGS_BESIDE if name != pooling and name in models[0].poolings]
     figure = st.container()
-    if len(traces[0].sentences) <= word_choice.MANY_THINGS:
+    are_few = len(traces[0].sentences) <= word_choice.MANY_THINGS
+    if are_few:
         st.caption("  \n".join(named_sentences(traces[0])))
     messages.hint("sentences")
-    if pooling == "cls" and not scale.centred and not scale.percentiles and starts_at_one(traces):
-        st.caption("At layer 0 [CLS] has the same vector in every sentence, so every curve starts at exactly 1.")
+    has_cls = pooling == "cls" or ("cls" in others and len(models) == 1 and are_few)
+    if has_cls and not scale.centred and not scale.percentiles and starts_at_one(traces):
+        st.caption(
+            "At layer 0 [CLS] has the same vector in every sentence, so every curve of [CLS] starts at exactly 1."
+        )
     messages.head_note(models, pooling)
     messages.cross_encoder_note(models)
     messages.truncations(models, traces)

@@ -47,6 +47,9 @@ class WordChoice:
         if self.mode == "across":
             different = _different(words)
             if self.are_forms(sentences):
+                near = self._near(sentences)
+                if near and len(different) == 1 and len(near) <= NAMED:
+                    return f"“{words[0]}” near {', '.join(near)}"
                 where = "across sentences" if len({row for row, _ in self.picks}) > 1 else "within its sentence"
                 return f"{' and '.join(f'“{word}”' for word in different[:NAMED])} {where}"
             return f"{_counted(different)} different words: {_listed(different)}"
@@ -132,12 +135,16 @@ class WordChoice:
         """Names for labels in a figure whose title has the word: of occurrences only what tells them apart."""
         if self.mode != "across" or not self.are_forms(sentences):
             return self.names(sentences)
-        near = [wording.isolated(word) for word in self.neighbours(sentences)]
-        if all(near) and len({word.lower() for word in near}) == len(near):
+        if near := self._near(sentences):
             return near
         if len({row for row, _ in self.picks}) == len(self.picks):
             return [f"sentence {row + 1}" for row, _ in self.picks]
         return self.names(sentences)
+
+    def _near(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
+        """A word beside each pick, where these tell them all apart."""
+        near = [wording.isolated(word) for word in self.neighbours(sentences)]
+        return near if all(near) and len({word.lower() for word in near}) == len(near) else []
 
     def descriptions(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
         """A longer name for each pick, with its sentence or its position."""

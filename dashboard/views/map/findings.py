@@ -117,7 +117,7 @@ def _named(token: MapToken) -> str:
 
 def _occurrences(word: str, count: int, are_pieces: bool) -> str:
     """The marked occurrences; a point stands for the first piece of a split word alone."""
-    return f"the {'first pieces of the ' if are_pieces else ''}{count} {quoted(word, MOST_WORD)}"
+    return f"the {'first pieces of the ' if are_pieces else ''}{count} uses of {quoted(word, MOST_WORD)}"
 
 
 def _is_drawn(token_set: TokenSet, marked: MarkedWord) -> bool:
@@ -161,38 +161,34 @@ def of_surroundings(
     has_others: bool,
     are_pieces: bool = False,
 ) -> str:
-    """Whether a word's occurrences move apart from the first to the last of some layers, and whether towards their sentences.
+    """Whether a word's occurrences move apart from the first to the last of some layers, and what they come to stand among.
 
     `has_others`: there is more than one sentence. Of more than two layers the block that moves them most is named.
     `are_pieces`: the tokens are first pieces of split words.
     """
     name = _occurrences(word, occurrences, are_pieces)
     own, asked, cosines = [each.own for each in around], around[0].asked, [each.cosine for each in around]
-    counted_of = f"of their {asked} nearest other tokens"
-    are = f"{'is' if own[-1] == 1 else 'are'} from the same sentence"
-    if len(layers) == 1:
-        tail = f" {own[0]} {counted_of} {are}." if has_others and asked else ""
-        return f"At layer {layers[0]} {name} have a mean cosine of {number(cosines[0], 2)}.{tail}"
+    ends = list(dict.fromkeys((0, len(layers) - 1)))
     change = cosines[-1] - cosines[0]
-    if abs(change) < FAINT:
-        way, values = "**stay as near to each other**", _ends(cosines)
+    if len(layers) == 1:
+        text = f"At layer {layers[0]} {name} have a mean cosine of {number(cosines[0], 2)}."
+    elif abs(change) < FAINT:
+        text = f"From layer {layers[0]} to {layers[-1]} {name} **stay as near to each other** ({_ends(cosines)})."
     else:
         steps = np.diff(cosines) * np.sign(change)
         most = f", most in block {layers[int(np.argmax(steps))]}" if len(layers) > 2 else ""
-        way, values = f"**{'come closer' if change > 0 else 'move apart'}**", f"{_ends(cosines)}{most}"
-    text = f"From layer {layers[0]} to {layers[-1]} {name} {way} ({values})"
+        way = "come closer" if change > 0 else "move apart"
+        text = f"From layer {layers[0]} to {layers[-1]} {name} **{way}** ({_ends(cosines)}{most})."
     if not has_others or not asked:
-        return f"{text}."
-    if own[0] == own[-1]:
-        return f"{text}; at both, {own[0]} {counted_of} {are}."
-    way = "**towards**" if own[-1] > own[0] else "away from"
-    # Of each occurrence, whether it goes the way that all together go.
-    steps_of_each = np.sign(np.subtract(around[-1].own_of_each, around[0].own_of_each))
-    if (steps_of_each == np.sign(own[-1] - own[0])).all():
-        towards = f"each {way} its own sentence"
+        return text
+    are = f"{own[0] or 'none'} {'is' if own[0] == 1 else 'are'} from their own sentences"
+    if len(ends) == 2 and own[0] == own[-1]:
+        where = "at both layers"
     else:
-        towards = f"on the whole {way} their own sentences"
-    return f"{text}, {towards}: {own[0]}, then {own[-1]} {counted_of} {are}."
+        where = f"at layer {layers[0]}" + "".join(
+            f" and {own[end] or 'none'} at layer {layers[end]}" for end in ends[1:]
+        )
+    return f"{text} Of their {asked} nearest other tokens, {are} {where}."
 
 
 def _ends(cosines: Sequence[float]) -> str:
@@ -267,9 +263,20 @@ def trust(maps: dict[int, LayerMap], method: str, dims: int, shown: int) -> str:
     """How many of the nearest on the maps are among the nearest in all dimensions, in a line."""
     first = next(iter(maps.values())).trust
     kept = [each.trust.kept for each in maps.values()]
-    only = "only " if min(kept) < FEW_KEPT * first.seen / 5 else ""
+    only = "only " * _is_little(min(kept), first.seen)
     listed = ", ".join(f"{number(value, 1)} at layer {layer}" for layer, value in zip(maps, kept, strict=True))
     return (
         f"Read groups, not distances: of a point's {first.seen} neighbours on this flat map, on average {only}{listed} are "
         f"also among its {first.seen} nearest in all {dims:,} dimensions ({method}; {counted(shown, 'token')})."
     )
+
+
+def kept(layer_map: LayerMap) -> str:
+    """The same of one map in a few words."""
+    trust = layer_map.trust
+    only = "only " * _is_little(trust.kept, trust.seen)
+    return f"Read groups, not distances: the map keeps {only}{number(trust.kept, 1)} of {trust.seen} neighbours on average."
+
+
+def _is_little(kept: float, seen: int) -> bool:
+    return kept < FEW_KEPT * seen / 5

@@ -133,7 +133,8 @@ def ends(backend: Backend) -> None:
                             marked,
                             pairs[layer],
                         )
-            _key(token_set, by, _lines(marked, [*itertools.chain(*pairs.values())], are_joined=are_joined), "map_0")
+            lines = _lines(marked, [*itertools.chain(*pairs.values())], are_joined=are_joined)
+            _key(token_set, by, [*lines, f"<span>{choices.IN_WORDS[options.method]}</span>"], "map_0")
         labels.thin(_positions(_drawn_rows(token_set, renderer), marked.rows) if marked is not None else ())
     if joint:
         labels.thin()
@@ -174,7 +175,7 @@ def through(backend: Backend) -> None:
         f"Layers 0 to {layers[-1]}, {METHOD_NAMES[options.method]}",  # short: Play stands beside it
         selected=_positions(drawn_rows, selection.selected(token_set, "_moving_selection")),
         renderer=renderer,
-        height=_tall(),
+        height=_tall() + (60 if controls.scale() == 1 else 0),  # its slider stands above it
         scale=controls.scale(),
         marked=None if marked is None else scatter.MarkedPoints(marked.word, _positions(drawn_rows, marked.rows)),
         nearest={
@@ -185,31 +186,41 @@ def through(backend: Backend) -> None:
     )
     trusts = [maps[layer].trust for layer in layers]
     marks = _marks(marked, are_joined=False, told_apart=False if has_lines else None)
+    message = findings.of_layers(token_set, marked, layers, around)
+    lines = _lines(marked, nearest[0], are_joined=False, is_moving=True) if has_lines else []
     with figure_slot:
+        above = st.container()
+        left, right = st.columns([4, 1], gap="medium")
+    with left:
         figures.figure(
             figure,
             key="map_moving",
             code=choices.code_of_tokens(backend, len(token_set)).layers(options, layers),
             alt=f"Map of {len(token_set):,} tokens that moves from layer 0 to {layers[-1]}",
-            message=findings.of_layers(token_set, marked, layers, around),
+            message=message,
+            most_above=len(message),  # all of it, since the picture shows it
+            line_in=above,
             read=f"{READ} {marks}"
+            + (" A pale blue line is the way that it has come since layer 0, where its ring is." if has_lines else "")
             + " The maps of all layers start from one common map and are turned to fit it. "
             + (MOVES_IN_PCA if options.method == "pca" else "If a token moves, its neighbours have often changed."),
             not_shown=f"{how_to_read(options)[1]} {_trust_of_layers(trusts)} {_rule_of_method()}",
             table=lambda: _table(token_set, maps),
             on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),
         )
-        _key(
-            token_set,
-            by,
-            _lines(marked, nearest[0], are_joined=False, are_dotted=True) if has_lines else [],
-            "map_moving",
-        )
+    with right:  # the map would not be larger in a wider frame
+        _key(token_set, by, [*lines, f"<span>{choices.IN_WORDS[options.method]}</span>"], "map_moving")
     labels.thin()
     choices.about(backend, token_set)
     layer = controls.layer(backend.facts.layers, "Layer of the neighbours below") if len(rows) == 1 else layers[-1]
     selection.selection(token_set, rows, [layer])
     figures.subheader("How trustworthy each layer's map is")
+    near = trusts[-1].neighbours
+    st.caption(
+        "A flat map cannot keep all neighbours. **Trustworthiness** is 1 where tokens side by side in the map are always near "
+        "each other in the model; at random places it is about 0.5. **Neighbours in common**: of a token's "
+        f"{near} nearest in the map, the share that is also among its {near} nearest in the model."
+    )
     st.dataframe(
         pd.DataFrame(
             {
@@ -417,20 +428,21 @@ def _lines(
     pairs: Sequence[tuple[int, int, bool]],
     *,
     are_joined: bool,
-    are_dotted: bool = False,
+    is_moving: bool = False,
 ) -> list[str]:
     """The key of the lines that are drawn: a sample of each kind, and what it leads to.
 
-    `pairs` are those of all maps, `are_joined` where lines lead from one map to the other, `are_dotted` where the lines of
-    own and of other sentences look the same.
+    `pairs` are those of all maps, `are_joined` where lines lead from one map to the other. In a map that `is_moving` the lines
+    of own and of other sentences look the same, and the word trails its way.
     """
     if marked is None:
         return []
     name = f"“{html.escape(shortened(marked.word, MOST_OF_WORD))}”"
     near = f"to the tokens nearest to {name}"
     found = []
-    if are_dotted and pairs:
+    if is_moving and pairs:
         found.append((f"2px dotted {theme.GREY}", near))
+        found.append((f"3px solid {scatter.TRAIL}", f"the way of {name} from layer 0 (○)"))
     elif pairs:
         kinds = {is_other for _, _, is_other in pairs}
         if False in kinds:
@@ -443,7 +455,7 @@ def _lines(
                 )
             )
     if are_joined:
-        found.append(("2.5px solid rgba(43, 123, 186, 0.55)", f"from {name} at one layer to itself at the other"))
+        found.append(("7px solid rgba(43, 123, 186, 0.28)", f"from {name} at one layer to itself at the other"))
     return [f'<span><i style="border-top: {line}"></i> {what}</span>' for line, what in found]
 
 

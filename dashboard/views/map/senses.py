@@ -75,7 +75,7 @@ def intro() -> str:
     """What a point is. A corpus has no senses: there the colours, which the legend names, are groups."""
     if state.get("sense_source") == "corpus":
         return "Each point is a sentence with the word; its colour is a group that the computer found."
-    return "Each point is a sentence with the word."
+    return "Each point is a sentence with the word; its colour is its sense."
 
 
 def senses(backend: Backend) -> None:
@@ -431,8 +431,10 @@ def _map(
             figures.markup(key_of_lines, "senses_key")
     map_labels.thin()
     said = findings.trust({layer: layer_map}, METHOD_NAMES[options.method], occurrences.vectors.shape[2], len(rows))
-    st.caption(said if is_wide else f"{said} {pictures.in_numbers({layer: layer_map})}")
-    if is_wide:
+    if not is_wide:  # there is no room for more beside the sentences
+        st.caption(findings.kept(layer_map), help=f"{said} {pictures.in_numbers({layer: layer_map})}")
+    else:
+        st.caption(said)
         selection.selection(occurrences, selection.selected(occurrences), [layer])
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.minimal_pairs import MinimalPairs
 
 MOST_NEAREST = 4  # pairs in words beside the strips
-FIGURES = {"cosines": "Cosines", "layers": "By layer", "probe": "What can be read"}
+FIGURES = {"cosines": "Cosines", "layers": "By layer", "probe": "Is it in the vector?"}
 SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
 # What a pair of each kind has, as the subject of a sentence.
 SUBJECTS = {
@@ -54,6 +54,17 @@ SUBJECTS = {
     "names": "another name",
     "time": "another time",
     "quantity": "another quantity",
+}
+
+# The changed sentence of such a pair.
+CHANGED = {
+    "negation": "A negated sentence",
+    "numbers": "A sentence with another number",
+    "swapped roles": "A sentence with swapped roles",
+    "antonyms": "A sentence with an opposite word",
+    "names": "A sentence with another name",
+    "time": "A sentence with another time",
+    "quantity": "A sentence with another quantity",
 }
 
 
@@ -194,7 +205,7 @@ def _upload() -> MinimalPairs | None:
     if pairs is None:
         st.caption(
             "Each row is a pair of sentences whose meanings differ. If the second sentence of each pair has what the first "
-            "lacks, such as a “not”, “What can be read” can find out whether the vectors hold it."
+            "lacks, such as a “not”, “Is it in the vector?” can find out whether the vectors hold it."
         )
     return pairs
 
@@ -250,7 +261,8 @@ def _percent(share: float) -> str:
 
 def kind_finding(kind: str, nearer: str) -> str:
     """How often a pair of the chosen kind is `nearer` than a paraphrase, each compared with each."""
-    return f"{messages.escape(kind.capitalize())}: nearer than a paraphrase in **{nearer}** of comparisons."
+    changed = CHANGED.get(kind, f"A sentence changed in “{messages.escape(kind)}”")
+    return f"{changed} is nearer than a paraphrase in **{nearer}** of comparisons."
 
 
 def finding(medians: Mapping[str, float], paraphrase: float) -> str:
@@ -318,12 +330,13 @@ def _told(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) -> d
         "read": "Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. The "
         "tick is the typical pair of its row, with as many pairs above it as below (the median). In the blue row the two "
         "sentences mean the same in other words (paraphrases); in the last row they have nothing to do with each other. In "
-        "all other rows a few words make the meanings differ; the chosen difference is orange. The number at the right says "
-        "how often such a pair is nearer than a paraphrase.\n\n"
+        "all other rows a few words make the meanings differ; the chosen difference is orange. At the right: the typical "
+        "cosine, and how often such a pair is nearer than a paraphrase.\n\n"
         f"{messages.escape(kind.capitalize())}: {above} of {counted(len(own), 'pair')} have a higher cosine than the typical "
         f"pair that means the same ({of_median}). Each compared with each, the changed pair is nearer in "
         f"{nearer} of all cases. A typical pair: {shown}, {of_typical}.",
-        "not_shown": f"That the model knows nothing of the difference: see “What can be read”. {words_in_words(pairs, kind)}",
+        "not_shown": "That the model knows nothing of the difference: see “Is it in the vector?”. "
+        + words_in_words(pairs, kind),
     }
 
 
@@ -338,9 +351,9 @@ def _cosines(
             _strips(measured, kind, layer, pooling),
             f"Cosines at layer {layer}, {POOLING_NAMES[pooling]}",
             value="cosine",
-            level=(median, f"same meaning: {apart(median)[0]}"),
+            level=(median, "same meaning"),
             chosen=_opened(pairs, kind),
-            notes="above a paraphrase",
+            notes="typical cosine; nearer than a paraphrase in",
         ),
         key="clinic_cosines",
         code=pairs_apart(measured.read, layer, pooling),
@@ -380,9 +393,7 @@ def _strips(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) ->
         note = "" if of_kind == PARAPHRASE else _percent(1 - measured.shares(of_kind, pooling)[layer])
         is_own = of_kind == kind
         label = f"{name} ({len(rows)})"
-        return charts.Strip(
-            label, values[rows], texts, rows, colour, note=note, is_marked=is_own, has_number=of_kind != PARAPHRASE
-        )
+        return charts.Strip(label, values[rows], texts, rows, colour, note=note, is_marked=is_own, has_number=True)
 
     partners = measured.cosines.partners.tolist()
     by_median = sorted(pairs.changed_kinds, key=lambda name: -float(np.median(values[pairs.rows_of(name)])))
@@ -453,12 +464,18 @@ def _one_pair(measured: ClinicCosines, kind: str, layer: int, pooling: Pooling) 
     spans = changed_spans(first, second)
     st.markdown(f"A: {_marked(first, spans[0])}  \nB: {_marked(second, spans[1])}")
     rank = order.index(place) + 1
-    above = float(np.mean(measured.of(PARAPHRASE, layer, pooling) < values[row]))
+    paraphrases = measured.of(PARAPHRASE, layer, pooling)
     st.caption(
-        f"Cosine {theme.number(values[row])}, number {rank} of {counted(len(rows), 'pair')} of this kind; higher than that of "
-        f"{_percent(above)} of the paraphrases."
+        f"Cosine {theme.number(values[row])}, number {rank} of {counted(len(rows), 'pair')} of this kind; higher than "
+        f"{of_paraphrases(int(np.count_nonzero(paraphrases < values[row])), len(paraphrases))}."
     )
     pair_links.draw(first, second, key="_clinic")
+
+
+def of_paraphrases(below: int, count: int) -> str:
+    """How many of all paraphrases have a lower cosine."""
+    which = "all" if below == count else f"{below or 'none'} of the"
+    return f"{which} {counted(count, 'paraphrase')}"
 
 
 def _marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -518,7 +535,7 @@ def _by_layer(measured: ClinicCosines, found: Sequence[Separation], kind: str, l
         "changed word always counts less than other words for the same. (This is the area under the ROC curve.) The band is "
         "the 95 % interval of the chosen kind.",
         not_shown="How high the cosines are: only their order counts. A low curve does not mean that the model has lost the "
-        "difference, only that its cosine counts shared words more; see “What can be read”.",
+        "difference, only that its cosine counts shared words more; see “Is it in the vector?”.",
         table=lambda: pd.DataFrame(
             [
                 {

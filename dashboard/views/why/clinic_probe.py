@@ -1,4 +1,4 @@
-"""Known failures, "What can be read": a linear probe for each layer beside its control task."""
+"""Known failures, "Is it in the vector?": a linear probe for each layer beside its control task."""
 
 from __future__ import annotations
 

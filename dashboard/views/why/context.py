@@ -133,7 +133,7 @@ def in_words(score: float, found: Calibration | None = None) -> str:
         return f"{text}, higher than for {int(100 * (1 - above / count))} % of {pairs}"
     if score < low:
         return f"{text}, lower than for {int(100 * above / count)} % of {pairs}"
-    return f"{text}, within what {pairs} reach (95 % are below {theme.number(float(high), 2)})"
+    return f"{text}, no more than most {pairs} have (95 % are below {theme.number(float(high), 2)})"
 
 
 def _place(percent: float) -> str:
@@ -142,32 +142,38 @@ def _place(percent: float) -> str:
 
 
 def scale(score: float, found: Calibration, of: str = "") -> None:
-    """Draw the score on the scale from 0 to 1, with the other pairs as a hill; those below 0 are not drawn.
+    """Draw the score on a scale that ends with 1, with the other pairs as a hill. It begins with 0, or below all that is shown.
 
     `of` is the key of the picture to which it belongs, if any.
     """
-    counts, edges = np.histogram(found.cosines, bins=BINS, range=(0, 1))
+    fifths = max(0, math.ceil(-5 * min(score, float(found.cosines.min())) - 1e-9))  # below 0
+    least = -fifths / 5
+
+    def along(value: float) -> float:
+        return min(max((value - least) / (1 - least), 0.0), 1.0)
+
+    counts, edges = np.histogram(found.cosines, bins=BINS, range=(least, 1))
     most = int(counts.max()) or 1
     points = ", ".join(
-        f"{_place(100 * (edges[number] + edges[number + 1]) / 2)}% {_place(100 - 94 * int(count) / most)}%"
+        f"{_place(100 * along((edges[number] + edges[number + 1]) / 2))}% {_place(100 - 94 * int(count) / most)}%"
         for number, count in enumerate(counts)
     )
-    high = float(np.clip(found.quantiles((95,))[0], 0, 1))
-    at = min(max(score, 0.0), 1.0)
+    limit = float(found.quantiles((95,))[0])
+    high, at = along(limit), along(score)
     name = "unrelated" if state.get("context_source") == "sample" else "pairs of the corpus"
     # The text stands beside its line on the side that has room, and not on the score's.
-    is_in_way = 0 <= at - high < 0.2
+    is_in_way = 0 <= at - high < 0.18
     side = "right" if high > 0.7 or (is_in_way and high > 0.25) else "left"
     shift = f"{_place(100 * high)}%" if side == "left" else f"{_place(100 * (1 - high))}%"
-    of_score = "right" if at > 0.5 else "left"
+    of_score = "right" if at > 0.8 else "left"
     score_shift = f"{_place(100 * at)}%" if of_score == "left" else f"{_place(100 * (1 - at))}%"
     ticks = "".join(
-        f'<i style="left:{10 * number}%">{"0" if number == 0 else "1" if number == 10 else f"0.{number}"}</i>'
-        for number in range(11)
+        f'<i style="left:{_place(100 * along(tenths / 10))}%">{theme.number(tenths / 10, int(tenths % 10 > 0))}</i>'
+        for tenths in range(-2 * fifths, 11)
     )
-    note = f"{name}: 95 % below {theme.number(high, 2)}"
+    note = f"{name}: 95 % below {theme.number(limit, 2)}"
     figures.markup(
-        f'<div class="bi-standing" role="img" aria-label="Cosine {theme.number(score, 2)} on a scale from 0 to 1; {note}">'
+        f'<div class="bi-standing" role="img" aria-label="Cosine {theme.number(score, 2)}; {note}">'
         f'<u style="clip-path: polygon(0% 100%, {points}, 100% 100%)"></u>'
         f'<b class="limit" style="left:{_place(100 * high)}%"></b>'
         f'<span class="limit" style="{side}:{shift}">{note}</span>'
@@ -187,7 +193,7 @@ def _with_interval(found: Calibration, score: float) -> str:
     share = "**all**" if standing.share == 1 else f"**{calibration.rounded(standing.share)}** of"
     return (
         f"The cosine **{theme.number(score, 3)}** is higher than that of {share} {standing.pairs:,} pairs of "
-        f"{SOURCES[state.get('context_source')]} (95 % interval {low} to {high})."
+        f"{SOURCES[state.get('context_source')]} (other pairs of this kind would give {low} to {high}: a 95 % interval)."
     )
 
 

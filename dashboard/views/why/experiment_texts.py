@@ -175,7 +175,7 @@ def show(texts: tuple[str, str, str], ready_made: MinimalPair | None) -> None:
     """The texts A, B and C, beside each other where there is room, and which text C is, with a button to choose another."""
     is_chosen = bool(state.get("third_text").strip())
     if shows_example():
-        origin = "A and B are not those at the top." if is_chosen else "Not those at the top."
+        origin = "A and B are not your own sentences." if is_chosen else "Not your own sentences."
     elif is_chosen:
         origin = "C is your choice."
     elif ready_made is not None:

@@ -48,6 +48,7 @@ VALUES: dict[Values, str] = {
     "resample": "another sentence's",
 }
 OUTCOMES = {"cosine": "Cosine with C", "score": "Cross-encoder", "rank": "Rank for C"}
+MEASURES = {"cosine": "cosine with C", "score": "score with C", "rank": "rank for C"}
 NUMBERS = {"share": "Share of the way, in %", "change": "Change"}
 FIGURE = "experiments_map"
 NO_EFFECT = 1e-4
@@ -324,9 +325,10 @@ def _carried(shown: _Shown, cells: list[Patch], found: Outcomes) -> str:
     share, patch = float(found.shares[best]), cells[best]
     own = messages.escape(prepared.b.tokens[patch.index or 0].piece)
     if share >= CARRIES:
+        a, b = (theme.number(value, 0 if shown.outcome == "rank" else 2) for value in (found.of_a, found.of_b))
         return (
-            f"“{own}” is in both, yet A's at layer {patch.number} alone brings back **{100 * share:.0f} % of the difference**: "
-            "it has read the rest."
+            f"A's {MEASURES[shown.outcome]} is {a}, B's {b}. A's “{own}” of layer {patch.number}, put into B, takes B "
+            f"**{100 * share:.0f} % of the way** to A: “{own}” is in both, but A's has read the rest."
         )
     strongest = _strongest(found)
     if strongest is None:
@@ -444,6 +446,7 @@ def _map(
             as_percent=as_share,
             digits=0 if shown.outcome == "rank" else 2,
             blue_adds=as_share,
+            dark=controls.is_dark(),
             chosen=[
                 (row, column) for row, line in enumerate(grid) for column, patch in enumerate(line) if patch in patches
             ],

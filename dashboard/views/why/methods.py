@@ -42,6 +42,12 @@ FROM_HELP = (
     "bad although its words matter."
 )
 ORDER_HELP = "Least important first: the cosine should stay high for long."
+IN_FOUR_WORDS = {
+    "ledger": "what its tokens add",
+    "left_out": "the fall without it",
+    "rollout": "attention followed through blocks",
+    "gradient": "slope when it grows",
+}
 FIRST_WORDS = 100  # of each text: so many are tested at once, and more on request
 MOST_WORDS = 500  # of each text, even on request
 _PACES = "_seconds_per_token"  # session key
@@ -293,6 +299,8 @@ def _curves(comparison: MethodComparison, place: str) -> None:
         [[details(name, step) for step in steps] for name in names],
         f"{which.capitalize()} first, {place}",
     )
+    ends = sorted(float(by_way[name].cosines[-1]) for name in names)
+    spread = f" Each order ends with another last word: at 100 % the cosines are {number(ends[0], 2)} to {number(ends[-1], 2)}."
     figures.figure(
         end_labels.label_ends(chart),
         key="deletion_curves",
@@ -307,6 +315,7 @@ def _curves(comparison: MethodComparison, place: str) -> None:
         "[DeYoung et al. 2020](https://aclanthology.org/2020.acl-main.408/)). The dotted line is the mean of "
         f"{RANDOM_ORDERS} random orders. A text's last word is never removed: at 100 % one word is left"
         + (" in each text." if from_both else "; the curve is the mean of those of A and of B.")
+        + (spread if ends[-1] - ends[0] >= SAME else "")
         + (f" {len(steps) - 1} steps are measured." if len(steps) <= max(map(len, chance.removals)) else ""),
         not_shown="What the model does with natural texts: a text without some of its words can be unlike any that it was "
         "trained on, and its cosine can rise again. “Leave one out” removes words itself, so that this test is close to "
@@ -348,13 +357,14 @@ def _scores(comparison: MethodComparison, place: str) -> None:
             columns,
             int((texts[shown] == "A").sum()),
             f"Scores of the words, {place}",
+            dark=controls.is_dark(),
         ),
         key="word_scores",
         code=Command(compare_methods),
         alt=f"Scores of {len(shown)} words by {len(methods)} methods",
         message=message,
         table=table,
-        read="A row is a word, a column a method. Orange: the similarity hangs on the word; blue: the word holds the texts "
+        read="A row is a word, a column a method. Blue: the similarity hangs on the word; orange: the word holds the texts "
         "apart. Each column is divided by its largest value, since the methods measure different things; the table has the "
         "scores themselves. **Share of score**: what the word's tokens add to the cosine. **Leave one out**: the fall of the "
         "cosine without the word. **Attention rollout**: the word's share of its own text's vector by attention alone. "
@@ -363,6 +373,9 @@ def _scores(comparison: MethodComparison, place: str) -> None:
         "this layer, which contains its neighbours too; rollout does not know the other text; the gradient is that of an "
         "infinitely small change; and of two words that say the same, leaving out one shows nothing.",
     )
+
+    said = " · ".join(f"**{METHOD_NAMES[name]}**: {IN_FOUR_WORDS[name]}" for name in methods)
+    st.caption(f"{said}. Each column is divided by its largest value.")
 
 
 def _agreement(comparison: MethodComparison) -> str:
@@ -393,7 +406,8 @@ def _areas(comparison: MethodComparison) -> None:
         over_many = OVER_MANY_PAIRS.get(name, ("", "", "", ""))[3 if from_both else 1]
         row["over 200 pairs"] = over_many.split(" (")[0]  # without its interval: the table has to fit on a phone
         rows.append(row)
-    figures.plain_table(pd.DataFrame(rows))
+    with st.container(key="deletion_areas"):
+        figures.plain_table(pd.DataFrame(rows))
     st.caption(
         "The area under a curve, as the mean cosine along it. Most important first: smaller is better. Least important first: "
         f"larger is better. A single pair proves little: the last column is the mean difference to random over "

@@ -41,6 +41,7 @@ _PRODUCTS = {  # what a cell is, by pooling
     "own": "the product of what both add to the pooled vectors before the Dense layers, divided by both lengths.",
     "cls": "the product of their vectors at this layer, divided by both lengths, for the two first tokens; all others are 0.",
 }
+FEW_RIBBONS = "Ribbons: only the strongest pairs are drawn, so that some tokens have none."
 FALSE_ZERO = 5e-6  # a smaller error of the sum is 0.00000 in writing
 
 
@@ -72,10 +73,11 @@ def tokens(
         st.markdown(
             "“Words as typed” and “Blocks and heads” split it further; mean pooling (under Options) splits it by token."
         )
-    st.caption(_rest(words))
+    st.caption(_rest(words) if split.pooling == "cls" else f"{FEW_RIBBONS} {_rest(words)}")
     if split.pooling == "cls":
         return "All of it belongs to one pair: with [CLS] pooling, a text's vector is that of its first token."
-    return in_words.of_split(split if is_short else words.bounded(MOST_ROWS), messages.escape)
+    said = in_words.of_split(split if is_short else words.bounded(MOST_ROWS), messages.escape)
+    return f"{said} {in_words.of_outside(words)}".rstrip()
 
 
 def words_as_typed(

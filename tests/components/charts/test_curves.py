@@ -143,14 +143,14 @@ def test_labels_stand_at_the_ends_of_the_curves_and_not_on_each_other() -> None:
     figure = layer_curves(values, ["a", "b", "c"], "Title", band=band, ends=ends, y_range=(-0.1, 1.0), layer=1)
     labels = figure.layout.annotations
     assert [label.text for label in labels] == [
-        "&lt;b&gt; <b>0.510</b>",
-        "river – money <b>0.500</b>",
-        "unrelated 0.10",
+        "&lt;b&gt;<br><b>0.510</b>",
+        "river – money<br><b>0.500</b>",
+        "unrelated 0.10<br>band: 90 %",
     ]
     assert [(label.x, label.y) for label in labels] == [(1, 0.51), (1, 0.5), (1, 0.1)]
     height = (figure.layout.height - figure.layout.margin.t - 64) / 1.1
     places = [label.y * height - label.ay for label in labels]
-    assert places[0] - places[1] >= 19.9
+    assert places[0] - places[1] >= 35.9
     assert figure.layout.showlegend is False
     assert not [trace for trace in figure.data if trace.name == EXTREMES]
     assert figure.layout.shapes[0].x0 == 1
@@ -165,8 +165,8 @@ def test_curves_without_a_label_are_grey_below_the_others_and_counted() -> None:
     assert [trace.line.color for trace in figure.data[:3]] == [theme.GREY] * 3
     assert [trace.line.color for trace in figure.data[3:]] == [theme.line_style(n)["color"] for n in (0, 1)]
     assert [(label.text, label.y) for label in figure.layout.annotations] == [
-        ("low <b>0.2</b>", 0.2),
-        ("high <b>0.7</b>", 0.7),
+        ("low<br><b>0.2</b>", 0.2),
+        ("high<br><b>0.7</b>", 0.7),
         ("3 others", 0.5),
     ]
     assert figure.layout.showlegend is False

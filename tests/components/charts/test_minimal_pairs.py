@@ -30,6 +30,18 @@ def test_each_strip_has_its_points_its_median_and_a_ring_for_the_chosen_row():
     assert figure.layout.shapes[0].x0 == 0.6
 
 
+def test_a_strip_has_its_median_at_its_right_and_the_level_ends_above_the_unrelated():
+    strips = [
+        Strip("Same", np.array([0.5, 0.7, 0.6]), ["p", "q", "r"], [0, 1, 2], has_number=True),
+        Strip("Names", np.array([0.9, 0.8]), ["s", "t"], [3, 4], note="65 %", has_number=True),
+        Strip("Unrelated", np.array([0.1, 0.2]), ["u", "v"], [-2, -2], is_faint=True),
+    ]
+    figure = value_strips(strips, "Cosines", value="cosine", level=(0.6, "same meaning"), notes="typical")
+    beside = {item.y: item.text for item in figure.layout.annotations if item.xref == "paper" and item.yref != "paper"}
+    assert beside == {0: "<b>0.60</b>", 1: "<b>0.85</b> 65 %"}
+    assert figure.layout.shapes[0].y1 == 1.5  # the last row, of unrelated pairs, has a text there
+
+
 def test_the_line_of_chance_goes_through_all_layers():
     values = np.array([50.0, 75.0, 100.0])
     curves = [Curve("probe", values, values - 5, values), Curve("control", values / 2)]

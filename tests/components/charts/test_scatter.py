@@ -104,7 +104,7 @@ def test_a_large_map_labels_each_word_once_and_hides_the_other_labels():
         np.testing.assert_array_equal(trace.x, many[trace.customdata, 0])
         assert list(trace.text) == [words.short[row] for row in trace.customdata]
     moving = moving_map({0: many, 1: -many}, words, Colours("s", ["a"] * 300), "Map")
-    np.testing.assert_array_equal(moving.frames[1].data[1].x, -many[shown.customdata, 0])
+    np.testing.assert_array_equal(moving.frames[0].data[1].x, many[moving.data[1].customdata, 0])
 
 
 def test_selected_points_of_a_large_map_are_always_labelled():
@@ -142,6 +142,9 @@ def test_a_moving_map_has_a_frame_for_each_layer_with_its_own_places(dims):
             np.testing.assert_array_equal(data.x, maps[int(frame.name)][trace.customdata, 0])
             np.testing.assert_array_equal(data.y, maps[int(frame.name)][trace.customdata, 1])
     assert [step.label for step in figure.layout.sliders[0].steps] == ["0", "1", "2"]
+    # It opens with the last layer, as the sentence above it ends.
+    assert figure.layout.sliders[0].active == 2
+    np.testing.assert_array_equal(figure.data[0].x, maps[2][figure.data[0].customdata, 0])
     assert figure.layout.updatemenus[0].buttons[0].label == "▶ Play"
     # The buttons stand above the slider, beside the title: not over either.
     assert figure.layout.updatemenus[0].pad.b > figure.layout.sliders[0].pad.b + 60
@@ -155,6 +158,27 @@ def test_a_moving_map_has_a_frame_for_each_layer_with_its_own_places(dims):
             assert axis.range == pytest.approx((low - margin, high + margin), abs=1e-5)
         redraw = figure.layout.updatemenus[0].buttons[0].args[1]["frame"]["redraw"]
         assert redraw is False  # SVG points glide
+
+
+def test_marked_points_trail_the_way_that_they_have_come():
+    maps = {layer: np.array([[layer, 0], [2 * layer, 1], [0, 5]], np.float32) for layer in (0, 1, 2)}
+    figure = moving_map(
+        maps,
+        texts(3),
+        Colours("sentence", ["1", "1", "2"]),
+        "Map",
+        marked=scatter.MarkedPoints("bank", [0, 1]),
+        nearest={layer: [(0, 2)] for layer in maps},
+    )
+    trail = figure.data[-1]
+    assert (trail.mode, list(trail.x), list(trail.y)) == (
+        "lines",
+        [0, 1, 2, None, 0, 2, 4, None],
+        [0, 0, 0, None, 1, 1, 1, None],
+    )
+    assert list(figure.frames[1].data[-1].x) == [0, 1, 1, None, 0, 2, 2, None]  # up to its layer
+    rings = [(shape.xanchor, shape.yanchor) for shape in figure.layout.shapes if shape.type == "circle"]
+    assert rings == [(0, 0), (0, 1)]
 
 
 def test_markup_in_a_token_is_shown_as_text(points):

@@ -87,18 +87,18 @@ def test_it_opens_with_the_first_layer_beside_the_last(open_page: Open, bank_tok
         assert {trace["marker"]["color"] for trace in figure["data"]} - {theme.BLUE} == set(pictures.SENTENCE_HUES[:3])
         assert figure["data"][-1]["marker"]["color"] == theme.BLUE
         assert len(figure["data"][-1]["customdata"]) == 3
-    assert "From layer 0 to 6 the 3 “bank” **move apart**" in texts(app)
+    assert "From layer 0 to 6 the 3 uses of “bank” **move apart**" in texts(app)
     # The finding counts what the lines show: nine at each layer, those to the own sentence solid and blue.
     for figure, solid in ((left, 3), (right, 7)):
         lines = [shape["line"] for shape in figure["layout"]["shapes"] if shape["type"] == "line"]
         assert len(lines) == 9
         assert [line["color"] for line in lines if line["dash"] == "solid"] == [theme.BLUE] * solid
-    assert "3, then 7 of their 9 nearest other tokens are from the same sentence" in texts(app)
+    assert "Of their 9 nearest other tokens, 3 are from their own sentences at layer 0 and 7 at layer 6." in texts(app)
     key = "".join(element.proto.body for element in app.get("html"))
     assert re.findall(r"border-top: (\S+ \w+) [^>]*></i> ([^<]*)<", key) == [
         ("1px solid", "to the tokens nearest to “bank”, in the same sentence"),
         ("2px dashed", "in another sentence"),
-        ("2.5px solid", "from “bank” at one layer to itself at the other"),
+        ("7px solid", "from “bank” at one layer to itself at the other"),
     ]
     kept = [
         map_trust(bank_tokens.at(layer), np.asarray(layer_map(bank_tokens.at(layer), options, start))).kept
@@ -634,13 +634,15 @@ def test_through_the_layers_lines_lead_to_the_nearest_tokens_of_each_layer(
 ) -> None:
     (figure,) = figures(open_page("map", by="pca", v="layer-by-layer"))
     lines = [number for number, trace in enumerate(figure["data"]) if trace["mode"] == "lines"]
-    assert len(lines) == 1
+    assert len(lines) == 2  # to the nearest, and the way that the word has come
     for layer, frame in enumerate(figure["frames"]):
         points = places({"data": [old | new for old, new in zip(figure["data"], frame["data"], strict=True)]})
         drawn = frame["data"][lines[0]]
         ends = np.array([drawn["x"], drawn["y"]], float).T.reshape(-1, 3, 2)[:, :2]  # [line, end, xy]
         rows = [[int(np.argmin(np.linalg.norm(points - end, axis=1))) for end in line] for line in ends]
         banks = [row for row, token in enumerate(bank_tokens.tokens) if token.text == "bank"]
+        way = np.array([frame["data"][lines[1]][axis] for axis in "xy"], float).T.reshape(-1, 8, 2)  # [bank, layer, xy]
+        np.testing.assert_allclose(way[:, layer], points[banks], atol=1e-5)
         assert sorted({first for first, _ in rows}) == banks
         for bank in banks:
             near, _ = true_neighbours(bank_tokens.at(layer), bank, 5)

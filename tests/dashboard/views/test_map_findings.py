@@ -8,6 +8,8 @@ import pytest
 from components.analysis.first_look.words import interest, places_of
 from components.analysis.maps import token_set
 from components.analysis.maps.company import Company, company
+from components.analysis.maps.drawing import LayerMap
+from components.analysis.maps.map_trust import MapTrust
 from components.analysis.maps.surroundings import Surroundings
 from components.analysis.maps.token_set import TokenSet
 from dashboard.ui import messages
@@ -53,7 +55,9 @@ def test_the_marked_word_and_its_sentence_on_unseen_sentences(
         assert len(text.replace("*", "")) <= 260
         if marked is not None:
             said = (
-                "occurs once" if len(marked.rows) == 1 else f"the {len(marked.rows)} “{messages.escape(marked.word)}”"
+                "occurs once"
+                if len(marked.rows) == 1
+                else f"the {len(marked.rows)} uses of “{messages.escape(marked.word)}”"
             )
             assert said in text
 
@@ -116,21 +120,24 @@ def spread(own: tuple[int, ...], cosine: float, asked: int = 9) -> Surroundings:
         (
             around(3, 0.98),
             around(7, 0.79),
-            "From layer 0 to 6 the 3 “bank” **move apart** (mean cosine 0.98 to 0.79), each **towards** its own sentence: "
-            "3, then 7 of their 9 nearest other tokens are from the same sentence.",
+            "From layer 0 to 6 the 3 uses of “bank” **move apart** (mean cosine 0.98 to 0.79). "
+            "Of their 9 nearest other tokens, 3 are from their own sentences at layer 0 and 7 at layer 6.",
         ),
-        (around(7, 0.5), around(3, 0.9), "**come closer** (mean cosine 0.50 to 0.90), each away from its own sentence"),
-        (around(3, 0.98), around(3, 0.97), "**stay as near to each other** (mean cosine 0.98 to 0.97); at both, 3 of"),
-        (around(0, 0.9), around(1, 0.7), "0, then 1 of their 9 nearest other tokens is from the same sentence"),
         (
-            spread((1, 1, 0), 0.98),
-            spread((3, 0, 1), 0.79),
-            "on the whole **towards** their own sentences: 2, then 4 of their 9",  # not each of them
+            around(7, 0.5),
+            around(3, 0.9),
+            "**come closer** (mean cosine 0.50 to 0.90). Of their 9 nearest other tokens, 7 are",
         ),
-        (spread((2, 2, 2), 0.9), spread((1, 2, 2), 0.7), "on the whole away from their own sentences: 6, then 5"),
+        (
+            around(3, 0.98),
+            around(3, 0.97),
+            "**stay as near to each other** (mean cosine 0.98 to 0.97). "
+            "Of their 9 nearest other tokens, 3 are from their own sentences at both layers.",
+        ),
+        (around(1, 0.9), around(0, 0.7), "1 is from their own sentences at layer 0 and none at layer 6."),
     ],
 )
-def test_a_word_moves_towards_its_sentence_only_where_it_does(
+def test_a_word_moves_apart_and_towards_its_sentence_only_where_it_does(
     first: Surroundings, last: Surroundings, said: str
 ) -> None:
     text = findings.of_surroundings("bank", 3, [0, 6], [first, last], has_others=True)
@@ -143,6 +150,11 @@ def test_the_block_is_named_that_moves_the_word_most() -> None:
     cosines = [0.98, 0.97, 0.80, 0.81]
     text = findings.of_surroundings("bank", 3, [0, 1, 2, 3], [around(3, value) for value in cosines], True)
     assert "mean cosine 0.98 to 0.81, most in block 1" in text
+    one = findings.of_surroundings("bank", 3, [2], [around(3, 0.8)], True)
+    assert one == (
+        "At layer 2 the 3 uses of “bank” have a mean cosine of 0.80. "
+        "Of their 9 nearest other tokens, 3 are from their own sentences at layer 2."
+    )
     still = findings.of_surroundings("bank", 3, [0, 1, 2], [around(3, value) for value in (0.9, 0.5, 0.9)], True)
     assert "block" not in still
 
@@ -171,7 +183,7 @@ def test_a_piece_of_a_split_word_is_no_occurrence_of_its_own() -> None:
     assert len(marked.rows) == 2
     # Of a split word the points are its first pieces, and the sentence says so; a neighbour is named with its word.
     around = findings.around_of(tokens, marked, [0, 6])
-    assert f"the first pieces of the 2 “{marked.word}” " in findings.of_layers(tokens, marked, [0, 6], around)
+    assert f"the first pieces of the 2 uses of “{marked.word}” " in findings.of_layers(tokens, marked, [0, 6], around)
     tokens, chosen = tokens_of(["Der Hund bellt laut, weil der Briefträger über die Straße läuft."])
     marked = findings.word_of(tokens, chosen)
     said = findings.of_layers(tokens, marked, [0, 6], findings.around_of(tokens, marked, [0, 6]))
@@ -223,3 +235,11 @@ def test_texts_of_people_are_escaped() -> None:
 
 def test_a_number_stays_behind_a_name_that_is_written_from_the_right() -> None:
     assert findings._listed([quoted(name) for name in ("ل", "ل", "can")]) == "“\u2068ل\u2069” ×2 and “can”"
+
+
+def test_few_neighbours_that_a_map_keeps_are_said_to_be_few() -> None:
+    def kept(value: float) -> str:
+        return findings.kept(LayerMap(np.zeros((9, 2), np.float32), MapTrust(0.9, 0.5, 0.1, 4, kept=value, seen=5)))
+
+    assert kept(3.7) == "Read groups, not distances: the map keeps 3.7 of 5 neighbours on average."
+    assert "keeps only 2.4 of 5" in kept(2.4)

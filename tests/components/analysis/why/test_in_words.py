@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.analysis.why.in_words import is_in_percent, of_split
+from components.analysis.why.in_words import is_in_percent, of_outside, of_split
 from components.analysis.why.ledger import Ledger, LedgerPart
 from components.analysis.why.token_ledger import token_ledger
 from components.model.backend import Backend
@@ -86,6 +86,16 @@ def test_each_case(first: list[str], second: list[str], values: list[list[float]
     found = of_split(ledger(first, second, values))
     assert said in found
     assert found.startswith(("Of the words, ", "No pair")) == ("([CLS]" in found or "No pair" in found)
+
+
+def test_what_special_tokens_give_is_said_where_it_is_much() -> None:
+    much = ledger(["[CLS]", "a"], ["[CLS]", "x"], [[0.2, 0.1], [0.0, 0.3]])
+    assert of_outside(much) == "Pairs with special tokens or punctuation give 50 % in all."
+    assert of_outside(ledger(["[CLS]", "a"], ["[CLS]", "x"], [[0.02, 0.0], [0.0, 0.5]])) == ""  # little
+    assert of_outside(ledger(["[CLS]", "a"], ["[CLS]", "x"], [[-0.2, 0.0], [0.0, 0.5]])) == ""  # they take away
+    assert (
+        of_outside(ledger(["[CLS]", "a"], ["[CLS]", "x"], [[0.05, 0.0], [0.0, 0.0]])) == ""
+    )  # no shares of a small sum
 
 
 def test_small_and_negative_cosines_have_no_percent() -> None:

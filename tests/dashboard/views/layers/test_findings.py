@@ -39,7 +39,7 @@ def band(reach: float, layers: int = 3) -> BandData:
         (
             ([0.9, 0.5, 0.1], [0.9, 0.5, 0.15]),
             0.2,
-            "c and d 0.150; that is no more than unrelated tokens reach (mean 0.03, 95 % below 0.20).",
+            "c and d 0.150; no more than most unrelated tokens have (mean 0.03, 95 % below 0.20).",
         ),
         (([0.9, 0.8, 0.7],), 0.2, "The two move apart until layer 2: 0.900 at layer 0, 0.700 after the last block"),
         (([np.nan, np.nan, np.nan],), 0.2, "There is no value to show."),
@@ -62,7 +62,7 @@ def test_a_word_that_occurs_once_says_what_is_shown_instead() -> None:
     single = curves([0.1, 0.1, 0.1])
     alone = findings.of_one_occurrence("“a”", "words", ["b"], single, band(0.2), are_nearest=True)
     assert alone.endswith(
-        "the nearest word of its sentence is b 0.100; that is no more than unrelated tokens reach (mean 0.03, 95 % below 0.20)."
+        "the nearest word of its sentence is b 0.100; no more than most unrelated tokens have (mean 0.03, 95 % below 0.20)."
     )
     nothing = LayerCurves((), (), np.empty((0, 3)))
     assert (
@@ -86,8 +86,12 @@ def test_a_token_with_all_others_counts_those_above_the_unrelated_level() -> Non
     values = np.array([[0.1, 0.3, 0.6], [0.3, 0.1, 0.3], [0.0, 0.0, 0.1]])
     said = findings.of_all_tokens("“bank”", ["“river”", "“of”", "“.”"], values, band(0.2))
     assert said == (
-        "After the last block “bank” is most like “river” (0.60, from 0.10 at layer 0), then “of” (0.30); 2 of 3 tokens lie "
-        "above what unrelated tokens reach, 1 at layer 0."
+        "After the last block “bank” is most like “river” (0.60, from 0.10 at layer 0), then “of” (0.30). 2 of 3 other "
+        "tokens are more like it than 95 % of unrelated pairs; at layer 0, 1."
+    )
+    none = findings.of_all_tokens("“bank”", ["“river”", "“of”", "“.”"], values, band(0.7))
+    assert none.endswith(
+        "(0.30). None of 3 other tokens is more like it than 95 % of unrelated pairs; at layer 0, none."
     )
     assert findings.of_all_tokens("“bank”", ["“river”"], values[:1], None).endswith("(0.60, from 0.10 at layer 0).")
     assert "no other token" in findings.of_all_tokens("“bank”", [], np.empty((0, 3)), None)
@@ -98,9 +102,15 @@ def test_sentences_name_the_nearest_pair_only_where_one_stands_out() -> None:
     apart = curves([0.5, 0.5, 0.21], [0.5, 0.5, 0.44], [0.5, 0.5, 0.19])
     said = findings.of_sentences(labels, apart, band(0.22), "the mean")
     assert said == (
-        "By the mean, sentences 1 and 3 end nearest (0.440), 2 and 3 farthest (0.190); unrelated sentences: "
-        "mean 0.03, 95 % below 0.22."
+        "By the mean, sentences 1 and 3 end nearest (0.440), 2 and 3 farthest (0.190); only the nearest ends "
+        "above 95 % of unrelated pairs (0.22)."
     )
+    for reach, ending in (
+        (0.5, "; none of the 3 pairs ends above 95 % of unrelated pairs (0.50)."),
+        (0.2, "; 2 of the 3 pairs end above 95 % of unrelated pairs (0.20)."),
+        (0.1, "; all 3 pairs end above 95 % of unrelated pairs (0.10)."),
+    ):
+        assert findings.of_sentences(labels, apart, band(reach), "the mean").endswith(ending)
     tied = curves(
         [0.5, 0.5, -0.0530001], [0.5, 0.5, 0.44], [0.5, 0.5, -0.0530002]
     )  # two equal sentences, but for rounding
@@ -109,10 +119,9 @@ def test_sentences_name_the_nearest_pair_only_where_one_stands_out() -> None:
     assert words == "By the mean, the sentences with “a” and “c” end nearest (0.440), “b” and “c” farthest (0.190)."
     level = curves([0.9, 0.9, 0.79], [0.9, 0.9, 0.82], [0.9, 0.9, 0.78])
     said = findings.of_sentences(labels, level, band(0.85), "the maximum")
-    assert (
-        "no pair stands out after the last block: 0.780 to 0.820; that is no more than unrelated sentences reach"
-        in said
-    )
+    assert "no pair stands out after the last block: 0.780 to 0.820; none of the 3 pairs ends above 95 % of" in said
+    one = findings.of_sentences(labels, level, band(0.8), "the maximum")
+    assert one.endswith("0.780 to 0.820; 1 of the 3 pairs ends above 95 % of unrelated pairs (0.80).")
     first = curves([1.0, 1.0, 0.87], [1.0, 1.0, 0.63], [1.0, 1.0, 0.68])
     assert findings.of_sentences(labels, first, None, "[CLS]").endswith("All are the same up to layer 1.")
     one = findings.of_sentences(labels[:1], curves([1.0, 1.0, 1.0]), None, "[CLS]")

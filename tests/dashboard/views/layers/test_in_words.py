@@ -40,7 +40,8 @@ def test_the_sense_of_the_nearest_word_is_said_where_most_have_another() -> None
     assert in_words._senses(near("river", "money", "money")) == "money 2 · river 1 · the nearest is of river"
     assert in_words._senses(near("money", "river", "money")) == "money 2 · river 1"
     assert in_words._senses(near("river", "money")) == "river 1 · money 1"  # level: neither is the most frequent
-    assert in_words._senses(near("", "money")) == "money 1"
+    assert in_words._senses(near("", "money")) == "money 1 · unlabelled 1"
+    assert in_words._senses(near("", "")) == ""
     assert in_words._senses([]) == ""
 
 

@@ -53,15 +53,17 @@ def test_the_strips_and_the_answer_are_the_models_cosines(open_page: Open, cosin
     own = next(trace for trace in strips if trace["name"] == "Negation (42)")
     np.testing.assert_allclose(own["x"], cosines[PAIRS.rows_of("negation")], atol=1e-4)
     notes = [item["text"] for item in drawn["layout"]["annotations"]]
-    assert f"{100 * (1 - share_of(cosines, 'negation')):.0f} %" in notes
+    typical = np.median(cosines[PAIRS.rows_of("negation")])
+    assert f"<b>{typical:.2f}</b> {100 * (1 - share_of(cosines, 'negation')):.0f} %" in notes
     assert strips[-1]["name"] == "Unrelated"
     assert np.median(strips[-1]["x"]) < 0.15
     median = np.median(cosines[PAIRS.rows_of("paraphrase")])
     above = int((cosines[PAIRS.rows_of("negation")] > median).sum())
     said = texts(app)
     ends = [f"{medians[kind]:.2f}" for kind in (order[-1], order[0])]
+    nearer = 100 * (1 - share_of(cosines, "negation"))
     assert (
-        f"Negation: nearer than a paraphrase in **{100 * (1 - share_of(cosines, 'negation')):.0f} %** of comparisons. "
+        f"A negated sentence is nearer than a paraphrase in **{nearer:.0f} %** of comparisons. "
         f"In **all 7 kinds** the typical changed pair ({ends[0]} to {ends[1]}) is nearer than two sentences that mean the same "
         "(0.68)." in said
     )
@@ -97,6 +99,16 @@ def test_the_finding_counts_the_kinds_and_does_not_assume_that_all_are_unseen(
     medians: dict[str, float], said: str
 ) -> None:
     assert said in clinic.finding(medians, 0.7)
+
+
+def test_a_pair_is_counted_among_the_paraphrases() -> None:
+    assert [clinic.of_paraphrases(below, 44) for below in (44, 40, 0)] == [
+        "all 44 paraphrases", "40 of the 44 paraphrases", "none of the 44 paraphrases",
+    ]  # fmt: skip
+    assert clinic.kind_finding("odd", "8 %").startswith(
+        "A sentence changed in “odd” is nearer than a paraphrase in **8 %**"
+    )
+    assert set(clinic.CHANGED) == set(PAIRS.changed_kinds)
 
 
 def test_a_link_opens_a_pair_and_a_button_takes_it_to_the_other_views(open_page: Open) -> None:

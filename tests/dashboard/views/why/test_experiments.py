@@ -80,13 +80,13 @@ def test_it_opens_with_the_pair_in_which_an_equal_token_carries_most_its_map_and
     assert found.shares is not None
     at_one = found.shares[codes.index(["t1.2"])]  # “plant”, the second token, after the first block
     assert (
-        f"“plant” is in both, yet A's at layer 1 alone brings back **{100 * at_one:.0f} % of "
-        "the difference**" in texts(app)
+        f"A's cosine with C is {found.of_a:.2f}, B's {found.of_b:.2f}. A's “plant” of layer 1, put into B, takes B "
+        f"**{100 * at_one:.0f} % of the way** to A: “plant” is in both" in texts(app)
     )
     assert PLANT.look_for.split(".")[0] in texts(app)
     assert f"**C** {PLANT.c}" in texts(app)
     captions = "\n".join(element.value for element in app.caption)
-    above, below = (captions.index(said) for said in ("Not those at the top.", "Click cells"))
+    above, below = (captions.index(said) for said in ("Not your own sentences.", "Click cells"))
     assert above < below
     way = next(item.proto.body for item in app.get("html") if "bi-way" in item.proto.body)
     assert f"B: {found.of_b:.2f} {PLANT.b}" in way
@@ -299,7 +299,7 @@ def test_one_sentence_of_ones_own_is_enough_without_activations_of_a(open_page: 
     assert not [button for button in app.button if button.key == "experiment_keep"]
     assert np.abs(cells(app)).max() > 0.02
     patched = opened(open_page, s=[text])
-    assert "Not those at the top." in texts(patched)
+    assert "Not your own sentences." in texts(patched)
     assert f"**A** {text}" not in texts(patched)
 
 
@@ -337,7 +337,7 @@ def test_the_rank_in_the_corpus(open_page: Open) -> None:
 
 def test_one_sentence_alone_opens_a_ready_made_pair(open_page: Open) -> None:
     app = opened(open_page, s=["one cat"])
-    assert "Not those at the top." in texts(app)
+    assert "Not your own sentences." in texts(app)
     assert figures(app)
 
 

@@ -78,7 +78,7 @@ def test_the_score_has_its_place_among_unrelated_pairs(open_page: Open) -> None:
     share = 100 * float(np.mean(unrelated[3] < score))
     assert 5 < share < 95
     limit = np.percentile(unrelated[3], 95)
-    assert f"within what unrelated pairs reach (95 % are below {limit:.2f})" in texts(app)
+    assert f"no more than most unrelated pairs have (95 % are below {limit:.2f})" in texts(app)
     histogram, by_layer = figures(app)[2:4]
     assert_close(histogram["data"][1]["x"], score)
     shown = np.asarray(by_layer["data"][0]["z"], float)  # [layer, pooling]

@@ -159,9 +159,6 @@ def moving_map(
     looks = ({"color": theme.GREY, "dash": "dot", "width": 1.5}, {"color": TRAIL, "width": 3})
     for line, look in zip(lines(layers[-1]), looks, strict=False):
         figure.add_scatter(**line, **_LINES, line=look)
-    starts = maps[layers[0]][list(trailed)].astype(float).tolist()
-    ring = {"type": "circle", "xsizemode": "pixel", "ysizemode": "pixel", **_RING}
-    theme.add_shapes(figure, [{"xanchor": x, "yanchor": y, **ring} for x, y in starts])
     redraw = set(kinds) != {"scatter"}  # only SVG points can be animated; the others are redrawn
     transition = {"duration": 0 if redraw else _STEP_MS - 100, "easing": "cubic-in-out"}
     play = {
@@ -281,13 +278,8 @@ def join_pairs(
     return figure
 
 
-_RING = {
-    "x0": -7,
-    "x1": 7,
-    "y0": -7,
-    "y1": 7,
-    "line": {"color": theme.BLUE, "width": 1.5},
-}  # where a trail begins, in pixels
+_RING_RADIUS = 0.015  # of a map's extent
+_RING_ANGLES = np.linspace(0, 2 * np.pi, 17)
 _LINES: dict[str, Any] = {"mode": "lines", "hoverinfo": "skip", "showlegend": False}
 
 
@@ -300,18 +292,21 @@ def _segments(points: np.ndarray, pairs: Sequence[tuple[int, int]]) -> dict[str,
 
 
 def _trails(maps: Mapping[int, np.ndarray], until: int, rows: Sequence[int]) -> dict[str, list[float | None]]:
-    """The ways of rows of points [token, 2] from the first layer to another, with a gap after each.
+    """The ways of rows of points [token, 2] from the first layer to another, each from a ring on, with gaps between.
 
-    Each has a place for every layer, those after `until` on the last one's, so that the lines of all layers are alike.
+    Each has a place for every layer, those after `until` on the last one's, so that the lines of all layers are alike. Rings
+    are lines: with a shape in the figure, plotly forgets what a lasso has selected.
     """
-    return {
-        axis: [
-            place
-            for row in rows
-            for place in (*(float(maps[min(layer, until)][row, column]) for layer in sorted(maps)), None)
-        ]
-        for column, axis in enumerate("xy")
-    }
+    layers = sorted(maps)
+    radius = _RING_RADIUS * fitting(*maps.values())
+    ring = radius * np.stack([np.cos(_RING_ANGLES), np.sin(_RING_ANGLES)])
+    places: dict[str, list[float | None]] = {"x": [], "y": []}
+    for row in rows:
+        for column, axis in enumerate("xy"):
+            start = float(maps[layers[0]][row, column])
+            way = (float(maps[min(layer, until)][row, column]) for layer in layers)
+            places[axis] += [*way, None, *(start + ring[column]).tolist(), None]
+    return places
 
 
 def fitting(*maps: np.ndarray) -> float:

@@ -170,15 +170,18 @@ def test_marked_points_trail_the_way_that_they_have_come():
         marked=scatter.MarkedPoints("bank", [0, 1]),
         nearest={layer: [(0, 2)] for layer in maps},
     )
-    trail = figure.data[-1]
-    assert (trail.mode, list(trail.x), list(trail.y)) == (
-        "lines",
-        [0, 1, 2, None, 0, 2, 4, None],
-        [0, 0, 0, None, 1, 1, 1, None],
-    )
-    assert list(figure.frames[1].data[-1].x) == [0, 1, 1, None, 0, 2, 2, None]  # up to its layer
-    rings = [(shape.xanchor, shape.yanchor) for shape in figure.layout.shapes if shape.type == "circle"]
-    assert rings == [(0, 0), (0, 1)]
+    trail, ring = figure.data[-1], 18  # of 17 points and a gap; a way has one point for each layer and a gap
+    assert (trail.mode, len(trail.x)) == ("lines", 2 * (4 + ring))
+    ways = [list(zip(trail.x[at : at + 4], trail.y[at : at + 4], strict=True)) for at in (0, 4 + ring)]
+    assert ways == [[(0, 0), (1, 0), (2, 0), (None, None)], [(0, 1), (2, 1), (4, 1), (None, None)]]
+    for at, way in zip((4, 8 + ring), ways, strict=True):
+        places = zip(trail.x[at : at + ring - 1], trail.y[at : at + ring - 1], strict=True)
+        radii = [np.hypot(x - way[0][0], y - way[0][1]) for x, y in places]  # around where it begins
+        assert np.allclose(radii, radii[0])
+        assert radii[0] > 0
+    first = figure.frames[1].data[-1]
+    assert [first.x[:4], first.x[4 + ring : 8 + ring]] == [(0, 1, 1, None), (0, 2, 2, None)]  # up to its layer
+    assert not figure.layout.shapes  # with one, plotly forgets a lasso
 
 
 def test_markup_in_a_token_is_shown_as_text(points):

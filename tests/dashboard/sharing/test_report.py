@@ -258,7 +258,7 @@ def test_texts_that_a_failed_search_marks_are_in_it(open_page: Open) -> None:
     app = open_page("why", session=PANEL, v="failed-search", corpus=small_corpus(), dq="storm at sea", dr="17")
     body = report.to_bytes(collected(app)).decode().split("<body>")[1]
     assert body.count('<div class="bi-case">') == 1
-    assert body.count("<h6>") == 4  # the query, the right text, its rival, and the repairs
+    assert body.count("<h6>") == 3  # the query, the right text and its rival: nothing could be repaired
 
 
 def test_a_table_that_stands_on_the_page_and_in_its_data_is_in_it_once() -> None:

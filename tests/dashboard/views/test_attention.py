@@ -791,9 +791,7 @@ def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> Non
     # In the head that the view opens with, a word looks at another much more than usual: it is that word whose query is open.
     app = open_page("attention", v="neuron-view")
     said = texts(app).replace("\\", "")
-    assert (
-        "“bank” gives “week” 49 % of its attention; 5 % is usual for this head at this distance. Their product" in said
-    )
+    assert "“bank” gives “week” 49 % of its attention; this head's average 2 places ahead is 5 %. Their product" in said
     assert "Their product q · k is the largest of 10 for this query." in said
     assert pieces[sent(app)["opened"]] == "bank"
     assert sent(app)["step"] == "÷ √32, softmax"

@@ -219,7 +219,7 @@ def test_two_tokens_no_more_similar_than_unrelated_ones_are_said_so() -> None:
 
 
 def test_cls_is_said_to_start_at_1_only_where_its_curves_do(open_page: Open) -> None:
-    said = "every curve starts at exactly 1"
+    said = "every curve of [CLS] starts at exactly 1"
     assert said in texts(open_page("layers", v="sentence-curves", pool="cls"))
     assert said not in texts(open_page("layers", v="sentence-curves", pool="cls", c="1"))  # NaN at layer 0
     other = backend().trace(["A bank.", "The river."])
@@ -243,7 +243,7 @@ def test_one_token_against_all_others(open_page: Open, read_page: Open) -> None:
     last = [values[-1] for values in rows.values()]
     assert last == sorted(last, reverse=True)
     said = read_texts(app)
-    assert "After the last block “bank” is most like “river”" in said
+    assert "After the last block “bank” of sentence 2 is most like “river”" in said
     chosen = open_page("layers", v="one-against-all", t=["5", "7", "6"])
     assert len(strip_rows(figures(chosen)[0])) == len(trace.sentences[0])  # as before: that of the first sentence
 

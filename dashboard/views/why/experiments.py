@@ -48,7 +48,6 @@ VALUES: dict[Values, str] = {
     "resample": "another sentence's",
 }
 OUTCOMES = {"cosine": "Cosine with C", "score": "Cross-encoder", "rank": "Rank for C"}
-MEASURES = {"cosine": "cosine with C", "score": "score with C", "rank": "rank for C"}
 NUMBERS = {"share": "Share of the way, in %", "change": "Change"}
 FIGURE = "experiments_map"
 NO_EFFECT = 1e-4
@@ -325,10 +324,9 @@ def _carried(shown: _Shown, cells: list[Patch], found: Outcomes) -> str:
     share, patch = float(found.shares[best]), cells[best]
     own = messages.escape(prepared.b.tokens[patch.index or 0].piece)
     if share >= CARRIES:
-        a, b = (theme.number(value, 0 if shown.outcome == "rank" else 2) for value in (found.of_a, found.of_b))
         return (
-            f"A's {MEASURES[shown.outcome]} is {a}, B's {b}. A's “{own}” of layer {patch.number}, put into B, takes B "
-            f"**{100 * share:.0f} % of the way** to A: “{own}” is in both, but A's has read the rest."
+            f"A's “{own}” of layer {patch.number}, put into B, takes B **{100 * share:.0f} % of the way** to A: the same word, "
+            "which has read the rest."
         )
     strongest = _strongest(found)
     if strongest is None:

@@ -73,11 +73,11 @@ def tokens(
         st.markdown(
             "“Words as typed” and “Blocks and heads” split it further; mean pooling (under Options) splits it by token."
         )
-    st.caption(_rest(words) if split.pooling == "cls" else f"{FEW_RIBBONS} {_rest(words)}")
+    outside = "" if split.pooling == "cls" else f"{FEW_RIBBONS} {in_words.of_outside(words)}"
+    st.caption(f"{outside} {_rest(words)}".strip())
     if split.pooling == "cls":
         return "All of it belongs to one pair: with [CLS] pooling, a text's vector is that of its first token."
-    said = in_words.of_split(split if is_short else words.bounded(MOST_ROWS), messages.escape)
-    return f"{said} {in_words.of_outside(words)}".rstrip()
+    return in_words.of_split(split if is_short else words.bounded(MOST_ROWS), messages.escape)
 
 
 def words_as_typed(

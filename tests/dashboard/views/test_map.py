@@ -641,7 +641,9 @@ def test_through_the_layers_lines_lead_to_the_nearest_tokens_of_each_layer(
         ends = np.array([drawn["x"], drawn["y"]], float).T.reshape(-1, 3, 2)[:, :2]  # [line, end, xy]
         rows = [[int(np.argmin(np.linalg.norm(points - end, axis=1))) for end in line] for line in ends]
         banks = [row for row, token in enumerate(bank_tokens.tokens) if token.text == "bank"]
-        way = np.array([frame["data"][lines[1]][axis] for axis in "xy"], float).T.reshape(-1, 8, 2)  # [bank, layer, xy]
+        way = np.array([frame["data"][lines[1]][axis] for axis in "xy"], float).T.reshape(
+            -1, 26, 2
+        )  # [bank, layer, xy]
         np.testing.assert_allclose(way[:, layer], points[banks], atol=1e-5)
         assert sorted({first for first, _ in rows}) == banks
         for bank in banks:

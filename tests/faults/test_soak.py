@@ -17,6 +17,7 @@ from tests.support.visits import visits_with_own_texts
 MINUTES = float(os.environ.get("SOAK_MINUTES", "60"))
 PEOPLE, MOVES, SECONDS = 6, 3, 2.0  # who come at once, what each does, and how long they stay
 MOST_GROWTH = 1.1  # of memory, from the middle third of the time to the last
+TRACES = "128M"  # kept in memory: full within the first third also where people come slowly; by default it takes thousands
 SPARE = 12  # threads or files that may come and go
 # Streamlit keeps so many sessions for two minutes after they ended, for a person who comes back; each has an event loop.
 KEPT_SESSIONS, FILES_OF_A_SESSION = 128, 3
@@ -38,7 +39,7 @@ class Held:
 
 def held_while_people_come_and_go(folder: Path, minutes: float) -> list[Held]:
     """What the server held after each group of people had left."""
-    server = start_server(folder / "log.txt", BERT_INTERNALS_WARM_UP="0")
+    server = start_server(folder / "log.txt", BERT_INTERNALS_WARM_UP="0", BERT_INTERNALS_TRACE_BYTES=TRACES)
     try:
         visits_with_own_texts(server, people=4, moves=3, seconds=2.0, seed=0)  # the first ones load the model
         held, end = [Held.by(server)], time.monotonic() + 60 * minutes

@@ -17,7 +17,8 @@ from tests.support.visits import visits_with_own_texts
 MINUTES = float(os.environ.get("SOAK_MINUTES", "60"))
 PEOPLE, MOVES, SECONDS = 6, 3, 2.0  # who come at once, what each does, and how long they stay
 MOST_GROWTH = 1.1  # of memory, from the middle third of the time to the last
-TRACES = "128M"  # kept in memory: full within the first third also where people come slowly; by default it takes thousands
+# Traces kept in memory: full within the first third also where people come slowly; at the default it takes 150 groups.
+TRACES = "128M"
 SPARE = 12  # threads or files that may come and go
 # Streamlit keeps so many sessions for two minutes after they ended, for a person who comes back; each has an event loop.
 KEPT_SESSIONS, FILES_OF_A_SESSION = 128, 3

@@ -25,7 +25,7 @@ def test_a_picture_with_a_star_stands_in_the_lecture_and_leaves_as_a_page(visit:
     expect(page.get_by_text("My lecture now has 1 picture.")).to_be_visible()
     expect(page.get_by_role("button", name="Take out of my lecture")).to_be_visible()
     page.get_by_role("link", name="My lecture").click()
-    expect(page.locator(".lecture .says")).to_contain_text("depends most on")
+    expect(page.locator(".lecture .says")).to_contain_text("depend most on")
     download = downloaded(page, page.get_by_role("button", name="Export as one page"))
     path = tmp_path / "lecture.html"
     download.save_as(path)

@@ -78,7 +78,7 @@ def word_dots(
     axis.showgrid, axis.zeroline, axis.range = False, False, [len(words) - 0.4, -0.6]
     axis.tickvals, axis.ticktext = places, [theme.plain(word, 14) for word in words]
     figure.update_layout(showlegend=False, hovermode="closest")
-    theme.finish(figure, title, 126 + _ROW * max(4, len(words)))
+    theme.finish(figure, title, 116 + _ROW * max(4, len(words)))
     return figure.update_layout(margin_t=80, title={"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 8}})
 
 

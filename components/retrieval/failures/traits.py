@@ -226,10 +226,9 @@ def most_different(shares: Sequence[TraitShare]) -> str:
     best = max(shares, key=lambda share: share.share_of_failed - share.share_of_found)
     if best.share_of_failed <= best.share_of_found:
         return "They have no trait more often than found queries."
-    have = "has" if best.failed == 1 else "have"
     return (
-        f"What they share most is “{best.name}”: {best.failed} of {best.failures} {have} it "
-        f"({percent(best.share_of_failed)}), of the found {percent(best.share_of_found)}; too few to be sure."
+        f"They share most: “{best.name}”, {best.failed} of {best.failures} ({percent(best.share_of_failed)}; of the found "
+        f"{percent(best.share_of_found)}), too few to be sure."
     )
 
 

@@ -91,7 +91,7 @@ VIEWS = (
         label="Pairs read together",
         question="Which tokens are similar in a pair that is read together?",
         asks=("What changes if two texts are read as one input?",),
-        intro="Each picture is one input of two sentences. Orange frame: the tokens of A with those of the other sentence.",
+        intro="Each picture is one input of two sentences; orange frame: tokens of A with those of the other.",
         draw="dashboard.views.heatmaps.together:pairs",
         settings=(
             *OF_PAIRS,

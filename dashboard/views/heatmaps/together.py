@@ -178,7 +178,7 @@ def _across(trace: Trace, between: Sequence[TokenSimilarity], names: Sequence[st
     having = [name for name in names if name not in without]
     listed = numbers.enumerated([f"{mean} with {name}" for mean, name in zip(means, having, strict=True)])
     left_out = ", without special tokens" if special else ""
-    said = f"On average over their tokens{left_out}: {listed}."
+    said = f"On average{left_out}: {listed}."
     pairs = [(*found, name) for row, name in enumerate(names) if (found := _most_similar(trace, row, between[row]))]
     if pairs:
         cosine, first, second, name = max(pairs)

@@ -481,6 +481,6 @@ def test_long_texts_are_drawn_in_cells_that_are_means(
 def test_a_pair_with_a_text_without_tokens_has_no_mean(open_page: Open) -> None:
     app = open_page("heatmaps", v="read-together", s=["a bank", "\u200b", "a river"], sa="0", pb=["1", "2"])
     assert "A text without tokens has no cosine: sentence 2. Of the words “a” and “a” are most alike: **" in texts(app)
-    assert "On average over their tokens, without special tokens: " in texts(app)
+    assert "On average, without special tokens: " in texts(app)
     assert " with sentence 3." in texts(app)
     assert " with sentence 2" not in texts(app)

@@ -51,14 +51,13 @@ def test_the_sentence_names_what_the_figure_shows() -> None:
     assert traits.in_words([few]).endswith(traits.too_few(50, 29))
     few = replace(named[0], failures=29, difference=None, adjusted_p=None)
     assert traits.in_words([few]) == (
-        "29 of 79 queries fail. What they share most is “negation”: 25 of 29 have it (86 %), of the found 16 %; too few to be "
-        "sure."
+        "29 of 79 queries fail. They share most: “negation”, 25 of 29 (86 %; of the found 16 %), too few to be sure."
     )
     # Where found queries have each trait as often, nothing is named.
     same = replace(few, failed=4, failures=25, found=8, successes=50)
     assert traits.in_words([same]) == "25 of 75 queries fail. They have no trait more often than found queries."
     one = replace(few, failed=1, failures=1)
-    assert traits.in_words([one]).startswith("1 of 51 queries fails. What they share most is “negation”: 1 of 1 has it")
+    assert traits.in_words([one]).startswith("1 of 51 queries fails. They share most: “negation”, 1 of 1 (100 %")
     assert traits.in_words([replace(named[0], failures=0, failed=0)]) == "None of 50 queries fails."
 
 

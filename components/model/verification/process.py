@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -87,7 +86,6 @@ def reference_vectors(
 def _environment() -> dict[str, str]:
     """No request leaves the machine, and no accelerator is taken."""
     return {
-        **os.environ,
         **operator_settings.environment(),
         "HF_HUB_OFFLINE": "1",
         "HF_DATASETS_OFFLINE": "1",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from components.model.trace import TokenizedSentence
 
 NAMED = 20  # characters of a token
+PRODUCT = f"q{wording.NBSP_DOT}k"  # in one line
 READ_TOGETHER = "Both sentences are read together here: numbers differ from those of one sentence."
 
 
@@ -86,8 +87,8 @@ def of_products(query: str, key: str, share: float, larger: int, count: int, is_
     """
     place = f"only the {ordinal(larger + 1)} largest" if larger else "the largest"
     if is_said:
-        return f"Their product q · k is {place} of {count} for this query."
-    which = f"their product q · k is {place} of {count}" if count > 1 else "its only key"
+        return f"Their product {PRODUCT} is {place} of {count} for this query."
+    which = f"their product {PRODUCT} is {place} of {count}" if count > 1 else "its only key"
     return f"{wording.quoted(query)} gives most attention to {wording.quoted(key)} ({percent(share)}): {which}."
 
 

@@ -237,9 +237,8 @@ def _orders(
         table=lambda: table,
         code=stage.code(pair.query, texts),
         title=f"Orders for “{shortened(pair.query, 40)}”",
-        read=f"At the left the first {counted(count, 'hit')} by vectors, at the right their order by "
-        f"{messages.escape(stage.title)}. A line leads from the place of each text to its new one. Blue is the correct answer, "
-        "framed the document of the pair.",
+        read=rerank.both_orders(count, "by vectors", stage)
+        + " The blue line is the correct answer's; framed is the document of the pair.",
         not_shown="Why a text moves: the bars and cells below show what can be known of it.",
         chart=charts.rank_changes(
             np.array(ranks),

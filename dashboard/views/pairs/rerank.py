@@ -274,16 +274,27 @@ def _changes(orders: _TwoStages, sets: Sequence[CollectionLook]) -> None:
         table=lambda: table,
         code=stage.code(orders.query, texts),
         title=f"From the rank by vectors to that by {second}",
-        read=f"At the left the first {counted(len(texts), 'hit')} of {len(corpus):,} sentences by vectors (layer "
-        f"{orders.first.layer}, {POOLING_NAMES[orders.first.pooling]}, cosine), at the right their order by "
-        f"{messages.escape(stage.title)}. A line leads from the place of each text to its new one; the blue one is the correct "
-        "answer. A dotted end names the place of a text that stood further below.",
+        read=both_orders(
+            len(texts),
+            f"of {len(corpus):,} sentences by vectors (layer {orders.first.layer}, {POOLING_NAMES[orders.first.pooling]}, "
+            "cosine)",
+            stage,
+        )
+        + " The blue line is the correct answer's. A dotted end names the place of a text that stood further below.",
         not_shown="Sentences outside the candidates: the second stage never sees them, so that it cannot repair what the first "
         "stage did not find.",
         chart=charts.rank_changes(
             orders.before, _kinds(orders), texts, first="vectors", second=second, scale=controls.scale()
         ),
         alt=f"Lines from the rank of each of {len(texts)} candidates by vectors to its rank by {second}",
+    )
+
+
+def both_orders(count: int, by: str, stage: SecondStage) -> str:
+    """How a picture of two orders is read; `by`: what gave the first one."""
+    return (
+        f"At the left the first {counted(count, 'hit')} {by}, at the right their order by {messages.escape(stage.title)}. "
+        "A line leads from the place of each text to its new one."
     )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from components.model.trace import TokenizedSentence
 
 NAMED = 20  # characters of a token
-PRODUCT = f"q{wording.NBSP_DOT}k"  # in one line
+PRODUCT = f"q{wording.NBSP}·{wording.NBSP}k"  # in one line
 READ_TOGETHER = "Both sentences are read together here: numbers differ from those of one sentence."
 
 

@@ -238,7 +238,7 @@ def _orders(
         code=stage.code(pair.query, texts),
         title=f"Orders for “{shortened(pair.query, 40)}”",
         read=rerank.both_orders(count, "by vectors", stage)
-        + " The blue line is the correct answer's; framed is the document of the pair.",
+        + " The blue line is the correct answer's. In the lists below, the document of the pair has a frame.",
         not_shown="Why a text moves: the bars and cells below show what can be known of it.",
         chart=charts.rank_changes(
             np.array(ranks),

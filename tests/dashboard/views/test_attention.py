@@ -787,12 +787,12 @@ def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> Non
     assert most == np.argmax(products)
     said = texts(app).replace("\\", "")
     assert f"“bank” gives most attention to “{pieces[most]}” ({weights[most]:.0%})".replace("%", " %") in said
-    assert f"their product {findings.PRODUCT} is the largest of {len(weights)}." in said
+    assert f"their product q\u00a0·\u00a0k is the largest of {len(weights)}." in said
     # In the head that the view opens with, a word looks at another much more than usual: it is that word whose query is open.
     app = open_page("attention", v="neuron-view")
     said = texts(app).replace("\\", "")
     assert "“bank” gives “week” 49 % of its attention; this head's average 2 places ahead is 5 %. Their product" in said
-    assert f"Their product {findings.PRODUCT} is the largest of 10 for this query." in said
+    assert "Their product q\u00a0·\u00a0k is the largest of 10 for this query." in said
     assert pieces[sent(app)["opened"]] == "bank"
     assert sent(app)["step"] == "÷ √32, softmax"
 
@@ -800,10 +800,10 @@ def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> Non
 def test_a_product_that_is_not_the_largest_is_said_to_be_none() -> None:
     """Where a model adds terms for the distance to the products, another key can get most attention."""
     assert findings.of_products("we", "a", 0.35, 2, 10, False) == (
-        f"“we” gives most attention to “a” (35 %): their product {findings.PRODUCT} is only the 3rd largest of 10."
+        "“we” gives most attention to “a” (35 %): their product q\u00a0·\u00a0k is only the 3rd largest of 10."
     )
     assert findings.of_products("we", "a", 0.35, 1, 10, True).startswith(
-        f"Their product {findings.PRODUCT} is only the 2nd largest"
+        "Their product q\u00a0·\u00a0k is only the 2nd largest"
     )
     assert "its only key" in findings.of_products("we", "a", 1.0, 0, 1, False)
 

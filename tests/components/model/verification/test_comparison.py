@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from components import operator_settings
 from components.errors import InputError, ModelError
 from components.model.backend import Backend
 from components.model.verification import comparison, process
@@ -230,3 +231,17 @@ def test_a_process_that_takes_more_memory_than_it_may_ends(tmp_path: Path, monke
     monkeypatch.setattr(process, "WORKING_MEMORY", 1 << 20)
     with pytest.raises(ModelError, match="not compared"):
         process.reference_vectors(comparison.sources.find_files(ours.spec), "model", 0, TEXTS, comparison.ROLES)
+
+
+def test_the_librarys_process_gets_what_the_operator_set_and_nothing_that_this_process_set_for_itself(monkeypatch):
+    monkeypatch.setattr(operator_settings, "_here_alone", set())
+    monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", "7")
+    monkeypatch.setenv("GOMP_SPINCOUNT", "10")  # so that it is as before after the test
+    monkeypatch.delenv("GOMP_SPINCOUNT")
+    for name in ("OPENBLAS_THREAD_TIMEOUT", "GOMP_SPINCOUNT"):
+        operator_settings.set_here(name, "10")
+    given = process._environment()
+    assert given["OPENBLAS_THREAD_TIMEOUT"] == "7"
+    assert "GOMP_SPINCOUNT" not in given
+    assert given["HF_HUB_OFFLINE"] == "1"
+    assert given["CUDA_VISIBLE_DEVICES"] == ""

@@ -2,6 +2,7 @@
 // x, and the line of text coloured by how surprised the model is. A click on a word of that line reports "hidden" with its
 // position; with several masks the buttons above the bars report the one to show in the same way. `two` has bars alone.
 const NARROW = 760; // pixels: below it bars, guesses by layer, curve and text stand below each other
+const LEAST = 120; // pixels for which it is drawn: while a page changes, its box is narrower for a moment
 const LEAST_CHIP = 44, ON_PHONE = 62; // pixels of a layer's column; with less room, some layers have chips and all have a point
 
 // A text that fits a width: smaller down to a size, then with an ellipsis. Returns [text, size].
@@ -190,7 +191,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
 
   const drawFigure = () => {
-    const u = rem(), width = root.clientWidth, narrow = width < NARROW * u, { panels, lens } = data;
+    const u = rem(), width = Math.max(LEAST * u, root.clientWidth), narrow = width < NARROW * u, { panels, lens } = data;
     root.classList.toggle("narrow", narrow);
     const size = narrow ? 14 : 15, rows = Math.max(...panels.map((panel) => panel.rows.length));
     const bars = (narrow ? 25 : 24) * u * (rows + 0.5), layers = lens ? (lens.most * 30 + (lens.rank ? 190 : 50)) * u : 0;
@@ -234,7 +235,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       });
     }
     figure.replaceChildren(svg);
-    root.dataset.drawn = `${width}`;
+    root.dataset.drawn = `${root.clientWidth}`;
   };
 
   tables.replaceChildren(...data.tables.map(({ caption, names, rows }) => valuesTable(caption, names, rows)));

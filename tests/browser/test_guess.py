@@ -179,3 +179,14 @@ def test_a_word_is_hidden_beside_a_hole_in_two_sentences(use: Stage, folder: str
     expect(page.locator(".guess svg")).to_contain_text("we put [MASK] in")
     page.locator(".rows .chip", has_text="[MASK]").first.click()
     expect(page.locator(".guess svg")).to_contain_text("the [MASK] sat on the hat")
+
+
+@pytest.mark.parametrize("width", [0, 1, 40, 150])
+def test_no_size_is_negative_in_a_box_of_any_width(use: Stage, folder: str, width: int) -> None:
+    """While a page changes, a box has no width for a moment; then the picture is that of its new width."""
+    page = use.at(address(folder))
+    guess = drawn(page)
+    guess.evaluate("(root, width) => { root.style.width = `${width}px`; root.style.minWidth = 0; }", width)
+    guess.locator(".word", has_text="sat").evaluate("(word) => word.click()")  # draws again
+    expect(guess.locator(".word", has_text="sat")).to_have_attribute("aria-pressed", "true")
+    assert use.watch.console == []

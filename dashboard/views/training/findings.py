@@ -193,6 +193,7 @@ def won_back(
             "undamaged model" if untouched == UNDAMAGED else "model as published",
         )
         stands = f", {number(abs(difference(whole, after)), 1)} points {side} the {model}"
+        stands += "" if beside is None or beside.is_clear else " (may be chance)"
     if beside is None or whole is None or whole <= before or untouched != UNDAMAGED:
         verb = "raised" if after > before else "lowered" if after < before else "did not change"
         return f"**Training {verb} {name}: {shares}**{chance}{stands}; {lost}."

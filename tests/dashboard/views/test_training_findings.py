@@ -227,3 +227,9 @@ def test_what_may_be_chance_is_said_with_it_and_so_is_the_model_as_published() -
         "**Training raised Recall@1: 70.0 → 71.0 %** (may be chance), 19.0 points below the model as published; 1 query found "
         "before is lost."
     )
+
+
+def test_a_distance_to_the_undamaged_model_that_may_be_chance_is_called_so() -> None:
+    beside = change(0.953, 0.95, is_clear=False)
+    text = findings.won_back("Recall@1", change(0.7, 0.95), beside, 2)
+    assert "70.0 → 95.0 %**, 0.3 points below the undamaged model (may be chance); 2 queries found" in text

@@ -324,6 +324,21 @@ def test_an_objective_has_its_picture_formula_and_schedule(open_page: Open, obje
     assert rates.max() == pytest.approx(float(app.selectbox(key="w_learning_rate").value), rel=0.01)
 
 
+def test_two_views_say_of_one_run_among_how_many_texts_an_answer_is_found(open_page: Open) -> None:
+    """Scored rows of which fewer are partners than a batch holds."""
+    of = {"src": "demo:scored", "obj": "mnrl", "bs": "256"}
+    cards = re.search(
+        r"its correct answer out of (\d+) texts", texts(at_rest(open_page("training", v="training-data", **of)))
+    )
+    shown = re.search(
+        r"among the (\d+) texts shown", texts(at_rest(open_page("training", v="training-objective", **of)))
+    )
+    assert cards is not None
+    assert shown is not None
+    assert shown[1] == cards[1]
+    assert int(shown[1]) < 100  # partners of 187 training rows
+
+
 def test_the_measured_grid_of_softmax_is_drawn_as_it_was_measured(open_page: Open) -> None:
     measured = json.loads((ASSETS / "training" / "ablation.json").read_text(encoding="utf-8"))
     grid = measured["grid"]

@@ -280,7 +280,7 @@ VIEWS = (
         label="Data",
         question="What are the queries, and what should they find?",
         asks=("Which questions and answers are measured?",),
-        intro="Each query with the text that should come first: the views beside this one count how often it does.",
+        intro="Each query stands with the text that should come first: the views beside this one count how often it does.",
         draw="dashboard.views.evaluate.choices:data",
         settings=(
             *OF_MODELS,

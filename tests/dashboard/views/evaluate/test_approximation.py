@@ -130,7 +130,7 @@ def test_sentences_alone_are_their_own_queries(open_page: Open) -> None:
     alike = losses(StoredVectors.of_vectors(vectors), vectors, own=True)
     way = alike.of("first-8")
     assert way is not None
-    assert f"lose a hit, {sum(len(alike.lost(way, query)) for query in range(40))} hits in all." in texts(app)
+    assert f" of 40 queries, {sum(len(alike.lost(way, query)) for query in range(40))} in all." in texts(app)
     assert f"{100 * way.mean:.2f}" in set(app.table[0].value["Recall@10 (%)"])
 
 

@@ -195,7 +195,7 @@ VIEWS = (
             "Do cosines agree with what people say?",
             "What is Spearman's correlation on STS?",
         ),
-        intro="Authors of the pairs scored how similar their sentences are. Do the cosines order the pairs in the same way?",
+        intro="People scored how similar pairs of sentences are. Do the cosines order the pairs in the same way?",
         draw="dashboard.views.evaluate.sts:similarity",
         settings=(
             *OF_MODELS,

@@ -58,9 +58,9 @@ def check_flat(held: list[Held]) -> None:
     assert third > 0
     middle, last = held[third : 2 * third], held[2 * third :]
     report(
-        f"{PEOPLE * (len(held) - 1)} people in {len(held) - 1} groups: memory {held[0].memory / 2**20:.0f} MiB at first, "
-        f"at most {max(each.memory for each in middle) / 2**20:.0f} in the middle third of the time and "
-        f"{max(each.memory for each in last) / 2**20:.0f} in the last; threads {held[0].threads}, then "
+        f"{PEOPLE * (len(held) - 1)} people in {len(held) - 1} groups, with {TRACES} of traces: memory "
+        f"{held[0].memory / 2**20:.0f} MiB at first, at most {max(each.memory for each in middle) / 2**20:.0f} in the middle "
+        f"third of the time and {max(each.memory for each in last) / 2**20:.0f} in the last; threads {held[0].threads}, then "
         f"{max(each.threads for each in last)}; open files {held[0].files}, then {max(each.files for each in last)}"
     )
     assert max(each.memory for each in last) <= MOST_GROWTH * max(each.memory for each in middle)

@@ -73,7 +73,7 @@ def test_another_way_shows_its_own_losses(open_page: Open) -> None:
     app = at_rest(open_page("evaluate", v="approximation", corpus=corpus_of(COUNT)))
     assert app.selectbox(key="w_approximation").value == "bits-4"
     app.selectbox(key="w_approximation").select("first-8").run()
-    assert "With **first 48** " in texts(app)
+    assert "**first 48** loses hits of " in texts(app)
     app.selectbox(key="w_approximation").select("float16").run()
     assert "float16 finds all 10 nearest sentences" in app.success[0].value
     said, shown = texts(app), set(app.table[0].value["way to search"])

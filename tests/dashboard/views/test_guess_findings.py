@@ -314,5 +314,5 @@ def test_a_text_without_an_end_is_said_where_an_end_changes_the_guess() -> None:
 
 def test_words_that_turn_as_far_are_named_or_counted_without_their_kind_twice() -> None:
     """It is said before: "Of the words, 5 depend most on ..."."""
-    assert changes.level(["“a”", "“b”"]) == "“a” and “b”"
-    assert changes.level(["“a”"] * (changes.MOST_NAMED + 1)) == str(changes.MOST_NAMED + 1)
+    assert changes.together(["“a”", "“b”"]) == "“a” and “b”"
+    assert changes.together(["“a”"] * (changes.MOST_NAMED + 1)) == str(changes.MOST_NAMED + 1)

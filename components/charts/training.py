@@ -17,6 +17,7 @@ _LOSS_HEIGHT, _ROOM, _LETTER = 400, 60, 8.6  # pixels: of the loss, beside the e
 # Of the texts of a row: what is searched with, what belongs to it, what is pushed apart.
 _SIDES = (theme.BLUE, theme.GREEN, theme.ORANGE, *theme.PALETTE[3:])
 _HEIGHT, _LOW = 330, 230  # pixels; the low one leaves room for a row of the data below it
+_NAME = 20  # pixels: a line with a name above bars
 
 
 def smoothed(values: np.ndarray, window: int) -> Float64:
@@ -255,7 +256,11 @@ def length_histogram(
     width = max(1, -(-longest // 40))
     edges = np.arange(0, longest + width + 1, width)
     rows = max(1, len(lengths))
-    figure = make_subplots(rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.06)
+    height = _LOW + (56 + _NAME) * (rows - 1)
+    reached = max(longest, cut_off) * 1.04
+    is_far = 2 * longest < cut_off  # with its line on the axis, most of the figure would be empty
+    is_left = 2 * cut_off < reached  # names stand on the other side of the line
+    figure = make_subplots(rows=rows, cols=1, shared_xaxes=True, vertical_spacing=_NAME / (height - 120))
     for index, (name, values) in enumerate(lengths.items()):
         counts, _ = np.histogram(values, bins=edges)
         low, high = edges[:-1], edges[1:] - 1
@@ -272,31 +277,39 @@ def length_histogram(
             row=index + 1,
             col=1,
         )
-        if rows > 1:
-            own = {"xref": "paper", "x": 1, "xanchor": "right", "yref": f"y{index + 1 if index else ''} domain", "y": 1}
-            figure.add_annotation(text=f"<b>{theme.plain(name)}</b>", font={"color": colour}, showarrow=False, **own)
-    is_far = 2 * longest < cut_off  # with its line on the axis, most of the figure would be empty
+        if rows > 1:  # above its bars
+            figure.add_annotation(
+                text=f"<b>{theme.plain(name)}</b>",
+                font={"color": colour},
+                showarrow=False,
+                xref="paper",
+                x=int(is_left),
+                xanchor="right" if is_left else "left",
+                yref=f"y{index + 1 if index else ''} domain",
+                y=1,
+                yanchor="bottom",
+            )
     figure.add_annotation(
         text=f"cut-off: {cut_off} tokens{' →' if is_far else ''}",
         font={"color": CUT_OFF},
         yref="paper",
         y=1.0,
         yanchor="bottom",
-        xanchor="right",
+        yshift=_NAME * (rows > 1),  # above the first name
+        xanchor="left" if is_left else "right",
         showarrow=False,
         **({"x": 1.0, "xref": "paper"} if is_far else {"x": cut_off + 0.5}),
     )
     if not is_far:
         ends = {"x0": cut_off + 0.5, "x1": cut_off + 0.5, "y0": 0, "y1": 1, "yref": "paper"}
         figure.add_shape(type="line", line={"color": CUT_OFF, "width": 3, "dash": "dash"}, **ends)
-    reached = 1.3 * longest if is_far else max(longest, cut_off) * 1.04
-    figure.update_xaxes(range=[0, reached + 1])
+    figure.update_xaxes(range=[0, (1.3 * longest if is_far else reached) + 1])
     figure.update_xaxes(title=f"tokens of {of}, special tokens included", row=rows, col=1)
     figure.update_yaxes(nticks=3)
     figure.update_yaxes(title=counted, row=(rows + 1) // 2, col=1)
     figure.layout.showlegend, figure.layout.bargap = False, 0
-    theme.finish(figure, title, _LOW + 56 * (rows - 1))
-    figure.layout.margin.t += 18  # for the name of the line, above the bars
+    theme.finish(figure, title, height)
+    figure.layout.margin.t += _NAME * (1 + (rows > 1))  # for the name of the line, above the bars
     return figure
 
 

@@ -279,9 +279,14 @@ def _partners(settings: TrainingSettings, data: TrainingData, with_negatives: Ad
     elif data.kind == "labelled":
         positive, _ = binary_classes(data)
         data = _as_pairs(data, np.flatnonzero(data.labels == positive), f"not {data.label_names[positive]}")
-    if settings.negatives in {"none", "random"} or len(data) < 2:
+    if len(data) < 2 or not wrong_of_each(settings, data):
         return data  # the other rows of a batch are random wrong answers already
     return with_negatives(data)
+
+
+def wrong_of_each(settings: TrainingSettings, data: TrainingData) -> int:
+    """How many wrong answers of its own a row has, where the others of a batch are wrong answers too."""
+    return len(_wrong_answers(data)) or int(settings.negatives not in {"none", "random"})
 
 
 def _triplets(settings: TrainingSettings, data: TrainingData, with_negatives: AddNegatives) -> TrainingData:

@@ -222,14 +222,21 @@ def in_words(shares: Sequence[TraitShare]) -> str:
 
 
 def most_different(shares: Sequence[TraitShare]) -> str:
-    """Of too few failures to compare: the trait that they have more often by the most, in a sentence, or that there is none."""
+    """Of too few queries to compare: the trait that failed ones have more often by the most, in a sentence, or that none is."""
     best = max(shares, key=lambda share: share.share_of_failed - share.share_of_found)
+    is_one, among_found = best.failures == 1, percent(best.share_of_found)
     if best.share_of_failed <= best.share_of_found:
-        return "They have no trait more often than found queries."
-    return (
-        f"They share most: “{best.name}”, {best.failed} of {best.failures} ({percent(best.share_of_failed)}; of the found "
-        f"{percent(best.share_of_found)}), too few to be sure."
+        what = "no trait more often than found queries" if best.successes else "none of the traits"
+        return f"{'It has' if is_one else 'They have'} {what}."
+    said = f"They share most: “{best.name}”, {best.failed} of {best.failures} ({percent(best.share_of_failed)}"
+    if not best.successes:
+        return f"{f'It has “{best.name}”' if is_one else f'{said})'}; no query is found to compare with."
+    said = (
+        f"It has “{best.name}”, as {among_found} of the found have"
+        if is_one
+        else f"{said}; of the found {among_found})"
     )
+    return f"{said}, too few to be sure{f': it takes {LEAST} of each' * (best.successes < LEAST)}."
 
 
 def traits_of(

@@ -311,8 +311,8 @@ def _lost(searched: SearchVectors, found: HitLosses) -> None:
     shown = pd.DataFrame(rows[:SHOWN_HITS])
     shown.loc[shown["query"].duplicated(), "query"] = ""
     figures.note(
-        f"With **{messages.escape(way.approximation.name)}** {len(losing):,} of {len(searched.query_texts):,} queries lose a "
-        f"hit, {counted(len(rows), 'hit')} in all. The queries that lose most come first"
+        f"**{messages.escape(way.approximation.name)}** loses hits of {len(losing):,} of "
+        f"{counted(len(searched.query_texts), 'query', 'queries')}, {len(rows):,} in all. The queries that lose most come first"
         + (f"; the first {SHOWN_HITS} lost hits are listed." if len(rows) > SHOWN_HITS else "."),
         key="lost_note",
     )

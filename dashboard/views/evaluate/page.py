@@ -195,7 +195,7 @@ VIEWS = (
             "Do cosines agree with what people say?",
             "What is Spearman's correlation on STS?",
         ),
-        intro="Authors of the pairs scored how similar their sentences are. Do the cosines order the pairs in the same way?",
+        intro="People scored how similar pairs of sentences are. Do the cosines order the pairs in the same way?",
         draw="dashboard.views.evaluate.sts:similarity",
         settings=(
             *OF_MODELS,
@@ -280,7 +280,7 @@ VIEWS = (
         label="Data",
         question="What are the queries, and what should they find?",
         asks=("Which questions and answers are measured?",),
-        intro="Each query with the text that should come first: the views beside this one count how often it does.",
+        intro="Each query stands with the text that should come first: the views beside this one count how often it does.",
         draw="dashboard.views.evaluate.choices:data",
         settings=(
             *OF_MODELS,

@@ -112,9 +112,9 @@ def _answer(compared: cka.LayerCKA) -> str:
     )
     said = f"{name}: **{least}** between layers {block} and {block + 1}"
     if last > 1:
-        said += f"; first and last layer {ends}"
+        said += f", {ends} between the first and the last"
     if compared.judgement != "enough":
-        said += f", unrelated layers of so few tokens {theme.number(np.nanmax(compared.chance), 2)}"
+        said += f"; unrelated layers of so few tokens reach {theme.number(np.nanmax(compared.chance), 2)}"
     return f"{said}."
 
 

@@ -293,8 +293,8 @@ def _changes(orders: _TwoStages, sets: Sequence[CollectionLook]) -> None:
 def both_orders(count: int, by: str, stage: SecondStage) -> str:
     """How a picture of two orders is read; `by`: what gave the first one."""
     return (
-        f"At the left the first {counted(count, 'hit')} {by}, at the right their order by {messages.escape(stage.title)}. "
-        "A line leads from the place of each text to its new one."
+        f"At the left stand the first {counted(count, 'hit')} {by}, at the right is their order by "
+        f"{messages.escape(stage.title)}. A line leads from the place of each text to its new one."
     )
 
 

@@ -118,7 +118,8 @@ def finding(sets: Sequence[CollectionLook]) -> str:
     named = [first] if other is None else [first, other]
     by_luck = [item for item in named if _sign(item) and is_luck(item.look, item.depth)]
     sure = {_sign(item) for item in named if item not in by_luck} - {0}
-    verdicts = {(): "changes nothing for sure", (1,): "helps", (-1,): "harms", (-1, 1): "helps some and harms others"}
+    may_not = "may change nothing" if by_luck else "changes nothing"
+    verdicts = {(): may_not, (1,): "helps", (-1,): "harms", (-1, 1): "helps some and harms others"}
     said = (
         f"**MaxSim on the first {first.depth} {verdicts[tuple(sorted(sure))]}**: right text first for {_change(first)}"
     )

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from components.numbers import counted, difference, number, percent, signed
 from components.training.before_after import CorrelationChange, MeasureChange
+from components.training.held_out import DECIDING, is_better
+from components.training.history import VALIDATION_LOSS
+from dashboard.views.training.choice import MEASURES
 
 if TYPE_CHECKING:
     from components.arrays import Float64, Int64
@@ -107,11 +111,6 @@ def _won_back(measure: MeasureName, before: float, after: float, whole: float) -
 
 
 FLAT = 0.005  # a change of a loss that two decimals do not show
-SHARES = {
-    "spearman": "Spearman",
-    "recall@1": "Recall@1",
-    "accuracy": "accuracy",
-}  # what decides, the first that a run has
 
 
 def watched(past: History, undamaged: Mapping[str, float], kept: int | None = None) -> str:
@@ -124,20 +123,28 @@ def watched(past: History, undamaged: Mapping[str, float], kept: int | None = No
     steps, losses = steps[finite], losses[finite]
     if len(losses) < 2:
         return "**Nothing is measured on held-out rows yet** but what the model was before." if len(losses) else ""
-    name = next((name for name in SHARES if name in past.measures and len(past.measures[name][0]) > 1), None)
+    name = next((name for name in DECIDING if name in past.measures and len(past.measures[name][0]) > 1), None)
     at, values = (steps, losses) if name is None else past.measures[name]
     by_loss = dict(zip(steps.tolist(), losses.tolist(), strict=True))
     sign = 1.0 if name else -1.0  # a loss is best where it is lowest
-    # Before training there was no step; of equal ones that with the lower loss is kept (components.training.held_out).
-    best = max(
-        np.flatnonzero(at > 0).tolist(),
-        key=lambda place: (int(at[place]) == kept, sign * values[place], -by_loss.get(int(at[place]), np.inf)),
-    )
+    if kept is not None and kept not in at:  # there was nothing to measure it by: all pairs had one score
+        return f"**Kept: step {kept:,}.** {_course(steps, losses)}"
+
+    def measured(place: int) -> dict[str, float | None]:
+        value = {} if name is None else {name: float(values[place])}
+        return {VALIDATION_LOSS: by_loss.get(int(at[place])), **value}
+
+    def better(one: int, other: int) -> int:
+        return other if is_better(measured(other), measured(one)) else one
+
+    # Before training there was no step.
+    places = np.flatnonzero(at > 0 if kept is None else at == kept).tolist()
+    best = reduce(better, places)
 
     def shown(value: float) -> str:
         return percent(value) if name and name != "spearman" else number(value, 2)
 
-    step, measure = int(at[best]), SHARES[name] if name else "loss"
+    step, measure = int(at[best]), MEASURES[name] if name else "loss"
     since = int(at[-1]) - step
     beside = [f"{shown(float(values[0]))} before"] if at[0] == 0 else []
     beside += [f"{shown(undamaged[name])} undamaged"] if name is not None and name in undamaged else []
@@ -193,6 +200,7 @@ def won_back(
             "undamaged model" if untouched == UNDAMAGED else "model as published",
         )
         stands = f", {number(abs(difference(whole, after)), 1)} points {side} the {model}"
+        stands += "" if beside is None or beside.is_clear else " (may be chance)"
     if beside is None or whole is None or whole <= before or untouched != UNDAMAGED:
         verb = "raised" if after > before else "lowered" if after < before else "did not change"
         return f"**Training {verb} {name}: {shares}**{chance}{stands}; {lost}."

@@ -15,6 +15,7 @@ from components.charts import objective_pictures
 from components.charts import training as charts
 from components.charts.retrieval import evaluation as evaluation_charts
 from components.shown_code.code import Code, Command, NoCode
+from components.training import negatives
 from components.training.grid import run_grid
 from components.training.objectives import OBJECTIVES, Objective, legend
 from components.training.settings import learning_rates, scheduled_rates, warmup_steps
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from dashboard.views.training.plan import Plan
 
 SHOWN_AS = {"sigma": "σ"}  # symbols that are not written as they are called
-
-
-SOUGHT = {"bm25", "model"}  # settings for wrong answers by which each row gets one of its own
 
 
 def objective(backend: Backend) -> None:
@@ -60,8 +58,8 @@ def _asked(plan: Plan) -> None:
         query, answer, wrong = (
             row_cards.named(settings.data, name) for name in ("query", "correct answer", "wrong answer")
         )
-        own = sum(column.startswith("negative") for column in plan.data.columns) or int(settings.negatives in SOUGHT)
-        among = row_cards.among(settings, len(plan.split.train), own)
+        own = negatives.wrong_of_each(settings, plan.data)
+        among = row_cards.among(settings, plan.rows_of_each[0], own)
         message = in_batch(query, answer, wrong if own else "", among)
         _picture(first, message, wrong if own else "", query, answer.removeprefix("correct "))
     else:

@@ -129,7 +129,12 @@ def test_the_histogram_counts_every_text_once_and_marks_the_cut_off() -> None:
     texts = [item.text for item in figure.layout.annotations]
     assert texts == ["<b>query</b>", "<b>answer</b>", "cut-off: 128 tokens"]
     assert [trace.yaxis for trace in figure.data] == ["y", "y2"]  # a row each: colours that lie on each other mix
-    assert figure.layout.annotations[2].yanchor == "bottom"  # above the bars
+    # Above the bars, the names on the other side of the line, which strikes through none.
+    assert {item.yanchor for item in figure.layout.annotations} == {"bottom"}
+    assert [(item.x, item.xanchor) for item in figure.layout.annotations[:2]] == [(0, "left")] * 2
+    early = training.length_histogram(lengths, 12, "Lengths").layout.annotations
+    assert [(item.x, item.xanchor) for item in early] == [(1, "right")] * 2 + [(12.5, "left")]
+    assert early[2].yshift > 0  # above the first name
     short = training.length_histogram(
         {"query": np.array([5, 20])}, 128, "Lengths"
     )  # not with an axis that is mostly empty

@@ -16,6 +16,7 @@ from components.training.negatives import (
     find_negatives,
     training_rows,
     with_deleted_words,
+    wrong_of_each,
 )
 from components.training.objectives import OBJECTIVES
 from components.training.settings import TrainingSettings
@@ -148,6 +149,14 @@ def test_ranking_takes_hard_wrong_answers_as_a_third_column(demo):
     rows = training_rows(TrainingSettings(negatives="bm25"), "mnrl", demo)
     assert list(rows.columns) == ["anchor", "positive", "negative"]
     assert list(dataset_columns(SETTINGS, "mnrl", rows)) == ["anchor", "positive", "negative"]
+
+
+@pytest.mark.parametrize("kind", ["none", "random", "bm25"])
+@pytest.mark.parametrize("source", ["demo:pairs", "demo:not", "demo:scored"])
+def test_wrong_answers_of_a_row_are_counted_without_finding_them(kind, source):
+    settings, data = TrainingSettings(negatives=kind), load(source).take(np.arange(60))
+    rows = training_rows(settings, "mnrl", data)
+    assert wrong_of_each(settings, data) == sum(name.startswith("negative") for name in rows.columns)
 
 
 def test_premises_with_labels_serve_every_objective_that_takes_them():

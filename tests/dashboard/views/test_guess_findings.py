@@ -11,7 +11,7 @@ import pytest
 from components import numbers
 from components.analysis.guesses.templates import Template, TemplateGuesses
 from components.model.guesses import names
-from dashboard.views.attention.guess import findings
+from dashboard.views.attention.guess import changes, findings
 from dashboard.views.attention.guess.findings import Guessed
 
 NAN = float("nan")
@@ -310,3 +310,9 @@ def test_a_text_without_an_end_is_said_where_an_end_changes_the_guess() -> None:
     assert not guessed(**{**stop, "only_left": True}).missing_end
     assert not guessed().missing_end
     assert not findings.of_missing_end(guessed())
+
+
+def test_words_that_turn_as_far_are_named_or_counted_without_their_kind_twice() -> None:
+    """It is said before: "Of the words, 5 depend most on ..."."""
+    assert changes.together(["“a”", "“b”"]) == "“a” and “b”"
+    assert changes.together(["“a”"] * (changes.MOST_NAMED + 1)) == str(changes.MOST_NAMED + 1)

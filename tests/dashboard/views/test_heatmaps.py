@@ -303,12 +303,15 @@ def test_the_block_that_changes_the_arrangement_most_is_named_and_what_chance_re
     matrix = np.array([[1.0, 0.5, 0.4], [0.5, 1.0, 0.9], [0.4, 0.9, 1.0]])
     compared: Any = SimpleNamespace(matrix=matrix, chance=np.full((3, 3), 0.31), judgement="enough")
     said = similarity._answer(compared)
-    assert said == "Block 0 changes the arrangement most: **0.50** between layers 0 and 1; first and last layer 0.40."
+    assert (
+        said
+        == "Block 0 changes the arrangement most: **0.50** between layers 0 and 1, 0.40 between the first and the last."
+    )
     assert similarity._limits([compared]) == (0.3, 1.0)
     compared.judgement, compared.matrix = "few", matrix[::-1, ::-1]
     assert similarity._answer(compared) == (
-        "The last block changes the arrangement most: **0.50** between layers 1 and 2; first and last layer 0.40, unrelated "
-        "layers of so few tokens 0.31."
+        "The last block changes the arrangement most: **0.50** between layers 1 and 2, 0.40 between the first and the last; "
+        "unrelated layers of so few tokens reach 0.31."
     )
 
 

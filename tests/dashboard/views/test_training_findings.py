@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from components.training import held_out
 from components.training.before_after import retrieval_changes, spearman_change
 from components.training.history import History, history
 from dashboard.views.training import findings
@@ -164,6 +165,30 @@ def test_what_decides_is_a_measure_beside_the_model_before_and_undamaged() -> No
     assert "by Spearman on held-out rows, 0.70** (0.80 before): worse than before training. " in worse
 
 
+def test_what_decides_is_the_order_of_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = past([2.0, 1.5, 1.0], {"recall@1": [0.1, 0.4, 0.3], "accuracy": [0.5, 0.8, 0.9]})
+    assert "step 10, by Recall@1 on" in findings.watched(of, {})
+    monkeypatch.setattr(findings, "DECIDING", held_out.DECIDING[::-1])
+    monkeypatch.setattr(held_out, "DECIDING", held_out.DECIDING[::-1])
+    assert "step 20, the last, by accuracy on" in findings.watched(of, {})
+
+
+def test_a_kept_step_without_the_measure_is_said_without_it() -> None:
+    """All pairs had one score there, so that there was no correlation."""
+    events = [
+        {"event": "evaluation", "step": step, "validation_loss": loss, **found}
+        for step, loss, found in (
+            (0, 2.0, {"spearman": -0.5}),
+            (10, 1.5, {"spearman": -0.2}),
+            (20, 1.0, {}),  # better than a negative one
+        )
+    ]
+    said = findings.watched(history(events), {}, 20)
+    assert said == (
+        "**Kept: step 20.** The held-out loss fell from 2.00 to 1.00, and was still falling (0.50 in the last 10 steps)."
+    )
+
+
 def test_a_last_measure_that_came_early_does_not_say_that_the_loss_stands_still() -> None:
     """The last step of a run is measured too, here two steps after the one before it."""
     events = [
@@ -227,3 +252,9 @@ def test_what_may_be_chance_is_said_with_it_and_so_is_the_model_as_published() -
         "**Training raised Recall@1: 70.0 → 71.0 %** (may be chance), 19.0 points below the model as published; 1 query found "
         "before is lost."
     )
+
+
+def test_a_distance_to_the_undamaged_model_that_may_be_chance_is_called_so() -> None:
+    beside = change(0.953, 0.95, is_clear=False)
+    text = findings.won_back("Recall@1", change(0.7, 0.95), beside, 2)
+    assert "70.0 → 95.0 %**, 0.3 points below the undamaged model (may be chance); 2 queries found" in text

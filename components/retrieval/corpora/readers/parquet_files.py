@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import signal
 import subprocess
 import sys
@@ -167,7 +166,8 @@ def _rows_of_child(source: Path | bytes, name: str, limits: Limits, count: Count
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},  # the others reserve 1 GB at once
+        # The other pools reserve 1 GB at once.
+        env=operator_settings.environment() | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
     )
     assert process.stdin is not None
     assert process.stdout is not None

@@ -109,7 +109,7 @@ def _vector_change(
             at for at in among if round(float(angles[at])) == round(float(angles[most]))
         ]  # as far, as it is written
         named = [which([pieces[place] for place in own], int(np.flatnonzero(own == at)[0])) for at in level]
-        depend = f"{enumerated(named)} depends" if len(level) == 1 else f"{_level(named, kind)} depend"
+        depend = f"{enumerated(named)} depends" if len(level) == 1 else f"{together(named)} depend"
         message = (
             f"Of the {kind}, {depend} most on {name}: {'its vector turns' if len(level) == 1 else 'their vectors turn'} by "
             f"{angles[most]:.0f}° ({TURNS}){_further(pieces, angles, is_hidden, int(most), kind)}. "
@@ -147,9 +147,9 @@ def _further(pieces: Sequence[str], angles: np.ndarray, is_hidden: np.ndarray, m
     return f"; {quoted(pieces[at])}, which is no word, turns by {angles[at]:.0f}°"
 
 
-def _level(named: Sequence[str], kind: str) -> str:
-    """Several tokens that turn as far."""
-    return enumerated(named) if len(named) <= MOST_NAMED else f"{len(named)} {kind}"
+def together(named: Sequence[str]) -> str:
+    """Several tokens that turn as far, of one kind that is said."""
+    return enumerated(named) if len(named) <= MOST_NAMED else f"{len(named)}"
 
 
 def say_whose(backend: Backend) -> None:

@@ -129,23 +129,36 @@ def most_telling(
 
 
 def leading(rows: Sequence[RunRow], measure: str) -> str:
-    """Which run is the best, and than how many of the others it is surely better, where all are compared with it."""
+    """Which run is the best, than how many of the others it is surely better, where all are compared with it, and which are
+    as good."""
     best = best_of(rows)
-    said = f"**{messages.escape(best.name)}** has the best {measure}, {number(best.value.value, 1)} %"
+    value = number(best.value.value, 1)
+    said = f"**{messages.escape(best.name)}** has the best {measure}, {value} %"
+    equal = [row for row in _comparable(rows) if row is not best and number(row.value.value, 1) == value]
+    as_much = (
+        f"; {f'**{messages.escape(equal[0].name)}** has' if len(equal) == 1 else f'{len(equal)} others have'} as much"
+    )
+    as_much *= bool(equal)
     others = [row for row in rows if row.difference is not None]
-    if not best.is_reference or not others:
-        return f"{said}."
+    if not best.is_reference or len(others) == len(equal):
+        return f"{said}{as_much}."
     clear, count = sum(row.is_clear for row in others), len(others)
     if not clear:
-        return f"{said}, but no other is surely worse."
+        return f"{said}, but no other is surely worse{as_much}."
     if count == 1:
         return f"{said}, surely more than the other."
-    return f"{said}, surely more than {f'all {count}' if clear == count else f'{clear} of the {count}'} others."
+    return (
+        f"{said}, surely more than {f'all {count}' if clear == count else f'{clear} of the {count}'} others{as_much}."
+    )
 
 
 def best_of(rows: Sequence[RunRow]) -> RunRow:
-    """The run with the largest value, of those that can be compared."""
-    return max((row for row in rows if row.is_reference or row.difference is not None), key=lambda row: row.value.value)
+    """The run with the largest value as it is shown, of those that can be compared; of equal ones the one compared with."""
+    return max(_comparable(rows), key=lambda row: (round(row.value.value, 1), row.is_reference))
+
+
+def _comparable(rows: Sequence[RunRow]) -> list[RunRow]:
+    return [row for row in rows if row.is_reference or row.difference is not None]
 
 
 def finding(run: RunRow, reference: RunRow, measure: str, found: ForWhom, k: int, is_best_told: bool = False) -> str:

@@ -191,7 +191,7 @@ def test_a_trait_and_a_column_choose_queries_and_each_repair_has_its_rank(open_p
         cells = [f"team: {team}", str(own.sum()), str((own & failed).sum())]
         rows = [row for table in app.table for row in table.value.to_numpy().tolist()]
         assert cells in [[str(cell).replace("\\", "") for cell in row[:3]] for row in rows]
-    assert "of this part fails. They share most: “" in texts(app)
+    assert "of this part fails. It has “" in texts(app)
     assert "Add queries that work" not in texts(app)  # the file may have them
     assert [item["key"] for item in data["traits"] if item["picked"]] == [trait]
     expected = [item for item in failures_there.in_order("worst") if (found.of(trait) & kept_rows)[item.row]]

@@ -57,8 +57,32 @@ def test_the_sentence_names_what_the_figure_shows() -> None:
     same = replace(few, failed=4, failures=25, found=8, successes=50)
     assert traits.in_words([same]) == "25 of 75 queries fail. They have no trait more often than found queries."
     one = replace(few, failed=1, failures=1)
-    assert traits.in_words([one]).startswith("1 of 51 queries fails. They share most: “negation”, 1 of 1 (100 %")
+    assert traits.in_words([one]) == (
+        "1 of 51 queries fails. It has “negation”, as 16 % of the found have, too few to be sure."
+    )
     assert traits.in_words([replace(named[0], failures=0, failed=0)]) == "None of 50 queries fails."
+
+
+@pytest.mark.parametrize(
+    ("failed", "failures", "found", "successes", "said"),
+    [
+        (
+            3,
+            5,
+            1,
+            10,
+            "They share most: “negation”, 3 of 5 (60 %; of the found 10 %), too few to be sure: it takes 30 of each.",
+        ),
+        (3, 5, 0, 0, "They share most: “negation”, 3 of 5 (60 %); no query is found to compare with."),
+        (1, 1, 0, 0, "It has “negation”; no query is found to compare with."),
+        (0, 1, 0, 0, "It has none of the traits."),
+        (0, 1, 3, 9, "It has no trait more often than found queries."),
+    ],
+)
+def test_of_few_queries_no_share_of_found_ones_is_said_that_are_not_there(
+    failed: int, failures: int, found: int, successes: int, said: str
+) -> None:
+    assert traits.most_different([TraitShare("negation", failed, failures, found, successes)]) == said
 
 
 def test_the_figure_of_traits_has_a_dot_for_each_share() -> None:

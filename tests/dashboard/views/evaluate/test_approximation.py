@@ -73,7 +73,7 @@ def test_another_way_shows_its_own_losses(open_page: Open) -> None:
     app = at_rest(open_page("evaluate", v="approximation", corpus=corpus_of(COUNT)))
     assert app.selectbox(key="w_approximation").value == "bits-4"
     app.selectbox(key="w_approximation").select("first-8").run()
-    assert "With **first 48** " in texts(app)
+    assert "**first 48** loses hits of " in texts(app)
     app.selectbox(key="w_approximation").select("float16").run()
     assert "float16 finds all 10 nearest sentences" in app.success[0].value
     said, shown = texts(app), set(app.table[0].value["way to search"])
@@ -130,7 +130,7 @@ def test_sentences_alone_are_their_own_queries(open_page: Open) -> None:
     alike = losses(StoredVectors.of_vectors(vectors), vectors, own=True)
     way = alike.of("first-8")
     assert way is not None
-    assert f"lose a hit, {sum(len(alike.lost(way, query)) for query in range(40))} hits in all." in texts(app)
+    assert f" of 40 queries, {sum(len(alike.lost(way, query)) for query in range(40))} in all." in texts(app)
     assert f"{100 * way.mean:.2f}" in set(app.table[0].value["Recall@10 (%)"])
 
 

@@ -81,6 +81,20 @@ def test_the_best_run_is_told_first_with_how_many_it_surely_beats() -> None:
     assert "may be as good as" in runs.finding(near, best, "Recall@1", found, 1, True)
 
 
+def test_equal_runs_are_both_told_whichever_stands_first() -> None:
+    one = replace(row("A", 96.68), is_reference=True, difference=None)
+    two, worse = row("B", 96.7, 0.0), row("C", 80.0, -16.7, True)
+    for rows in ([one, two], [two, one]):
+        assert runs.best_of(rows) is one  # so that the pair is told without the verdict
+        assert runs.leading(rows, "MRR") == "**A** has the best MRR, 96.7 %; **B** has as much."
+    assert runs.leading([two, worse, one], "MRR") == (
+        "**A** has the best MRR, 96.7 %, surely more than 1 of the 2 others; **B** has as much."
+    )
+    assert runs.leading([two, one, two, row("D", 96.0, -0.7)], "MRR") == (
+        "**A** has the best MRR, 96.7 %, but no other is surely worse; 2 others have as much."
+    )
+
+
 def test_a_difference_is_that_of_the_values_beside_it() -> None:
     best = replace(row("Layer 6, Mean", 96.66), is_reference=True, difference=None)
     bag = row("Bag of words", 72.24, -24.42, True)  # shown as 72.2 and 96.7

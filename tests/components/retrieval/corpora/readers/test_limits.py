@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from components import operator_settings
 from components.errors import InputError
 from components.jobs import Stopped
 from components.retrieval.corpora.corpus import columns_of, read_corpus
@@ -481,6 +482,20 @@ def test_a_parquet_file_that_unpacks_far_more_than_it_gives_is_refused(
     monkeypatch.setattr(parquet_files.parquet_child, "__file__", str(script))
     with pytest.raises(InputError, match="far more work to read than it has values"):
         read_table(content, "a.parquet", limits=Limits(10_000, 10_000_000))
+
+
+def test_what_the_server_sets_for_itself_is_not_passed_to_the_parquet_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, found = tmp_path / "says.py", tmp_path / "found.txt"
+    script.write_text(f"import os; open({str(found)!r}, 'w').write(' '.join(os.environ))")
+    monkeypatch.setattr(parquet_files.parquet_child, "__file__", str(script))
+    monkeypatch.setattr(operator_settings, "_here_alone", {"GOMP_SPINCOUNT"})
+    monkeypatch.setenv("GOMP_SPINCOUNT", "3000")
+    with pytest.raises(InputError):  # it gives no rows
+        read_table(parquet(text=["One."]), "a.parquet", limits=Limits(10, 1_000_000))
+    assert {"PATH", "ARROW_DEFAULT_MEMORY_POOL"} <= set(found.read_text().split())
+    assert "GOMP_SPINCOUNT" not in found.read_text()
 
 
 def test_a_stop_ends_the_parquet_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

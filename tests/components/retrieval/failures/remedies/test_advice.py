@@ -7,7 +7,7 @@ import pytest
 
 from components.retrieval.failures.remedies.advice import advice, repaired_by_trait
 from components.retrieval.failures.remedies.folds import measured
-from components.retrieval.failures.traits import Traits, compared
+from components.retrieval.failures.traits import Traits, TraitShare, compared
 
 TITLES = {"prompt": "a prompt", "repair": "query repair", "maxsim": "MaxSim re-ranking"}
 QUERIES = [f"query {number}" for number in range(160)]
@@ -23,10 +23,10 @@ def repairing(*failures: int) -> np.ndarray:
     return ranks
 
 
-def said(**ranks: np.ndarray) -> tuple[tuple[str | None, str | None], str]:
+def said(shares: tuple[TraitShare, ...] = (), **ranks: np.ndarray) -> tuple[tuple[str | None, str | None], str]:
     options = {name: {"the one": own} for name, own in ranks.items()}
     results = {name: measured(NOW, own, FIRST) for name, own in options.items()}
-    found = advice(NOW, options, results, TITLES, (), QUERIES, FIRST)
+    found = advice(NOW, options, results, TITLES, shares, QUERIES, FIRST)
     return found.halves, found.sentence
 
 
@@ -51,12 +51,18 @@ def test_the_cheapest_is_advised_and_a_better_dearer_one_is_named() -> None:
     assert " Over both" not in said(repair=repairing(19, 19), maxsim=repairing(20, 20))[1]
 
 
-def test_where_no_remedy_helps_the_sentence_begins_with_the_result() -> None:
-    better = said(repair=repairing(1, 1))[1]
-    assert better.startswith(
-        "No remedy is clearly better yet: Recall@1 is 75.0 % now and 76.2 % with the best one, query repair"
-    )
-    assert said(repair=np.array(NOW))[1].startswith("No remedy is better: Recall@1 is 75.0 % now, and none raises it")
+def test_where_no_remedy_helps_the_sentence_begins_with_the_result_and_ends_with_what_failures_share() -> None:
+    better = "No remedy is clearly better yet: Recall@1 is 75.0 % now and 76.2 % with the best one, query repair"
+    none = "No remedy is better: Recall@1 is 75.0 % now, and none raises it"
+    named = compared(Traits(("negation",), (NOW > 1)[None]), NOW > 1)
+    alike = compared(Traits(("negation",), (np.arange(160) % 2 == 0)[None]), np.arange(160) % 4 < 2)
+    few = compared(Traits(("negation",), (NOW > 1)[None]), np.arange(160) < 29)
+    for ranks, begin in ((repairing(1, 1), better), (np.array(NOW), none)):
+        assert said(repair=ranks)[1] == said(few, repair=ranks)[1] == f"{begin}."
+        assert said(named, repair=ranks)[1] == f"{begin}; your failures share “negation”."
+        assert said(alike, repair=ranks)[1] == (
+            f"{begin}; your failures share no trait more often than found queries by more than chance."
+        )
 
 
 def test_of_each_named_trait_it_is_said_how_many_of_its_failures_the_advised_remedy_repaired() -> None:

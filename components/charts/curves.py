@@ -442,6 +442,7 @@ def removal_curves(
     styles: Sequence[int | None],
     details: Sequence[Sequence[str]],
     title: str,
+    x_title: str,
 ) -> go.Figure:
     """How a cosine changes while words are removed: one line for each row of `values` [curve, step].
 
@@ -461,7 +462,7 @@ def removal_curves(
             customdata=[theme.plain(text, 90) for text in detail],
             hovertemplate=f"{theme.plain(label)}<br>%{{customdata}}<br>cosine %{{y:.4f}}<extra></extra>",
         )
-    figure.update_xaxes(title="words removed (100 %: all but the last one)", rangemode="tozero")
+    figure.update_xaxes(title=x_title, rangemode="tozero")
     figure.update_yaxes(title="cosine of what is left", zeroline=False)
     theme.legend_below(figure, shown=True)
     return theme.finish(figure, title, 420)

@@ -37,12 +37,12 @@ def label_ends(figure: go.Figure, names: Sequence[str] = (), within: Sequence[np
     places = [(y - low + room) / (high - low + 2 * room) * pixels for _, y, _, _ in ends]
     labels = []
     for (x, y, name, colour), own, place in zip(ends, places, curves.spread(places, LINE), strict=True):
-        text = f'<span style="color:{colour}">━</span> {name}'  # curves may end on one place
+        text = f'<span style="color:{colour}">━━</span> {name}'  # curves may end on one place
         labels.append(curves.end_label(x, y, text, own - place, colour))
     theme.annotate(figure, labels)
     figure.update_annotations(arrowwidth=1, font=None)
     left, right = min(float(np.min(trace.x)) for trace in figure.data), max(x for x, _, _, _ in ends)
     figure.update_xaxes(range=[left - 0.02 * (right - left), right + 0.02 * (right - left)])
     figure.layout.showlegend = False
-    figure.layout.margin.r = round(curves.TO_LABEL + 24 + LETTER * letters)
+    figure.layout.margin.r = round(curves.TO_LABEL + 34 + LETTER * letters)
     return figure

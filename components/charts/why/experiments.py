@@ -33,7 +33,7 @@ def effect_map(
     chosen: Collection[tuple[int, int]] = (),
     marked_columns: Collection[int] = (),
 ) -> go.Figure:
-    """Effects [row, column] as coloured cells, row 0 at the bottom; NaN stays empty.
+    """Effects [row, column] as coloured cells, row 0 at the top; NaN stays empty.
 
     Colours reach from -`limit` to `limit`, near that of a light or `dark` page in the middle, orange above it or with
     `blue_adds` blue. The numbers are per
@@ -79,7 +79,7 @@ def effect_map(
         range=[-_HALF, n_columns - _HALF],
     )
     figure.update_yaxes(
-        title=row_title, tickvals=list(range(n_rows)), ticktext=list(rows), range=[-_HALF, n_rows - _HALF]
+        title=row_title, tickvals=list(range(n_rows)), ticktext=list(rows), range=[n_rows - _HALF, -_HALF]
     )
     figure.update_xaxes(showgrid=False, zeroline=False, fixedrange=True)
     figure.update_yaxes(showgrid=False, zeroline=False, fixedrange=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -205,11 +205,16 @@ def _draw_results(
     if pair is not None and is_included and shown.is_patching and shown.outcome == "cosine":
         look_for = f" {pair.look_for}"
     message = _headline(shown, kind, cells, found, patches, joint)
-    read, not_shown = _read(shown, kind, found) + look_for, _NOT_SHOWN[shown.is_patching]
-    above = {"message": message, "most_above": len(message)}  # all of it belongs above
-    _map(shown, kind, grid, cells, found, patches, read=read, not_shown=not_shown, **above)
-    _way(shown, cells, found, patches, joint)
-    _list(shown, cells, found, patches, joint)
+    texts = {
+        "message": message,
+        "read": _read(shown, kind, found) + look_for,
+        "not_shown": _NOT_SHOWN[shown.is_patching],
+    }
+    named = _named(shown, cells, found)
+    framed = patches or ([] if named is None else [cells[named]])
+    _map(shown, kind, grid, cells, found, framed, **texts)
+    has_way = _way(shown, cells, found, patches, joint)
+    _list(shown, kind, cells, found, patches, joint, has_way)
     _notes(shown)
 
 
@@ -322,12 +327,23 @@ def _carried(shown: _Shown, cells: list[Patch], found: Outcomes) -> str:
     if best is None or found.shares is None or not differing:
         return ""
     share, patch = float(found.shares[best]), cells[best]
-    own = messages.escape(prepared.b.tokens[patch.index or 0].piece)
     if share >= CARRIES:
-        return (
-            f"A's “{own}” of layer {patch.number}, put into B, takes B **{100 * share:.0f} % of the way** to A: the same word, "
-            "which has read the rest."
+        own = messages.escape(prepared.b.tokens[patch.index or 0].piece)
+        changed = [row for row, cell in enumerate(cells) if cell.index in differing]
+        if not changed:
+            way = f"**{100 * share:.0f} % of the way** to A (layer {patch.number})"
+            return f"A's “{own}”, the same word in both, takes B {way}."
+        most = changed[int(found.shares[changed].argmax())]
+        counterpart = prepared.alignment.counterpart(cells[most].index or 0)
+        word = messages.escape(prepared.a.tokens[counterpart or 0].piece)
+        told = (
+            f"A's “{word}” takes B **{100 * found.shares[most]:.0f} % of the way** to A; “{own}”, the same word in both, "
+            f"**{100 * share:.0f} %** (layer {patch.number})."
         )
+        if not prepared.alignment.is_complete:  # its position may be another one too
+            return told
+        changed_words = f"“{word}”" if len(differing) == 1 else "the changed words"
+        return f"{told} A's “{own}” has another vector there than B's: attention has mixed {changed_words} into it."
     strongest = _strongest(found)
     if strongest is None:
         return ""
@@ -336,19 +352,25 @@ def _carried(shown: _Shown, cells: list[Patch], found: Outcomes) -> str:
     return f"{effect} No token that is the same in both brings back {least} of it."
 
 
-def _way(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patch], joint: Outcomes | None) -> None:
-    """The way from B to A as a line, with the place to which the chosen activations, or the named one, bring B."""
+def _named(shown: _Shown, cells: list[Patch], found: Outcomes) -> int | None:
+    """The cell of which the sentence above the map speaks where none is chosen."""
+    best = same_tokens(shown, cells, found) if cells and cells[0].site == "layer" else None
+    if best is None or found.shares is None or float(found.shares[best]) < CARRIES:
+        return _strongest(found)
+    return best
+
+
+def _way(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patch], joint: Outcomes | None) -> bool:
+    """The way from B to A as a line, with the place to which the chosen activations, or the named one, bring B, if there is."""
     if not shown.is_patching or found.shares is None or shown.outcome == "rank":
-        return
+        return False
     if joint is not None and joint.shares is not None:
         share, value = float(joint.shares[0]), float(joint.patched[0])
         name = shown.name(patches[0], short=True) if len(patches) == 1 else f"{len(patches)} activations"
     else:
-        best = same_tokens(shown, cells, found) if cells and cells[0].site == "layer" else None
-        if best is None or float(found.shares[best]) < CARRIES:
-            best = _strongest(found)
+        best = _named(shown, cells, found)
         if best is None:
-            return
+            return False
         share, value, name = float(found.shares[best]), float(found.patched[best]), shown.name(cells[best], short=True)
     at = 100 * min(max(share, 0.0), 1.0)
     a, b = (
@@ -359,11 +381,13 @@ def _way(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patch
     shift = theme.number(100 - at if at > 50 else at, 1)
     figures.markup(
         '<div class="bi-way" role="img" aria-label="The way from B to A">'
-        f'<span class="name" style="{side}:{shift}%">B with A’s {html.escape(name)}: {theme.number(value, 2)}</span>'
+        f'<span class="name" style="{side}:{shift}%">B with A’s {html.escape(name)}: {shown.number(value)}</span>'
         f'<div><i style="width:{theme.number(at, 1)}%"></i><b style="left:{theme.number(at, 1)}%"></b></div>'
-        f"<p><span>B: {theme.number(found.of_b, 2)} {b}</span><span>A: {theme.number(found.of_a, 2)} {a}</span></p></div>",
+        f"<p><span>B: {shown.noun} {shown.number(found.of_b)}<br>{b}</span>"
+        f"<span>A: {shown.noun} {shown.number(found.of_a)}<br>{a}</span></p></div>",
         "experiments_way",
     )
+    return True
 
 
 def _strongest(found: Outcomes) -> int | None:
@@ -405,10 +429,10 @@ def _map(
     grid: list[list[Patch]],
     cells: list[Patch],
     found: Outcomes,
-    patches: list[Patch],
+    framed: Collection[Patch],
     **texts: Any,
 ) -> None:
-    """Draw the map with its `texts`."""
+    """Draw the map with its `texts`, the cells of some patches `framed`."""
     as_share = found.shares is not None and state.get("experiment_numbers") == "share"
     effects = found.shares if as_share and found.shares is not None else found.changes
     number = {patch: row for row, patch in enumerate(cells)}
@@ -446,7 +470,7 @@ def _map(
             blue_adds=as_share,
             dark=controls.is_dark(),
             chosen=[
-                (row, column) for row, line in enumerate(grid) for column, patch in enumerate(line) if patch in patches
+                (row, column) for row, line in enumerate(grid) for column, patch in enumerate(line) if patch in framed
             ],
             marked_columns=alignment.differing if kind == "tokens" and shown.is_patching else (),
         ),
@@ -489,12 +513,21 @@ def _table(shown: _Shown, cells: Sequence[Patch], found: Outcomes) -> pd.DataFra
     return pd.DataFrame(columns)
 
 
-def _list(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patch], joint: Outcomes | None) -> None:
+def _list(
+    shown: _Shown,
+    kind: MapKind,
+    cells: list[Patch],
+    found: Outcomes,
+    patches: list[Patch],
+    joint: Outcomes | None,
+    has_way: bool,
+) -> None:
     """The chosen patches with a button to remove each, their joint effect, and the strongest cells to add."""
-    left = f"{shown.noun.capitalize()} with C: **{shown.number(found.of_b)}** for B"
-    st.markdown(left + (f", **{shown.number(found.of_a)}** for A." if shown.is_patching else "."))
+    if not has_way:  # which has the numbers
+        left = f"{shown.noun.capitalize()} with C: **{shown.number(found.of_b)}** for B"
+        st.markdown(left + (f", **{shown.number(found.of_a)}** for A." if shown.is_patching else "."))
     if joint is None:
-        st.caption("Click cells of the map to make several patches at once, or choose one here.")
+        st.caption("Click cells of the map to make several patches at once, or choose here.")
     else:
         for row, patch in enumerate(patches, start=1):
             with st.container(
@@ -515,17 +548,16 @@ def _list(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patc
             st.markdown(f"Together: **{_short(shown, joint, 0)}**. The single effects sum to {total}.")
             st.button("Remove all", key="remove_all_patches", on_click=state.put, args=("patches", ()))
     effects = np.abs(found.changes) if found.shares is None else found.shares
-    order = [
-        cells[row]
-        for row in np.argsort(-effects, kind="stable").tolist()
-        if cells[row] not in patches and effects[row] > NO_EFFECT
-    ]
-    offered = {patch.code: shown.name(patch, short=True) for patch in order[:STRONGEST]}
+    order: dict[Any, Patch] = {}
+    for row in np.argsort(-effects, kind="stable").tolist():
+        if cells[row] not in patches and effects[row] > NO_EFFECT:
+            order.setdefault(cells[row].index if kind == "tokens" else row, cells[row])
+    offered = {patch.code: shown.name(patch, short=True) for patch in list(order.values())[:STRONGEST]}
     if offered:
         st.session_state["w_add_patch"] = None
         controls.checked(
             st.pills,
-            "Add one of the strongest",
+            "Strongest of each token" if kind == "tokens" else "Strongest",
             options=offered,
             format_func=lambda code: messages.escape(offered.get(code, "")),
             key="w_add_patch",

@@ -298,6 +298,7 @@ def _curves(comparison: MethodComparison, place: str) -> None:
         [None if name == RANDOM else list(METHODS).index(name) for name in names],
         [[details(name, step) for step in steps] for name in names],
         f"{which.capitalize()} first, {place}",
+        f"words removed from {'both texts' if from_both else 'one text'}, in %",
     )
     ends = sorted(float(by_way[name].cosines[-1]) for name in names)
     spread = f" Each order ends with another last word: at 100 % the cosines are {number(ends[0], 2)} to {number(ends[-1], 2)}."
@@ -365,8 +366,8 @@ def _scores(comparison: MethodComparison, place: str) -> None:
         message=message,
         table=table,
         read="A row is a word, a column a method. Blue: the similarity hangs on the word; orange: the word holds the texts "
-        "apart. Each column is divided by its largest value, since the methods measure different things; the table has the "
-        "scores themselves. **Share of score**: what the word's tokens add to the cosine. **Leave one out**: the fall of the "
+        "apart. Each column is divided by its largest value, up or down, as they measure different things; the table has "
+        "the scores themselves. **Share of score**: what its tokens add to the cosine. **Leave one out**: the fall of the "
         "cosine without the word. **Attention rollout**: the word's share of its own text's vector by attention alone. "
         "**Gradient × input**: the slope of the cosine when the word's vector is stretched. " + reasons,
         not_shown="Which method is right: the curves test that. The share of score counts what stands at a word's place at "
@@ -375,7 +376,7 @@ def _scores(comparison: MethodComparison, place: str) -> None:
     )
 
     said = " · ".join(f"**{METHOD_NAMES[name]}**: {IN_FOUR_WORDS[name]}" for name in methods)
-    st.caption(f"{said}. Each column is divided by its largest value.")
+    st.caption(f"{said}. Each column is divided by its largest value, up or down.")
 
 
 def _agreement(comparison: MethodComparison) -> str:
@@ -383,10 +384,16 @@ def _agreement(comparison: MethodComparison) -> str:
     by_word: dict[str, list[str]] = {}
     for name, scores in comparison.scores.items():
         by_word.setdefault(_named(comparison, int(scores.argmax())), []).append(METHOD_NAMES[name])
+    down = [
+        f" By {METHOD_NAMES[name]}, {messages.escape(_named(comparison, int(scores.argmin())))}, which keeps the two apart, "
+        "counts even more."
+        for name, scores in comparison.scores.items()
+        if -scores.min() > scores.max()
+    ]
     if len(by_word) == 1:
-        return f"All methods rate {messages.escape(next(iter(by_word)))} highest."
+        return f"All methods rate {messages.escape(next(iter(by_word)))} highest.{''.join(down)}"
     parts = [f"{messages.escape(word)} ({', '.join(methods)})" for word, methods in by_word.items()]
-    return f"The methods rate {len(by_word)} different words highest: {'; '.join(parts)}."
+    return f"The methods rate {len(by_word)} different words highest: {'; '.join(parts)}.{''.join(down)}"
 
 
 def _areas(comparison: MethodComparison) -> None:

@@ -110,7 +110,7 @@ VIEWS = (
             "What happens if activations are patched from one sentence into another?",
             "Which part of the model causes the difference?",
         ),
-        intro="B is compared with a text C, then one vector of A is put into B: how far does B move towards A?",
+        intro="A patch puts one vector of A into B: how far does B's cosine with a text C move towards A's?",
         draw="dashboard.views.why.experiments:draw",
         settings=(
             *OF_PAIRS,

@@ -96,7 +96,9 @@ def test_removal_curves_hold_their_values_and_say_what_is_removed() -> None:
         [3, None],
         [["none", "<b>one</b>"], ["none", "1"]],
         "T",
+        "words removed",
     )
+    assert figure.layout.xaxis.title.text == "words removed"
     method, chance = figure.data
     np.testing.assert_allclose(method.y, [0.9, 0.7], rtol=1e-6)
     np.testing.assert_array_equal(method.x, [0, 50])

@@ -79,18 +79,24 @@ def test_it_opens_with_the_pair_in_which_an_equal_token_carries_most_its_map_and
     np.testing.assert_allclose(cells(app).ravel(), found.shares, atol=1e-4)
     assert found.shares is not None
     at_one = found.shares[codes.index(["t1.2"])]  # “plant”, the second token, after the first block
+    at_zero = found.shares[codes.index(["t0.5"])]  # “workers” in the place of “water”: all that differs
+    assert at_zero == pytest.approx(1, abs=1e-5)
     assert (
-        f"A's “plant” of layer 1, put into B, takes B **{100 * at_one:.0f} % of the way** to A: the same word"
-        in texts(app)
+        f"A's “workers” takes B **{100 * at_zero:.0f} % of the way** to A; “plant”, the same word in both, "
+        f"**{100 * at_one:.0f} %** (layer 1)." in texts(app)
     )
+    assert "attention has mixed “workers” into it" in texts(app)
+    assert frames(app) == 1  # the cell of “plant”
+    offered = app.button_group(key="w_add_patch").options
+    assert len({name.split("”")[0] for name in offered}) == len(offered) == 5  # of each token its strongest cell
     assert PLANT.look_for.split(".")[0] in texts(app)
     assert f"**C** {PLANT.c}" in texts(app)
     captions = "\n".join(element.value for element in app.caption)
-    above, below = (captions.index(said) for said in ("Not your own sentences.", "Click cells"))
+    above, below = (captions.index(said) for said in ("A ready-made pair.", "Click cells"))
     assert above < below
     way = next(item.proto.body for item in app.get("html") if "bi-way" in item.proto.body)
-    assert f"B: {found.of_b:.2f} {PLANT.b}" in way
-    assert f"A: {found.of_a:.2f} {PLANT.a}" in way
+    assert f"B: cosine {found.of_b:.3f}<br>{PLANT.b}" in way
+    assert f"A: cosine {found.of_a:.3f}<br>{PLANT.a}" in way
 
 
 def test_pairs_in_which_nothing_can_move_come_last_and_say_why(open_page: Open) -> None:
@@ -132,7 +138,7 @@ def test_patches_of_an_address_without_sentences_are_made_in_the_first_pair_as_b
 
 def test_what_is_chosen_in_the_pair_shown_stays_with_it(open_page: Open) -> None:
     app = opened(open_page)
-    app.button_group(key="w_add_patch").set_value("t1.5")
+    app.button_group(key="w_add_patch").set_value("t1.2")
     app = at_rest(app.run())
     assert setting(app, "experiment_texts") == "3"
     assert app.selectbox(key="w_minimal_pair").value == PLANT.title
@@ -299,7 +305,7 @@ def test_one_sentence_of_ones_own_is_enough_without_activations_of_a(open_page: 
     assert not [button for button in app.button if button.key == "experiment_keep"]
     assert np.abs(cells(app)).max() > 0.02
     patched = opened(open_page, s=[text])
-    assert "Not your own sentences." in texts(patched)
+    assert "A ready-made pair." in texts(patched)
     assert f"**A** {text}" not in texts(patched)
 
 
@@ -316,7 +322,9 @@ def test_the_outcome_of_a_cross_encoder(open_page: Open) -> None:
     scorer = loaded(EMBEDDED_CROSS_ENCODER_KEY)
     a, b = scorer.score_pairs(sentences, [third] * 2)
     shown = texts(app).replace("−", "-")
-    assert f"Score with C: **{b:.3f}** for B, **{a:.3f}** for A." in shown
+    way = next(item.proto.body for item in app.get("html") if "bi-way" in item.proto.body).replace("−", "-")
+    assert f"B: score {b:.3f}<br>{sentences[1]}" in way
+    assert f"A: score {a:.3f}<br>{sentences[0]}" in way
     assert "100 % of the way" in shown  # the score is read from [CLS] at the last layer
     assert cells(app).shape == (7, 9)  # the tokens of both texts together
 
@@ -337,7 +345,7 @@ def test_the_rank_in_the_corpus(open_page: Open) -> None:
 
 def test_one_sentence_alone_opens_a_ready_made_pair(open_page: Open) -> None:
     app = opened(open_page, s=["one cat"])
-    assert "Not your own sentences." in texts(app)
+    assert "A ready-made pair." in texts(app)
     assert figures(app)
 
 

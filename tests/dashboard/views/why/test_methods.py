@@ -116,6 +116,20 @@ def test_the_finding_does_not_assume_that_some_word_matters() -> None:
     assert told(0.5, 0.0, 0.004).startswith("No single word matters")
 
 
+def test_a_word_that_keeps_the_texts_apart_more_than_any_holds_them_together_is_named() -> None:
+    words = tuple(SimpleNamespace(text=text, in_pair=0) for text in ("a", "b"))
+
+    def agreement(**scores: list[float]) -> str:
+        arrays = {name: np.array(values) for name, values in scores.items()}
+        comparison = SimpleNamespace(scores=arrays, pair=SimpleNamespace(words=words))
+        return view._agreement(comparison).replace("\\", "")  # type: ignore[arg-type]
+
+    assert agreement(left_out=[0.3, -0.2], gradient=[0.4, 0.1]) == "All methods rate “a” (A) highest."
+    told = agreement(left_out=[0.3, -0.2], gradient=[-0.4, 0.1])
+    assert told.startswith("The methods rate 2 different words highest: ")
+    assert told.endswith(f" By {METHOD_NAMES['gradient']}, “a” (A), which keeps the two apart, counts even more.")
+
+
 def test_the_other_order_costs_nothing_and_another_layer_is_another_job(open_page: Open, expected) -> None:
     app = at_rest(open_page("why", v="important-words", s=[FIRST, SECOND]))
     passes = backend().forward_passes

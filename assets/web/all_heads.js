@@ -1,7 +1,6 @@
 // All heads as tiles, by their kind or by their block, and the open one beside them as lines or as a matrix. A click, or Enter
 // on the tile that the arrow keys reached, reports "clicked" with [block, head]; "shape" and "open" report the other choices.
 // A cell has the hue of its key's relation to its query, as strong as its weight: a tile shows the mixture of its head.
-const HUES = ["#0E9A73", "#2B7BBA", "#1AA3B8", "#9A6CCB", "#858B95"]; // as RELATIONS of head_kinds.py
 const NARROW = 780; // pixels: below it the open head stands under the tiles
 const LARGEST = 53, SMALLEST = 14, GAP = 5; // pixels
 const FINGER = 32, LARGEST_NARROW = 39; // the same where the open head stands below, as on a phone
@@ -17,20 +16,20 @@ function readHeads(data) {
   const cells = bytes.subarray(first + area, first + area + layout.blocks * layout.heads * area);
   const begin = first + area + cells.length, count = layout.opened.tokens.length ** 2;
   const weights = Float32Array.from({ length: count }, (_, at) => view.getFloat32(begin + 4 * at, true));
-  const own = bytes.subarray(begin + 4 * count, begin + 5 * count);
+  const own = Array.from(bytes.subarray(begin + 4 * count, begin + 5 * count), (relation) => layout.hues[relation]);
   return { layout, relations, cells, weights, own };
 }
 
 const inPercent = (share) => (share > 0 && share < 0.005 ? "less than 1 %" : `${(100 * share).toFixed(0)} %`);
 
 // Where the page is dark, weak cells are stronger: on black, small differences of light are hard to see.
-function paintTile(canvas, size, relations, cells, isDark) {
+function paintTile(canvas, { size, hues, dark }, relations, cells) {
   canvas.width = canvas.height = size;
   const context = canvas.getContext("2d"), image = context.createImageData(size, size);
   for (let at = 0; at < size * size; at++) {
-    const hue = HUES[relations[at]], weight = cells[at] / 255;
+    const hue = hues[relations[at]], weight = cells[at] / 255;
     for (let part = 0; part < 3; part++) image.data[4 * at + part] = parseInt(hue.slice(1 + 2 * part, 3 + 2 * part), 16);
-    image.data[4 * at + 3] = 255 * Math.min(1, isDark ? (weight < 0.03 ? 3 * weight : 0.25 + 1.1 * weight) : weight < 0.03 ? weight : 0.1 + 1.1 * weight);
+    image.data[4 * at + 3] = 255 * Math.min(1, dark ? (weight < 0.03 ? 3 * weight : 0.25 + 1.1 * weight) : weight < 0.03 ? weight : 0.1 + 1.1 * weight);
   }
   context.putImageData(image, 0, 0);
 }
@@ -100,7 +99,7 @@ function drawLines(box, opened, weights, own, from, point, whom) {
   const shown = links.filter(([weight], place) => weight > 0.06 || (place < 2 * count && weight > 0.005)).reverse();
   for (const [weight, query, key] of shown) {
     const path = `M${left} ${y(query)}C${middle} ${y(query)} ${middle} ${y(key)} ${right} ${y(key)}`;
-    const line = { d: path, fill: "none", stroke: HUES[own[query * count + key]], "stroke-width": Math.max(0.6, 8 * u * weight).toFixed(1) };
+    const line = { d: path, fill: "none", stroke: own[query * count + key], "stroke-width": Math.max(0.6, 8 * u * weight).toFixed(1) };
     svg.append(svgElement("path", { ...line, opacity: (0.25 + 0.7 * weight).toFixed(2) }));
   }
   const [seer, seen] = from === null ? (opened.link ?? [-1, -1]) : [from, -1];
@@ -168,7 +167,7 @@ function drawMatrix(box, opened, weights, own) {
     svg.append(label(0, 0, token.piece, { ...name, transform: `translate(${x} ${top - 5 * u}) rotate(-50)` }));
     opened.tokens.forEach((other, column) => {
       const weight = weights[row * count + column], at = { x: left + column * cell + 0.5, y: top + row * cell + 0.5 };
-      const rect = svgElement("rect", { ...at, width: cell - 1, height: cell - 1, rx: 2, fill: HUES[own[row * count + column]], "fill-opacity": Math.max(0.05, weight).toFixed(3) });
+      const rect = svgElement("rect", { ...at, width: cell - 1, height: cell - 1, rx: 2, fill: own[row * count + column], "fill-opacity": Math.max(0.05, weight).toFixed(3) });
       rect.append(svgElement("title", {}, `${token.piece} → ${other.piece}: ${inPercent(weight)}`));
       svg.append(rect);
     });
@@ -197,7 +196,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.tabIndex = at === selected ? 0 : -1;
     tile.setAttribute("aria-label", said);
     tile.setAttribute("aria-pressed", String(at === selected));
-    paintTile(canvas, size, relations, cells.subarray(at * area, (at + 1) * area), layout.dark);
+    paintTile(canvas, layout, relations, cells.subarray(at * area, (at + 1) * area));
     tile.append(canvas);
     tile.onclick = () => choose(at);
     tile.onmouseenter = tile.onfocus = () => (hint.textContent = said);
@@ -210,7 +209,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const line = element("span", "name");
     if (hue !== undefined) {
       const square = element("i"); // of several hues where the attention is spread over all kinds
-      square.style.background = hue === null ? `conic-gradient(${HUES.join(", ")})` : HUES[hue];
+      square.style.background = hue === null ? `conic-gradient(${layout.hues.join(", ")})` : layout.hues[hue];
       line.append(square);
     }
     line.append(element("b", "", name), element("span", "soft", ` ${count}`));

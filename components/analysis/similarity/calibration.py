@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from components.arrays import Float32, Float64, Int64, read_only, unit, wilson
+from components.numbers import number
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,12 @@ def percentile(share: float) -> str:
 def rounded(share: float) -> str:
     """The same with one decimal."""
     return "> 99.9 %" if share >= 0.9995 else f"{100 * share:.1f} %"
+
+
+def beside(cosine: float, pairs: str, mean: float, high: float) -> str:
+    """Where some pairs lie, `high` being the cosine below which 95 % of them are, and whether one cosine is not above it."""
+    level = f"mean {number(mean, 2)}, 95 % below {number(high, 2)}"
+    return f"{pairs}: {level}" if cosine > high else f"not above 95 % of {pairs} ({level})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ from dashboard.ui import browser, controls, figures, messages, wording
 from dashboard.views.attention import findings
 from dashboard.views.attention.head_choice import (
     FILTERS,
+    KIND_COLOURS,
     NOT_SHOWN,
     AttentionInput,
     choose_block,
@@ -155,6 +156,7 @@ def _draw(model_input: AttentionInput, linked: np.ndarray, order: str) -> list[s
         "size": len(related),
         "order": order,
         "dark": controls.is_dark(),
+        "hues": [KIND_COLOURS[name] for name in RELATIONS],
         "groups": _groups(model_input),
         "keys": [[_titles(model_input)[name], place] for place, name in enumerate(RELATIONS)],
         "hints": [_does(model_input, linked, block, head) for block in range(n_blocks) for head in range(n_heads)],

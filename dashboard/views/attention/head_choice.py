@@ -13,7 +13,7 @@ from components.analysis.attention.head_patterns import MEANING, Pattern, Ranked
 from components.analysis.attention.weights import of_sentence
 from components.analysis.first_look.words import interest, words_of
 from components.analysis.tokens import position_at
-from components.charts import matrices
+from components.charts import matrices, theme
 from components.errors import InputError
 from dashboard import caching, state
 from dashboard.jobs.stored.included_words import kept_habits
@@ -24,7 +24,7 @@ from dashboard.views.attention import findings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from components.analysis.attention.head_kinds import HeadKinds
+    from components.analysis.attention.head_kinds import HeadKinds, Kind
     from components.analysis.attention.head_patterns import HeadPatterns
     from components.analysis.attention.telling import HeadLook
     from components.analysis.attention.weights import TextsFilter
@@ -42,6 +42,14 @@ SHOW_ME: dict[Pattern, str] = {
     "separators": "separator",
     "broad": "most even",
     "rarest": "rarest token",
+}
+KIND_COLOURS: dict[Kind, str] = {  # in all views: of the heads, and of the cells and lines of such a relation
+    "special": theme.GREY,
+    "spread": theme.VERMILION,
+    "words": theme.GREEN,
+    "before": theme.BLUE,
+    "after": theme.ORANGE,
+    "itself": theme.PURPLE,
 }
 BLOCK_HELP = (
     "Blocks and heads count from 0. Block b turns layer b into layer b + 1; transformers and bertviz call it layer b."

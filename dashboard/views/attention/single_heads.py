@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis.attention import weights as analysis
-from components.charts import matrices, theme
+from components.charts import matrices
 from components.charts.bertviz import views
 from components.charts.stand_alone.page import Frame, PagePart
 from components.numbers import apart, number, percent
@@ -22,6 +22,7 @@ from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.views.attention import findings
 from dashboard.views.attention.head_choice import (
+    KIND_COLOURS,
     NOT_SHOWN,
     AttentionInput,
     choose_block,
@@ -33,7 +34,7 @@ from dashboard.views.attention.head_choice import (
 )
 
 if TYPE_CHECKING:
-    from components.analysis.attention.head_kinds import HeadKinds, Kind
+    from components.analysis.attention.head_kinds import HeadKinds
     from components.arrays import Float32
     from components.charts.bertviz.page import View
     from components.shown_code.code import AnyCode
@@ -49,14 +50,6 @@ WEAK_HELP = (
     "Without them, the head view draws the lines of 15 % or more and the strongest line of each token; pointing at a token "
     "shows all of its lines."
 )
-KIND_COLOURS: dict[Kind, str] = {
-    "special": theme.BLUE,
-    "spread": theme.GREY,
-    "words": theme.GREEN,
-    "before": theme.ORANGE,
-    "after": theme.VERMILION,
-    "itself": theme.PURPLE,
-}
 MOST_IN_REPORT = 3 << 20  # characters of a bertviz view
 HOW_TO = {
     "head": "Lines go from a token (left, the query) to the tokens that it attends to (right, the keys). A strong line "

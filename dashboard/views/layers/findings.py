@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from components.analysis.similarity import courses
+from components.analysis.similarity import calibration, courses
 from components.analysis.similarity.sentences import TIED
 from components.charts import theme
 from components.numbers import counted, enumerated
@@ -190,10 +190,7 @@ def _unrelated(highest: float, band: BandData | None, things: str = "tokens") ->
     """Where unrelated pairs lie at the last layer, beside the highest of the values; the sentence's end."""
     if band is None:
         return "."
-    pairs = f"mean {theme.number(float(band.mean[-1]), 2)}, 95 % below {theme.number(float(band.high[-1]), 2)}"
-    if highest <= band.high[-1]:
-        return f"; no more than most unrelated {things} have ({pairs})."
-    return f"; unrelated {things}: {pairs}."
+    return f"; {calibration.beside(highest, f'unrelated {things}', float(band.mean[-1]), float(band.high[-1]))}."
 
 
 def extremes(values: Float64) -> tuple[int, int]:

@@ -133,7 +133,7 @@ def in_words(score: float, found: Calibration | None = None) -> str:
         return f"{text}, higher than for {int(100 * (1 - above / count))} % of {pairs}"
     if score < low:
         return f"{text}, lower than for {int(100 * above / count)} % of {pairs}"
-    return f"{text}, no more than most {pairs} have (95 % are below {theme.number(float(high), 2)})"
+    return f"{text}, {calibration.beside(score, pairs, float(found.cosines.mean()), float(high))}"
 
 
 def _place(percent: float) -> str:

@@ -14,6 +14,7 @@ from components.analysis.attention import flow as attention_flow
 from components.analysis.attention import head_kinds, telling
 from components.analysis.attention.weights import merge_words
 from components.arrays import cosine
+from components.charts import theme
 from components.errors import InputError
 from components.model.backend import Backend
 from components.model.catalog import ModelSpec
@@ -21,7 +22,7 @@ from components.numbers import percent
 from components.words.function import FUNCTION_WORDS, PERSONAL
 from dashboard import caching, ready_made
 from dashboard.jobs.stored.included_words import HABITS, WHOLE
-from dashboard.views.attention import findings, flow, single_heads
+from dashboard.views.attention import findings, flow, head_choice, single_heads
 from dashboard.views.attention.guess import changes
 from tests.support.closeness import assert_close
 from tests.support.pages import BANK, Open, backend, choose_view, figures, texts
@@ -76,6 +77,19 @@ def overview(app: Any) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarr
         weights.reshape(shown, shown),
         own.reshape(shown, shown),
     )
+
+
+def test_a_kind_of_heads_has_one_colour_in_both_views(open_page: Open) -> None:
+    layout, _ = tiles(open_page("attention", v="all-heads"))
+    of_heads = sent(open_page("attention", v="model-view"))["colours"]
+    for kind, group in layout["groups"].items():
+        own = None if kind == "spread" else layout["hues"][group["hue"]]  # in all heads, one that spreads has all hues
+        found = {of_heads[at // layout["heads"]][at % layout["heads"]] for at in group["heads"]}
+        assert found <= {own or head_choice.KIND_COLOURS["spread"]}, kind
+    colours = list(head_choice.KIND_COLOURS.values())
+    assert len(set(colours)) == len(head_kinds.KINDS)
+    assert set(colours) <= {*theme.PALETTE, theme.GREY}  # which stand out on light and dark
+    assert layout["hues"] == [head_choice.KIND_COLOURS[relation] for relation in head_kinds.RELATIONS]
 
 
 def most_telling(text: str = BANK[0]) -> tuple[int, int, int, int]:

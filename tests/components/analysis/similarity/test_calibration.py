@@ -51,6 +51,15 @@ def test_pairs_without_a_cosine_do_not_count():
         nothing.standing(0.5)
 
 
+def test_a_cosine_above_most_pairs_and_below_the_highest_is_not_called_lower_than_most() -> None:
+    level = "mean 0.03, 95 % below 0.20"
+    for cosine in (-0.5, 0.195, 0.2):
+        assert (
+            calibration.beside(cosine, "unrelated tokens", 0.03, 0.2) == f"not above 95 % of unrelated tokens ({level})"
+        )
+    assert calibration.beside(0.21, "unrelated tokens", 0.03, 0.2) == f"unrelated tokens: {level}"
+
+
 def test_quantiles_of_unrelated_pairs():
     cosines = np.arange(101)[::-1] / 100 - 0.5
     np.testing.assert_allclose(disjoint(cosines).quantiles(), [-0.45, 0, 0.45], atol=1e-7)

@@ -39,7 +39,7 @@ def band(reach: float, layers: int = 3) -> BandData:
         (
             ([0.9, 0.5, 0.1], [0.9, 0.5, 0.15]),
             0.2,
-            "c and d 0.150; no more than most unrelated tokens have (mean 0.03, 95 % below 0.20).",
+            "c and d 0.150; not above 95 % of unrelated tokens (mean 0.03, 95 % below 0.20).",
         ),
         (([0.9, 0.8, 0.7],), 0.2, "The two move apart until layer 2: 0.900 at layer 0, 0.700 after the last block"),
         (([np.nan, np.nan, np.nan],), 0.2, "There is no value to show."),
@@ -62,7 +62,7 @@ def test_a_word_that_occurs_once_says_what_is_shown_instead() -> None:
     single = curves([0.1, 0.1, 0.1])
     alone = findings.of_one_occurrence("“a”", "words", ["b"], single, band(0.2), are_nearest=True)
     assert alone.endswith(
-        "the nearest word of its sentence is b 0.100; no more than most unrelated tokens have (mean 0.03, 95 % below 0.20)."
+        "the nearest word of its sentence is b 0.100; not above 95 % of unrelated tokens (mean 0.03, 95 % below 0.20)."
     )
     nothing = LayerCurves((), (), np.empty((0, 3)))
     assert (

@@ -28,7 +28,7 @@ def test_no_end_of_an_interval_below_100_is_written_as_100(
         (0.4985, "higher than for all but 2 of 1,000 unrelated pairs"),
         (0.5, "higher than for all but 1 of 1,000"),  # a tie counts against the score
         (0.4649, "higher than for 96 % of unrelated pairs"),
-        (0.3, "no more than most unrelated pairs have (95 % are below 0.45)"),
+        (0.3, "The cosine is **0.30**, not above 95 % of unrelated pairs (mean 0.00, 95 % below 0.45)"),
         (-0.48, "lower than for 98 % of unrelated pairs"),
     ],
 )

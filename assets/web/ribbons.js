@@ -239,7 +239,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       svg.append(make("rect", { ...box, class: "frame" }));
     }
     // What is taken stands at the words already, each with its number.
-    right.replaceChildren(...(isTaken ? [] : [node("b", "", name), bars]), node("b", "", data.all), svg);
+    right.replaceChildren(...(isTaken ? [] : [node("b", "", name), bars]), node("b", "", data.all.replace("{}", written(strongest))), svg);
   }
 
   function draw() {

@@ -114,6 +114,11 @@ def kinds(vocabulary: Sequence[str]) -> Kinds | None:
     if not counts[mark]:
         return None
     begins = mark if mark in BEGINS else ""
-    ids = sorted(number for number, piece in enumerate(vocabulary) if piece.removeprefix(begins) in FUNCTION_WORDS)
+    # Where a mark begins words, a piece without it stands within one, whatever its letters.
+    ids = [
+        number
+        for number, piece in enumerate(vocabulary)
+        if piece.startswith(begins) and piece.removeprefix(begins) in FUNCTION_WORDS
+    ]
     middle = ids[(len(ids) - 1) // 2] if ids else 0
     return Kinds(mark, mark in BEGINS, counts[mark], total, len(ids), middle)

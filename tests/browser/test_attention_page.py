@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.support.browser import Visit, figure, fits, settle, wait_for_title, wait_until, wait_until_still
 from tests.support.stage import PHONE, PROJECTOR, Stage
@@ -275,25 +275,28 @@ def test_play_shows_the_blocks_in_order_and_stops_at_the_last(use: Stage) -> Non
     page.wait_for_url("**b1=5**")
 
 
-def test_on_a_phone_cells_have_room_for_their_numbers_and_a_swipe_shows_the_second_block(look: Stage) -> None:
+def test_on_a_phone_cells_have_room_for_their_numbers_and_a_swipe_shows_the_first_block(look: Stage) -> None:
     page = look.at("/inside?v=block", PHONE)
     wait_for_title(page, "Before and after blocks 0 and 5")
     figure = page.locator(".st-key-block_change")
-    number = figure.locator(".heatmap-label").filter(has_text="0.86").first
+    number = figure.locator(".heatmap-label").filter(has_text="0.71").first
     expect(number).to_be_visible()
     box = number.bounding_box()
     assert box is not None
-    assert 15 < box["width"] < 25  # ten cells and the names of the rows stand on the screen at once
-    second = figure.get_by_text("Block 5 (last)")
+    assert 15 < box["width"] < 25
+    first, second, name = (figure.get_by_text(text).last for text in ("Block 0 (first)", "Block 5 (last)", "[SEP]"))
 
-    def right_of_screen() -> bool:
-        place = second.bounding_box()
+    def on_screen(what: Locator) -> bool:
+        place = what.bounding_box()
         assert place is not None
-        return place["x"] + place["width"] > PHONE[0]
+        return place["x"] >= 0 and place["x"] + place["width"] <= PHONE[0]
 
-    assert right_of_screen()
-    figure.evaluate("(element) => element.scrollTo(element.scrollWidth, 0)")
-    assert not right_of_screen()
+    # Ten cells of the block that the finding is about, all blocks and the names of the rows stand on the screen at once.
+    assert on_screen(second)
+    assert on_screen(name)
+    assert not on_screen(first)
+    figure.evaluate("(element) => element.scrollTo(-element.scrollWidth, 0)")
+    assert on_screen(first)
     assert fits(page)
 
 

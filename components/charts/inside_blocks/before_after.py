@@ -161,6 +161,14 @@ def before_and_after(
             "ticklen": 0,
             "title": {"text": "block", "standoff": 4},
         }
+        # The rows' names once more: on a phone the first picture, and the names beside it, are off the screen.
+        figure.layout["yaxis2"] = {
+            **upright,
+            "range": (len(rows) - 0.5, -0.5),
+            "fixedrange": True,
+            "side": "right",
+            "anchor": axis,
+        }
         _add_strip(figure, itself, rows, axis, scales[0].itself or ITSELF, dark)
         shapes += [
             _outline(axis, (block - 0.5, block + 0.5), (-0.5, len(rows) - 0.5), ink_of_page)
@@ -171,7 +179,7 @@ def before_and_after(
     write_heads(figure, heads, ink_of_page, scale)
     above = 34 + _LINE * _HEADS
     theme.finish(figure, title, above + min(_PLOT if scale == 1 else _PLOT_FAR, _CELL * len(rows)) + _BELOW)
-    figure.layout.margin.t, figure.layout.margin.b = above, round(44 * scale)  # room for the colour bars
+    figure.layout.margin.update(t=above, b=round(44 * scale), r=2)  # below, room for the colour bars
     figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})
     figure.layout.hovermode, figure.layout.clickmode, figure.layout.dragmode = "closest", "event+select", False
     return figure
@@ -294,7 +302,7 @@ def _add_numbers(
 def _add_strip(
     figure: go.Figure, itself: np.ndarray, rows: Sequence[str], axis: str, ends: tuple[float, float], dark: bool
 ) -> None:
-    place = {"xaxis": axis, "yaxis": "y"}
+    place = {"xaxis": axis, "yaxis": "y2"}
     blocks = list(range(itself.shape[1]))
     figure.add_trace(
         theme.heatmap(

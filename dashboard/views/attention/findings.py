@@ -73,11 +73,10 @@ def of_look(look: HeadLook, sentence: TokenizedSentence, has_habits: bool) -> st
 
 def usually(share: float, distance: int | None) -> str:
     """What a head gives on average at a distance in tokens, key minus query; None: to such words of this text."""
-    where = "from one such word of this text to another"
-    if distance is not None:
-        places = f"{REACH} or more places" if abs(distance) >= REACH else counted(abs(distance), "place")
-        where = f"{places} {'ahead' if distance > 0 else 'back'}"
-    return f"this head's average {where} is {percent(share)}"
+    if distance is None:
+        return f"between two such words of this text it is {percent(share)} on average"
+    places = f"{REACH} or more places" if abs(distance) >= REACH else counted(abs(distance), "place")
+    return f"over many sentences, a token {places} {'later' if distance > 0 else 'earlier'} gets {percent(share)}"
 
 
 def of_products(query: str, key: str, share: float, larger: int, count: int, is_said: bool) -> str:

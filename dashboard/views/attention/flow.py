@@ -35,6 +35,7 @@ FLOW_HELP = (
 )
 MOST_WORDS, WORDS_OF_MANY = 24, 20  # tokens with a ribbon of their own, and how many where there are more
 COMPARED = "median of the other words"
+ALIKE = 0.25  # of what a token gives to the other words: no more apart than that is about the same
 FIGURES = {"token": "One token", "all": "All tokens"}
 SPECIAL_HELP = "[CLS] and [SEP] often have so large a share that those of all other tokens look equally small."
 NOT_SHOWN = {
@@ -123,14 +124,15 @@ def flow(model_input: AttentionInput, row: Any) -> None:
 
     _ribbons(model_input, estimate, token, queries, keys, with_special, choose)
     _bars(model_input, estimate, token, keys, with_special)
-    controls.token_chips(
-        [model_input.sentence],
-        (token,),
-        "chips_flow",
-        unknown_id=model_input.backend.tokenization.unknown_id,
-        on_pick=choose,
-    )
-    st.caption("Click a token to see where its vector comes from.")
+    if len(queries) > MOST_WORDS:  # those without a place in the picture
+        controls.token_chips(
+            [model_input.sentence],
+            (token,),
+            "chips_flow",
+            unknown_id=model_input.backend.tokenization.unknown_id,
+            on_pick=choose,
+        )
+        st.caption("Click a token to see where its vector comes from.")
 
 
 def _through(model_input: AttentionInput, method: str, block: int) -> FlowEstimate:
@@ -209,7 +211,7 @@ def _ribbons(
                 f"tokens {place}: press one",
             ],
             "unit": "token",
-            "all": "All tokens (rows give)",
+            "all": "Rows give (darkest: {})",
             "label": f"Ribbons from {len(origins)} tokens to {len(takers)} tokens {place}",
             "scale": controls.scale(),
         },
@@ -318,11 +320,22 @@ def _takeaway(model_input: AttentionInput, estimate: FlowEstimate, token: int, k
     if most is not None:
         # Without what other words get, a share reads as if it belonged to this token.
         usual = float(median_of_others(estimate.values, model_input.special, token, [most])[0])
-        to_others = "" if np.isnan(usual) else f" (to other words {estimate.number(usual)}, the median)"
+        to_others = (
+            "" if np.isnan(usual) else f", {beside(float(values[most]), usual)} (median {estimate.number(usual)})"
+        )
         given = f"{name(most)} gives {'it' if own else after} most: {estimate.number(values[most])}{to_others}"
     if not own:
         return f"{given[:1].upper()}{given[1:]}."
     return f"**{own}** of {after} comes from itself" + (f"; of the others, {given}." if given else ".")
+
+
+def beside(share: float, usual: float) -> str:
+    """What a token gives to the chosen one, beside what it gives to the others."""
+    if abs(share - usual) <= ALIKE * usual:
+        return (
+            "hardly more than it gives to other words" if share >= usual else "hardly less than it gives to other words"
+        )
+    return f"{'more' if share > usual else 'less'} than it gives to other words"
 
 
 def _matrix(

@@ -244,7 +244,7 @@ def _texts(case: Case) -> None:
             around = "the prompt and the special ones" if prompt else "the special ones"
             facts += f"the model read only its first {max(0, limit - before)} tokens ({limit} with {around})"
         else:
-            facts += "read to its end"
+            facts = facts.removesuffix(" · ")
         parts.append(
             f'<section class="{kind}"><h6>{name} <span>{facts}</span></h6>'
             f'<p dir="auto">{_marked(case.query, text[:MOST_SHOWN])}{" …" if len(text) > MOST_SHOWN else ""}</p></section>'

@@ -78,7 +78,7 @@ DECLARED = Declared(
                 "Which remedy repairs my failed searches?",
                 "Would hybrid search or re-ranking help on my queries?",
             ),
-            intro="Each remedy is chosen on one half of the queries and measured on the other. What a sham repairs is chance.",
+            intro="Each remedy is chosen on one half of the queries and measured on the other.",
             draw="dashboard.views.diagnosis.helps:draw",
             inside="dashboard.views.evaluate.choices:measuring_by_cosine",
             settings=(

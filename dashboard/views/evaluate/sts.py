@@ -335,7 +335,7 @@ def _one_run(
 def _drawn(errors: pd.DataFrame, unit: str) -> str:
     """The pairs, each with people's score, the run's, and how far it is off."""
     rows = "".join(
-        f"<section><b><span>{as_read(row['people'])} <small>people</small></span>"
+        f"<section><b><span><small>people</small> {as_read(row['people'])}</span>"
         f"<span>{theme.number(row[unit])} <small>{unit}</small></span></b>"
         f'<div><p dir="auto">{escape(row["first"])}</p><p dir="auto">{escape(row["second"])}</p></div>'
         f"<i>{row['error of the run']}</i></section>"

@@ -47,7 +47,7 @@ def _others_change_little(
     if least - last.itself < CHANGED or mixes(first, unrelated) or is_alike(first) or is_alike(last):
         return ""
     which = f"Blocks 0 to {last.block - 1}" if last.block == len(means) - 1 else "All other blocks"
-    return f"{which} change the tokens little ({number(least, 2)} or more like themselves)"
+    return f"{which} change the tokens little ({number(least, 2)} or more like themselves on average)"
 
 
 def mixes(item: BlockMeans, unrelated: Sequence[float]) -> bool:
@@ -109,9 +109,9 @@ def changed_most(least: LeastLikeItself | None, item: BlockMeans, pieces: Sequen
     if least is None or is_alike(item) or item.itself - least.itself < CHANGED:
         return ""
     if least.other is not None and least.like_other > least.itself:
-        return f" Of the text itself it changes most {least_like_itself(least, pieces)}."
+        return f" Of the text's own tokens, block {item.block} changes most {least_like_itself(least, pieces)}."
     token = wording.quoted(pieces[least.token])
-    return f" Of the text itself it changes {token} most ({number(least.itself, 2)})."
+    return f" Of the text's own tokens, block {item.block} changes {token} most ({number(least.itself, 2)})."
 
 
 def least_like_itself(least: LeastLikeItself | None, pieces: Sequence[str]) -> str:
@@ -164,7 +164,10 @@ def _along(
     if token not in far.tokens or cosine < ALONG:
         return ""
     name = _token_name(int(token), pieces, special)
-    return f" The one of {name} points along its own vector (cosine {number(cosine, 2)}), and so turns it little."
+    return (
+        f" What {PARTS[part]} adds to {name} is long, but points the same way as {name} itself (cosine {number(cosine, 2)}), "
+        "so it hardly turns it."
+    )
 
 
 def _token_name(token: int, pieces: Sequence[str], special: Sequence[bool]) -> str:

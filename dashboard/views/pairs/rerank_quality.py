@@ -177,10 +177,10 @@ def picture(sets: Sequence[CollectionLook], here: tuple[int, float] | None = Non
         table=lambda: _table(sets),
     )
     more = look.milliseconds[first.depth]
-    stored = f"{number(more, 1)} ms more if the token vectors are stored, on {number(look.query_milliseconds, 1)} ms"
-    read = (
-        "" if here is None else f"\n{1000 * here[1]:,.0f} ms if not: here the model reads {here[0]:,} candidates again"
-    )
+    stored = f"Sorting the first {first.depth} adds {number(more, 1)} ms to {number(look.query_milliseconds, 1)} ms"
+    read = "\nTheir token vectors are stored"
+    if here is not None:
+        read += f"; here the model reads {here[0]:,} texts for them: {1000 * here[1]:,.0f} ms on this server"
     rows = [(stored + read, f"× {number(1 + more / look.query_milliseconds, 2)}")]
     if look.enough() < first.depth:
         rows.append((f"The first {look.enough()} candidates are enough: {first.depth} find no more right texts", ""))

@@ -239,7 +239,7 @@ def _drawn(found: Sequence[QueryHit], bars: Scale | None, unit: str, level: floa
         line = f'<u style="left: {left}"></u>'
         chance_named = f'<small style="{side}">best by chance {theme.number(level, 2)}</small>'
     low, high = ("", "") if bars is None else bars.names
-    heading = "query, and its best hit; marked: words of both"
+    heading = "query, and its best hit; marked words are in both"
     rows = "".join(
         f'<section class="{item.kind}"><div>'
         f'<b dir="auto">{html.escape(wording.beginning(item.query, wording.SHOWN_CHARACTERS))}</b>'

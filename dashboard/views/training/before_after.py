@@ -300,10 +300,7 @@ def _measured(models: Models, settings: TrainingSettings, source: str) -> Iterat
 
 
 def _moves(moved: before_after.QueryChanges) -> str:
-    return (
-        f"{counted(moved.better, 'query', 'queries')} gained a rank, {moved.worse:,} lost one, {moved.unchanged:,} did not "
-        "change."
-    )
+    return f"{counted(moved.better, 'query', 'queries')} moved up, {moved.worse:,} down, {moved.unchanged:,} stayed."
 
 
 def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs: ScoredPairs, source: str) -> None:

@@ -110,4 +110,6 @@ def test_the_mark_of_most_pieces_says_which_begin_or_continue_a_word(embedded: B
     )
     assert sum(number <= own.middle_id for number in words) * 2 >= len(words)
     assert kinds(["\u0120the", "\u0120a", "b", "", "##c"]) == Kinds("\u0120", True, 2, 4, 2, 0)
+    within = ["the", "\u0120river", "\u0120the", "a", "\u0120a", "\u0120of"]  # "the" of "other" is not the word
+    assert kinds(within) == Kinds("\u0120", True, 4, 6, 3, 4)
     assert kinds(["a", "b", "##"]) is None

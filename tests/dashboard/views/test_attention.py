@@ -123,7 +123,7 @@ def test_all_views_of_heads_open_with_the_most_telling_head(open_page: Open) -> 
     pieces = [token.piece for token in backend().tokenize([BANK[0]])[0].tokens]
     said = (
         f"In block {block}, head {head}, “{pieces[query]}” gives “{pieces[key]}” {share} of its attention; "
-        "this head's average 2 places ahead is 5 %."
+        "over many sentences, a token 2 places later gets 5 %."
     )
     assert said in texts(app)
     assert "b" not in app.query_params
@@ -183,7 +183,7 @@ def test_small_texts_of_another_model_are_answered(open_page: Open, tmp_path: Pa
             assert not app.exception, (view, text)
     # No habits are known: the comparison is with the words of this text, and the finding says so.
     app = open_page("attention", v="all-heads", m=folder, s=["the red cat sat by the bank"])
-    assert "; this head's average from one such word of this text to another is " in texts(app)
+    assert "; between two such words of this text it is " in texts(app)
 
 
 def test_of_a_long_text_the_open_head_shows_its_strongest_tokens(open_page: Open) -> None:
@@ -333,7 +333,8 @@ def test_flow_opens_after_the_last_block_with_the_shares_of_one_token(open_page:
     median = np.median([shares[other, first] for other in words if other not in (bank, first)])
     assert (
         f"**{shares[bank, bank]:.0f} %** of “bank” after block 5 comes from itself; of the others, “{tokens[first].piece}” "
-        f"gives it most: {number(shares[bank, first])} (to other words {number(median)}, the median)." in said
+        f"gives it most: {number(shares[bank, first])}, hardly more than it gives to other words (median {number(median)})."
+        in said
     )
     assert f"**{shares[bank, [0, -1]].sum():.0f} %** of its vector comes from [CLS] and [SEP], left out" in said
     assert app.query_params["fl"] == "through"
@@ -396,12 +397,24 @@ def test_it_does_not_read_like_a_resolved_pronoun_where_others_take_as_much(open
     text = "The trophy does not fit in the suitcase because it is too big."
     app = open_page("attention", v="attention-flow", s=[text])
     said = texts(app)
-    assert (
-        "5 %** of “it” after block 5 comes from itself; of the others, “trophy” gives it most: 15 % (to other" in said
-    )
+    assert "5 %** of “it” after block 5 comes from itself; of the others, “trophy” gives it most: 15 %, hardly " in said
     shares = shares_by_norms(text)[5]
     others = np.delete(shares[1:-1, 2], [1, 9])  # of the words but “it” and “trophy” itself
-    assert f"(to other words {np.median(others):.0f} %, the median)." in said
+    than = "more" if shares[10, 2] >= np.median(others) else "less"
+    assert f"hardly {than} than it gives to other words (median {np.median(others):.0f} %)." in said
+
+
+@pytest.mark.parametrize(
+    ("share", "usual", "expected"),
+    [
+        (14.3, 13.1, "hardly more than it gives to other words"),
+        (13.1, 14.3, "hardly less than it gives to other words"),
+        (20.0, 13.1, "more than it gives to other words"),
+        (5.0, 13.1, "less than it gives to other words"),
+    ],
+)
+def test_a_share_stands_beside_what_other_words_get(share: float, usual: float, expected: str) -> None:
+    assert flow.beside(share, usual) == expected
 
 
 def test_an_address_of_before_shows_rollout(open_page: Open) -> None:
@@ -805,7 +818,8 @@ def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> Non
     # In the head that the view opens with, a word looks at another much more than usual: it is that word whose query is open.
     app = open_page("attention", v="neuron-view")
     said = texts(app).replace("\\", "")
-    assert "“bank” gives “week” 49 % of its attention; this head's average 2 places ahead is 5 %. Their product" in said
+    usual = "over many sentences, a token 2 places later gets 5 %"
+    assert f"“bank” gives “week” 49 % of its attention; {usual}. Their product" in said
     assert "Their product q\u00a0·\u00a0k is the largest of 10 for this query." in said
     assert pieces[sent(app)["opened"]] == "bank"
     assert sent(app)["step"] == "÷ √32, softmax"

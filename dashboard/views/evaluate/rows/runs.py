@@ -144,11 +144,11 @@ def leading(rows: Sequence[RunRow], measure: str) -> str:
         return f"{said}{as_much}."
     clear, count = sum(row.is_clear for row in others), len(others)
     if not clear:
-        return f"{said}, but no other is surely worse{as_much}."
+        return f"{said}, but no other is clearly worse{as_much}."
     if count == 1:
-        return f"{said}, surely more than the other."
+        return f"{said}, clearly more than the other."
     return (
-        f"{said}, surely more than {f'all {count}' if clear == count else f'{clear} of the {count}'} others{as_much}."
+        f"{said}, clearly more than {f'all {count}' if clear == count else f'{clear} of the {count}'} others{as_much}."
     )
 
 

@@ -107,16 +107,10 @@ def similar_pairs(backend: Backend) -> None:
     left, right = st.columns([3, 7], gap="medium") if kinds else st.columns([7, 3], gap="medium")[::-1]
     with right:
         if similar:
-            title = (
-                "The nearest pairs"
-                if not above
-                else "Two of each kind, then by cosine"
-                if len(kinds) > 1
-                else "By cosine"
-            )
+            title = "The nearest pairs" if not above else "Two of each kind first" if len(kinds) > 1 else "By cosine"
             if len(similar) > IN_BOX:
                 of = f" of {above:,}" if above > len(similar) else ""
-                title += f": {len(similar)}{of} pairs, scroll here for more"
+                title += f": {len(similar)}{of} pairs"
             with st.container(key="pairs_box", height=620 if len(similar) > IN_BOX else "content", border=False):
                 unread = _unread(request, index, differences)
                 figures.markup(_marked(title, ordered(similar, differences), differences, unread), "pairs_marked")

@@ -39,9 +39,11 @@ def test_the_diagonal_and_the_rest_are_two_traces_with_their_own_scales():
     assert ((own.zmin, own.zmax), (others.zmin, others.zmax)) == (ITSELF, ANOTHER)
     assert own.colorscale != others.colorscale
     assert list(others.y) == ["0 [CLS]", "1 &lt;b&gt;", "2 c"]
-    # Both pictures and the strip share the names of the rows, which stand once.
-    assert {trace.yaxis for trace in figure.data} == {"y"}
-    assert {trace.xaxis for trace in figure.data} == {"x", "x2", "x3"}
+    # Both pictures share the names of the rows; the strip has them once more, at its right, for a phone.
+    assert {(trace.xaxis, trace.yaxis) for trace in figure.data} == {("x", "y"), ("x2", "y"), ("x3", "y2")}
+    left, right = figure.layout.yaxis, figure.layout.yaxis2
+    assert (right.ticktext, right.tickvals, right.range) == (left.ticktext, left.tickvals, left.range)
+    assert (right.side, right.anchor) == ("right", "x3")
 
 
 def test_the_numbers_are_those_of_the_diagonal_and_of_the_framed_cells():

@@ -64,10 +64,10 @@ def test_the_best_run_is_told_first_with_how_many_it_surely_beats() -> None:
     best = replace(row("Layer 6, Mean", 96.7), is_reference=True, difference=None)
     worse, near = row("TF-IDF", 82.4, -14.3, True), row("Layer 6, [CLS]", 95.0, -1.7)
     said = "**Layer 6, Mean** has the best Recall@1, 96.7 %"
-    assert runs.leading([worse, best], "Recall@1") == f"{said}, surely more than the other."
-    assert runs.leading([worse, best, worse], "Recall@1") == f"{said}, surely more than all 2 others."
-    assert runs.leading([near, best, worse], "Recall@1") == f"{said}, surely more than 1 of the 2 others."
-    assert runs.leading([near, best], "Recall@1") == f"{said}, but no other is surely worse."
+    assert runs.leading([worse, best], "Recall@1") == f"{said}, clearly more than the other."
+    assert runs.leading([worse, best, worse], "Recall@1") == f"{said}, clearly more than all 2 others."
+    assert runs.leading([near, best, worse], "Recall@1") == f"{said}, clearly more than 1 of the 2 others."
+    assert runs.leading([near, best], "Recall@1") == f"{said}, but no other is clearly worse."
     # Where another one is compared with, or stands alone, nothing is said of chance.
     other = replace(row("BM25", 81.9), is_reference=True, difference=None)
     assert runs.leading([other, row("Layer 6, Mean", 96.7, 14.8, True)], "Recall@1") == f"{said}."
@@ -88,10 +88,10 @@ def test_equal_runs_are_both_told_whichever_stands_first() -> None:
         assert runs.best_of(rows) is one  # so that the pair is told without the verdict
         assert runs.leading(rows, "MRR") == "**A** has the best MRR, 96.7 %; **B** has as much."
     assert runs.leading([two, worse, one], "MRR") == (
-        "**A** has the best MRR, 96.7 %, surely more than 1 of the 2 others; **B** has as much."
+        "**A** has the best MRR, 96.7 %, clearly more than 1 of the 2 others; **B** has as much."
     )
     assert runs.leading([two, one, two, row("D", 96.0, -0.7)], "MRR") == (
-        "**A** has the best MRR, 96.7 %, but no other is surely worse; 2 others have as much."
+        "**A** has the best MRR, 96.7 %, but no other is clearly worse; 2 others have as much."
     )
 
 

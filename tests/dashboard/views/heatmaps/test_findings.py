@@ -82,7 +82,7 @@ def test_every_word_of_it_is_true(embedded: Backend, across: np.ndarray, name: s
     is_little = "change the tokens little" in said
     if is_little:  # of all blocks but the second shown
         least = min(own for block, (own, _) in enumerate(every) if block != shown[1])
-        assert f"({least:.2f} or more like themselves)" in said
+        assert f"({least:.2f} or more like themselves on average)" in said
         assert least > 0.8
         assert least - last >= 0.1
         assert said.startswith("Blocks 0 to 4 " if shown[1] == 5 else "All other blocks ")
@@ -120,8 +120,8 @@ def test_the_usual_story_about_the_bank(embedded: Backend, across: np.ndarray) -
     record = embedded.trace(["We will rob a bank next week!"])
     said, _ = said_of(record, (0, 5), across)
     assert said == (
-        "Blocks 0 to 4 change the tokens little (0.86 or more like themselves); block 5 changes them most (0.69) and mixes "
-        "them."
+        "Blocks 0 to 4 change the tokens little (0.86 or more like themselves on average); block 5 changes them most (0.69) "
+        "and mixes them."
     )
     assert least_of(record, 5) == "“a”, **0.48** like itself and 0.34 like “rob”"
 
@@ -177,7 +177,8 @@ def means(block: int, itself: float, another: float, tokens: int = 5, nearest: i
             means(2, 0.7, 0.1),
             [0.85, 0.9, 0.7, 0.95],
             0.1,
-            r"^All other blocks change the tokens little \(0.85 or more like themselves\); block 2 changes them most",
+            r"^All other blocks change the tokens little \(0.85 or more like themselves on average\); block 2 changes them "
+            "most",
         ),
         (means(1, 0.9, 0.1), means(2, 0.6, 0.1), [0.75, 0.9, 0.6], 0.1, r"^Block 1 keeps every token \(0.90"),
         (
@@ -249,9 +250,9 @@ def test_cases_in_which_the_usual_story_is_false(
 def test_a_token_that_a_block_changes_far_more_than_the_others_is_named() -> None:
     pieces, least = ["a", "bank"], LeastLikeItself(0, 0.48, 1, 0.34)
     item = BlockMeans(5, 2, 0.69, 0.12, 2)
-    assert findings.changed_most(least, item, pieces) == " Of the text itself it changes “a” most (0.48)."
+    assert findings.changed_most(least, item, pieces) == " Of the text's own tokens, block 5 changes “a” most (0.48)."
     other = findings.changed_most(LeastLikeItself(0, 0.48, 1, 0.55), item, pieces)
-    assert other.startswith(" Of the text itself it changes most “a”, which comes out more like")
+    assert other.startswith(" Of the text's own tokens, block 5 changes most “a”, which comes out more like")
     # As far as its others, all of them alike, or nothing to compare with.
     assert not findings.changed_most(LeastLikeItself(0, 0.62, 1, 0.34), item, pieces)
     assert not findings.changed_most(least, BlockMeans(5, 2, 0.69, 0.62, 2), pieces)
@@ -293,7 +294,10 @@ def test_a_token_far_above_all_others_is_named_and_else_the_larger_part(embedded
     along[0][1, 0] = share
     pieces, special = [token.piece for token in tokens], [token.special for token in tokens]
     why = findings.parts_add(lengths, pieces, special, far, along).removeprefix(said)
-    assert why == rf" The one of \[CLS\] points along its own vector (cosine {share:.2f}), and so turns it little."
+    assert why == (
+        rf" What feed-forward adds to \[CLS\] is long, but points the same way as \[CLS\] itself (cosine {share:.2f}), "
+        "so it hardly turns it."
+    )
     along[0][1, 0] = 0.5  # then it does not
     assert findings.parts_add(lengths, pieces, special, far, along) == said
 

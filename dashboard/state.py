@@ -182,7 +182,7 @@ def _take_address(page: str, keep: tuple[str, ...] = ()) -> None:
     st.session_state[_ARRIVALS] = arrivals() + 1
     address = {key: st.query_params.get_all(key) for key in st.query_params}
     apply(page, unpacked(page, address), keep)
-    st.session_state["_address"] = address
+    st.session_state["_address"] = (page, address)
 
 
 def unpacked(page: str, address: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -421,9 +421,13 @@ def write_address(page: str, before_drawing: bool = False) -> None:
     if st.session_state.get("_held") == address:
         return
     st.session_state.pop("_held", None)
-    if {key: st.query_params.get_all(key) for key in st.query_params} != address:
+    # Of two quick clicks the second can come with the address of before the first one's was written: by then it has its own
+    # again, which the first one's, still on its way to the browser, would replace.
+    before, last = st.session_state.get("_address") or (page, address)
+    is_overtaken = before == page and last != address
+    if is_overtaken or {key: st.query_params.get_all(key) for key in st.query_params} != address:
         st.query_params.from_dict(address)
-    st.session_state["_address"] = address
+    st.session_state["_address"] = (page, address)
 
 
 def notice(text: str, page: str = "") -> None:

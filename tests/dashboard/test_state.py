@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from streamlit.runtime.state.query_params_proxy import QueryParamsProxy
 from streamlit.testing.v1 import AppTest
 
 from components.errors import UserError
@@ -196,3 +197,40 @@ def test_of_many_unknown_keys_three_are_named() -> None:
     assert "This page does not use the link's “x0”, “x1”, “x10” and 9 more." in kept
     assert kept.count("was ignored") == 2
     assert app.session_state["found"] == ["There is no setting “y0”, “y1”, “y2” and 1 more."]
+
+
+def test_an_address_is_written_again_where_a_click_came_before_the_last_one_arrived(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The browser's address is then already the page's, and becomes the one that is still on its way to it."""
+
+    def page() -> None:
+        from dashboard import state
+
+        state.read_address("inside")
+        state.write_address("inside")
+
+    written: list[dict[str, list[str]]] = []
+    send = QueryParamsProxy.from_dict
+
+    def record(self: QueryParamsProxy, address: dict[str, list[str]]) -> None:
+        written.append(address)
+        send(self, address)
+
+    monkeypatch.setattr(QueryParamsProxy, "from_dict", record)
+    block, facts = {"v": ["block"]}, {"v": ["model-facts"]}
+    app = AppTest.from_function(page)
+    app.query_params["v"] = "block"
+    opened = table.view_setting("inside")
+    app.run()
+    app.run()
+    assert written == []
+    app.session_state[opened] = "model-facts"
+    app.run()
+    assert written == [facts]
+    app.session_state[opened] = "block"
+    app.query_params["v"] = "block"
+    app.run()
+    assert written == [facts, block]
+    app.run()
+    assert written == [facts, block]

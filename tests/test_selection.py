@@ -38,7 +38,7 @@ def test_readme_and_the_script_for_new_machines_run_what_make_test_runs() -> Non
 def test_every_marker_is_chosen_or_left_out_by_name() -> None:
     markers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["markers"]
     left_out = set(re.findall(r"not (\w+)", selected_by("test")))
-    assert {marker.partition(":")[0] for marker in markers} == left_out | {"browser"}
+    assert {marker.partition(":")[0] for marker in markers} == left_out | {"browser", "core"}
     for name in left_out - {"rare"}:
         assert f"-m {name}" in MAKEFILE  # a command of its own
 

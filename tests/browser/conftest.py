@@ -18,6 +18,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            if item.get_closest_marker("core") is None:
+                item.add_marker(pytest.mark.rare)
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ def test_axe_finds_nothing_serious(look: Stage, path: str, dark: bool) -> None:
     assert serious_findings(look.at(path, dark=dark)) == []
 
 
+@pytest.mark.core
 def test_a_long_table_is_scrolled_by_the_keyboard(use: Stage) -> None:
     page = use.at("/training")
     page.get_by_text("as they were read").click()

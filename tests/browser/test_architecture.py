@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.support.stage import PHONE, Stage
 
 
+@pytest.mark.core
 def test_a_part_says_what_it_is_and_leads_to_its_view(use: Stage) -> None:
     page = use.at("/inside?v=model-facts")
     card = page.locator(".arch .card")

@@ -50,6 +50,7 @@ def test_the_neuron_view_draws_connections(look: Stage) -> None:
     assert lines.count() > 20
 
 
+@pytest.mark.core
 def test_a_click_on_a_tile_opens_that_head_beside_the_tiles(use: Stage) -> None:
     page = use.at("/attention?v=all-heads")
     heads = page.locator(HEADS)
@@ -144,6 +145,7 @@ def test_no_names_of_kinds_lie_over_each_other_on_a_phone(look: Stage) -> None:
             assert right <= other[0] or other[1] <= left or bottom <= other[2] or other[3] <= top
 
 
+@pytest.mark.core
 def test_tiles_are_worked_by_keyboard(use: Stage) -> None:
     page = use.at("/attention?v=head-patterns")
     canvas = page.locator(CANVAS)
@@ -156,6 +158,7 @@ def test_tiles_are_worked_by_keyboard(use: Stage) -> None:
     wait_for_title(page, "Block 1, head 2")
 
 
+@pytest.mark.core
 def test_ribbons_of_the_flow_follow_the_token_that_is_pointed_at_or_pressed(use: Stage) -> None:
     page = use.at("/inside?v=attention-flow&fs=1&fl=through")
     words = page.locator("svg.why .word")
@@ -222,6 +225,7 @@ def test_the_model_view_is_swiped_on_a_phone(look: Stage) -> None:
     expect(frame_of(page).locator("#note")).to_contain_text("Swipe sideways")
 
 
+@pytest.mark.core
 def test_head_numbers_are_large_enough_for_fingers(touched: Visit) -> None:
     phone = touched("/attention")
     squares = frame_of(phone).get_by_role("checkbox")
@@ -300,6 +304,7 @@ def test_on_a_phone_cells_have_room_for_their_numbers_and_a_swipe_shows_the_firs
     assert fits(page)
 
 
+@pytest.mark.core
 def test_fast_clicks_write_no_defaults_into_the_address(visit: Visit) -> None:
     page = visit("/inside?v=block")
     names = ["Architecture", "Attention", "Flow", "Before and after a block"]

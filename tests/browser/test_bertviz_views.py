@@ -88,6 +88,7 @@ def tokens_of(page: Page | FrameLocator, side: str) -> Locator:
     return page.locator(f"#{side} > g:nth-child(2) > g")
 
 
+@pytest.mark.core
 def test_head_view_draws_every_weight_of_a_block(draw: Draw, pair: dict[str, Any]) -> None:
     page = draw(head_view(**pair, block=2))
     for side in ("left", "right"):
@@ -116,6 +117,7 @@ def test_the_line_that_the_page_speaks_of_is_drawn_at_full_strength_while_its_he
     assert told.evaluate(opacity) == "0"
 
 
+@pytest.mark.core
 def test_weak_lines_are_hidden_and_counted_until_a_token_is_pointed_at(draw: Draw, pair: dict[str, Any]) -> None:
     page = draw(head_view(**pair, block=2, head=1, least=0.15))
     _, opacities = drawn_weights(page, pair["attentions"].shape[1:])
@@ -179,6 +181,7 @@ def test_a_token_shows_its_own_lines_only(draw: Draw, pair: dict[str, Any], by_k
     expect(page.locator("#attention")).to_have_attribute("visibility", "visible")
 
 
+@pytest.mark.core
 def test_a_square_switches_its_head(draw: Draw, pair: dict[str, Any]) -> None:
     page, shape = draw(head_view(**pair)), pair["attentions"].shape[1:]
     square = page.get_by_role("checkbox", name="Head 3", exact=True)
@@ -212,6 +215,7 @@ def test_numbers_and_colours_stay_with_blocks_and_heads(draw: Draw, pair: dict[s
     assert np.abs(weights - pair["attentions"][5, [2, 7, 11]]).max() <= STEP
 
 
+@pytest.mark.core
 def test_model_view_draws_all_heads_and_opens_one(draw: Draw, pair: dict[str, Any]) -> None:
     page = draw(model_view(**pair), height=1500)
     expect(page.locator(".attn_background")).to_have_count(72)
@@ -312,6 +316,7 @@ def tiny_head() -> dict[str, Any]:
     }
 
 
+@pytest.mark.core
 def test_neuron_view_opens_a_token_and_its_product_gives_its_attention(draw: Draw, tiny_head: dict[str, Any]) -> None:
     page = draw(neuron_view(**tiny_head, block=1, head=2, opened=2, step="softmax"))
     expanded, token = page.locator("#expanded"), page.locator("#collapsed #leftText > g").nth(3)
@@ -454,6 +459,7 @@ def test_the_neuron_view_keeps_the_last_token_and_says_how_to_open_it_again(draw
     expect(hint).to_have_text("Point at a token and click +")
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("view", ["head", "model", "neuron"])
 def test_markup_in_tokens_is_text(draw: Draw, view: str) -> None:
     n = len(NASTY)
@@ -582,6 +588,7 @@ def test_a_view_fits_the_column_of_a_page(draw: Draw, pair: dict[str, Any], view
     assert page.evaluate("document.documentElement.scrollWidth") <= 700
 
 
+@pytest.mark.core
 def test_it_works_inside_a_sandboxed_frame_without_a_network(draw: Draw, pair: dict[str, Any]) -> None:
     """As st.iframe shows it: the document in srcdoc, a sandbox, and below the fold at first."""
     sandbox = "allow-forms allow-modals allow-popups allow-same-origin allow-scripts allow-downloads"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+import pytest
+
 from tests.support.places import ROOT
 from tests.support.stage import Stage
 
@@ -64,6 +66,7 @@ def test_the_labels_keep_one_timer_and_none_at_the_end(look: Stage) -> None:
     ) == [1, 1, 1, 0]
 
 
+@pytest.mark.core
 def test_the_editor_sends_its_last_words_when_it_leaves_and_nothing_that_was_replaced(look: Stage) -> None:
     assert look.sheet().evaluate(
         """async (address) => {

@@ -87,6 +87,7 @@ def click_point(page: Page, pooling: int, layer: int) -> None:
     page.mouse.click(box["x"] + x, box["y"] + y)
 
 
+@pytest.mark.core
 def test_the_layers_are_drawn_and_a_click_shows_a_points_curve(use: Stage) -> None:
     page = use.at("/evaluate")
     lines, _ = wait_for(page, "Recall@1", "Recall@k at layer 6, Mean")
@@ -157,6 +158,7 @@ def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> 
     wait_until(page, "() => document.querySelector('.js-plotly-plot')?._fullData.length === 3")
 
 
+@pytest.mark.core
 def test_a_row_of_the_query_table_opens_it(use: Stage) -> None:
     page = use.at("/evaluate?v=compare-runs&r=m.6.mean&r=bm25&f=wrong")
     wait_for(page, "Recall@k of every run")

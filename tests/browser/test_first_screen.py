@@ -168,6 +168,7 @@ def address(path: str, request: pytest.FixtureRequest) -> str:
     return path.format(small=request.getfixturevalue("_small")) if "{small}" in path else path
 
 
+@pytest.mark.core
 def test_the_tables_name_views_that_there_are() -> None:
     assert {*FIRST, *FURTHER, *LISTS, *BEGINS_LOWER} <= table.VIEWS.keys()
 
@@ -205,14 +206,12 @@ def problems_for_a_projector_in_the_dark(look: Stage, path: str, address: str) -
     return problems
 
 
+FOR_ALL = (problems_on_a_laptop_and_a_phone,)
 # All of a view one after the other: the server keeps few results, and would compute them again after those of other views.
 VISITS = [
-    (path, problems)
-    for path in ADDRESSES
-    for problems in (
-        problems_on_a_laptop_and_a_phone,
-        *([problems_for_a_projector_in_the_dark] if path in FOR_A_PROJECTOR else []),
-    )
+    pytest.param(path, problems, marks=[pytest.mark.core] if is_first and problems in FOR_ALL else [])
+    for path, (_, is_first) in ADDRESSES.items()
+    for problems in (*FOR_ALL, *([problems_for_a_projector_in_the_dark] if path in FOR_A_PROJECTOR else []))
 ]
 
 

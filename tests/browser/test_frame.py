@@ -36,6 +36,7 @@ def go(page: Page, title: str) -> None:
     )
 
 
+@pytest.mark.core
 def test_the_page_follows_while_a_person_types_and_the_next_page_has_the_sentences(use: Stage) -> None:
     page = use.at("/tokens?v=pieces&s=the+cat")
     editor = editor_of(page)
@@ -55,6 +56,7 @@ def test_the_page_follows_while_a_person_types_and_the_next_page_has_the_sentenc
     expect(editor_of(page)).to_have_value("A red kite.\nA kite in the wind.")
 
 
+@pytest.mark.core
 def test_on_a_phone_the_list_of_pages_closes_when_one_was_chosen(touched: Visit) -> None:
     page = touched("/")
     page.get_by_test_id("stExpandSidebarButton").tap()
@@ -111,6 +113,7 @@ def test_the_corpus_is_chosen_in_one_bar_on_every_page_of_it(visit: Visit) -> No
     expect(page.locator(".st-key-corpus_bar summary")).to_contain_text("mine.txt · 3 sentences")
 
 
+@pytest.mark.core
 def test_a_term_opens_its_entry_where_it_stands(use: Stage) -> None:
     page = use.at("/inside?v=all-heads&s=A+head+of+state+spoke.")
     title = page.locator(".st-key-view_title").get_by_role("button", name="Glossary: head")
@@ -150,6 +153,7 @@ def type_and_go(page: Page, times: int) -> None:
     expect(editor_of(page)).to_have_value(re.compile(" 0x.* 1x.* " + f"{times - 1}x$", re.S))
 
 
+@pytest.mark.core
 def test_a_click_right_after_typing_is_not_lost(use: Stage) -> None:
     type_and_go(use.at("/tokens"), 4)
 
@@ -203,6 +207,7 @@ def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(visit: Visit, s
         type_and_go(page, 6)
 
 
+@pytest.mark.core
 def test_one_choice_and_one_visit_are_one_entry_of_the_history_each(visit: Visit) -> None:
     page = visit("/tokens?v=pieces&s=a+river+bank&s=a+money+bank")
     wait_until(page, HAS_RULES)
@@ -289,6 +294,7 @@ def test_on_a_phone_the_names_of_the_open_view_are_in_sight(use: Stage) -> None:
         expect(chosen).to_be_visible()
 
 
+@pytest.mark.core
 def test_copy_link_copies_the_address(use: Stage) -> None:
     page = use.at("/layers?v=one-word&t=3&t=3&t=2")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -299,6 +305,7 @@ def test_copy_link_copies_the_address(use: Stage) -> None:
     page.context.clear_permissions()
 
 
+@pytest.mark.core
 def test_projector_mode_hides_the_sidebar_keeps_the_bar_and_comes_back(use: Stage) -> None:
     page = use.at("/tokens")
     size = "() => parseFloat(getComputedStyle(document.querySelector('h1')).fontSize)"
@@ -342,6 +349,7 @@ def test_the_colours_change_on_every_page(visit: Visit) -> None:
     wait_until(page, f"() => ({background})() === 'rgb(255, 255, 255)'")
 
 
+@pytest.mark.core
 def test_figures_follow_the_systems_colours_while_a_page_is_open(use: Stage) -> None:
     page = use.at("/layers?v=one-word")
     figure(page)

@@ -39,6 +39,7 @@ def expect_hidden(page: Page, word: str) -> Locator:
     return page.locator(".guess .word[aria-pressed=true]")
 
 
+@pytest.mark.core
 def test_a_word_is_hidden_by_a_click_and_by_a_key(use: Stage, folder: str) -> None:
     page = use.at(address(folder))
     guess = drawn(page)
@@ -59,6 +60,7 @@ def test_a_word_is_hidden_by_a_click_and_by_a_key(use: Stage, folder: str) -> No
     expect_hidden(page, "cat")
 
 
+@pytest.mark.core
 def test_it_looks_only_left(use: Stage, folder: str) -> None:
     page = use.at(address(folder))
     expect(drawn(page).locator("svg")).to_contain_text("only left")

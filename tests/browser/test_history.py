@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.browser import Visit, settle, wait_until
@@ -25,6 +26,7 @@ def go_back(page: Page, address: str | re.Pattern[str]) -> None:
     settle(page)
 
 
+@pytest.mark.core
 def test_back_restores_a_setting_whose_panel_is_closed_and_leaving_a_page_adds_one_entry(visit: Visit) -> None:
     page = visit("/why?v=important-words&s=a+river+bank&s=a+money+bank&sb=2")
     choose_in_options(page, "[CLS], the first token")
@@ -45,6 +47,7 @@ def test_back_restores_a_setting_whose_panel_is_closed_and_leaving_a_page_adds_o
     expect(page.get_by_role("heading", level=1)).to_have_text("Which words decide the similarity?")
 
 
+@pytest.mark.core
 def test_opening_a_view_adds_one_entry(visit: Visit) -> None:
     page = visit(
         "/why?v=known-failures&s=a+river+bank&s=a+money+bank"

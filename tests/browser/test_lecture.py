@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, Request, expect
 
 from dashboard.declared import table
@@ -19,6 +20,7 @@ def names(page: Page) -> list[str]:
     return page.locator(".lecture b").all_text_contents()
 
 
+@pytest.mark.core
 def test_a_picture_with_a_star_stands_in_the_lecture_and_leaves_as_a_page(visit: Visit, tmp_path: Path) -> None:
     page = visit("/inside?v=mask-token")
     page.get_by_role("button", name="Put into my lecture").nth(1).click()  # the first picture is what the model guesses
@@ -119,6 +121,7 @@ def test_on_a_phone_two_buttons_move_a_picture_and_keep_the_keyboards_place(visi
     expect(page.locator(".lecture b").first).to_have_text(BLOCK)
 
 
+@pytest.mark.core
 def test_the_arrow_keys_go_through_the_lecture_on_the_projector(visit: Visit) -> None:
     page = visit(LECTURE)
     page.get_by_role("button", name="Begin on the projector").click()

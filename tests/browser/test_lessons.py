@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser import Visit, figure, settle, wait_until, wait_until_still
 from tests.support.stage import Stage
 
 
+@pytest.mark.core
 def test_a_lesson_drives_the_page(visit: Visit) -> None:
     page = visit("/lessons?lesson=two-banks")
     panel = page.locator(".st-key-lesson_panel")

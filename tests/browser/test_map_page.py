@@ -83,6 +83,7 @@ def lasso(page: Page, number: int, corners: tuple[tuple[float, float], ...] = SQ
     page.mouse.up()
 
 
+@pytest.mark.core
 def test_two_maps_are_drawn_whose_tokens_are_clicked_and_lassoed(visit: Visit) -> None:
     page = visit("/map?v=two-layers&by=pca", dark=True)
     wait_for_maps(page, 2)
@@ -116,6 +117,7 @@ def test_two_maps_are_drawn_whose_tokens_are_clicked_and_lassoed(visit: Visit) -
     assert sorted(plots(page)[1]["selected"]) == sorted(chosen[1]["selected"])
 
 
+@pytest.mark.core
 def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(use: Stage) -> None:
     page = use.at("/map?v=layer-by-layer&by=pca")
     wait_for_maps(page, 1)
@@ -306,6 +308,7 @@ def test_labels_are_neither_cut_nor_on_each_other_and_lines_join_the_chosen_word
     assert max(distance for both in ends for distance in both) < 2.5
 
 
+@pytest.mark.core
 def test_ribbons_show_the_pairs_of_the_word_that_is_pointed_at(use: Stage) -> None:
     page = use.at("/meaning?v=score-split&s=The+patient+may+leave.&s=The+patient+may+not+leave.")
     expect(page.locator("svg.why .word")).to_have_count(7 + 8)

@@ -55,6 +55,7 @@ def test_layers_draws_the_bank_curves(look: Stage, dark: bool) -> None:
     assert (background == "rgb(255, 255, 255)") is not dark
 
 
+@pytest.mark.core
 def test_a_card_is_a_door_as_a_whole_and_its_view_begins_at_the_top(use: Stage) -> None:
     page = use.at("/laboratory", phone=True)
     page.locator(".st-key-view_card_neuron-view").get_by_text("How is an attention weight computed?").click(force=True)
@@ -63,6 +64,7 @@ def test_a_card_is_a_door_as_a_whole_and_its_view_begins_at_the_top(use: Stage) 
     assert page.evaluate("document.querySelector('.stMain').scrollTop") == 0
 
 
+@pytest.mark.core
 def test_choosing_a_word_changes_curve_and_address(use: Stage) -> None:
     page = use.at("/layers")
     has_bank_curves(page)
@@ -81,6 +83,7 @@ def test_words_are_chosen_by_keyboard(use: Stage) -> None:
     wait_until(page, "() => new URLSearchParams(location.search).getAll('t')[1] === '10'")
 
 
+@pytest.mark.core
 def test_a_link_restores_the_view_in_another_browser(use: Stage, visit: Visit) -> None:
     first = use.at("/layers")
     has_bank_curves(first)
@@ -114,6 +117,7 @@ def test_the_back_button_restores_the_choice_before(use: Stage) -> None:
     page.wait_for_url("**t=5&t=7&t=3*")
 
 
+@pytest.mark.core
 def test_a_hostile_link_shows_its_text_and_fetches_nothing(look: Stage) -> None:
     page = look.at(
         "/tokens?v=pieces&m=" + quote("![x](http://evil.example/a.png)") + "&n=" + quote("[click](http://evil.example)")
@@ -145,6 +149,7 @@ def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(use: Stage) -> No
     expect(picked).to_have_count(2)
 
 
+@pytest.mark.core
 def test_markup_in_sentences_is_inert_on_every_page(look: Stage) -> None:
     nasty = '<img src=x onerror="window.pwned=1"> <script>window.pwned=1</script> **bold** $x$ [a](javascript:1)'
     for path in ("/tokens", "/tokens?v=input-tensors", "/tokens?v=decoding", "/model?v=layer-zero", "/layers"):
@@ -189,6 +194,7 @@ def test_the_vector_and_parameter_bars_are_drawn(use: Stage) -> None:
     assert page.locator(".js-plotly-plot .barlayer .point").count() >= 384
 
 
+@pytest.mark.core
 def test_data_is_a_table_and_a_csv(use: Stage) -> None:
     page = use.at("/layers")
     has_bank_curves(page)
@@ -204,6 +210,7 @@ def test_data_is_a_table_and_a_csv(use: Stage) -> None:
     assert first.startswith('"bank (rob) – bank (river)",0.96')
 
 
+@pytest.mark.core
 def test_a_figure_is_taken_home_as_a_slide_and_as_a_page_without_a_network(use: Stage, new_page: NewPage) -> None:
     page = use.at("/layers?v=one-word&s=" + quote("A <script>alert(1)</script> bank.") + "&s=The+bank")
     page.get_by_role("button", name="Share").click()

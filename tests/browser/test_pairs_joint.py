@@ -70,6 +70,7 @@ def test_on_a_phone_the_pairs_stand_one_below_the_other(look: Stage) -> None:
     assert all(left >= 0 and right <= 390 for left, _, right in drawn)
 
 
+@pytest.mark.core
 def test_the_chips_of_a_pair_show_token_types_and_a_click_its_facts(use: Stage) -> None:
     page = use.at(f"/tokens?rd=together&{ADDRESS}")
     chips = page.locator(".chip")

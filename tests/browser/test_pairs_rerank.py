@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.browser import settle
@@ -29,6 +30,7 @@ def test_the_figure_has_a_line_per_candidate(use: Stage) -> None:
     assert "q=Army" in page.url
 
 
+@pytest.mark.core
 def test_the_lines_lead_from_a_text_to_the_same_text(look: Stage) -> None:
     page = look.at("/search?v=retrieve-rerank&q=Hikers+flee+as+sleeping+peak+wakes&by=maxsim")
     lines(page, 10)

@@ -229,6 +229,7 @@ def lengths(read: dict[str, Any], *vectors: np.ndarray) -> None:
         assert any(rounded_from(text, length) for text in found), (length, found)
 
 
+@pytest.mark.core
 def test_take_shows_the_way_round_and_names_its_head_and_no_special_token_is_most_like_the_sentence(
     visit: Visit,
 ) -> None:
@@ -396,6 +397,7 @@ def test_only_look_left_hides_what_is_to_the_right(visit: Visit) -> None:
     np.testing.assert_allclose(path.evaluate(COMPUTED, [0, 4, 7])["weights"], record.attentions[0, 4, 7], atol=2e-6)
 
 
+@pytest.mark.core
 def test_keys_lead_through_the_path_and_the_table_says_it_in_words(visit: Visit) -> None:
     page = visit(address(s=SENTENCES, t=["7", "6"]))
     path = drawn(page, "pieces")

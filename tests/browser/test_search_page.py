@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
@@ -38,6 +39,7 @@ def hits(page: Page, number: int = 0):
     return page.locator(".hits").nth(number).locator(".hit")
 
 
+@pytest.mark.core
 def test_hits_follow_as_one_types(use: Stage) -> None:
     page = use.at("/search")
     expect(hits(page)).to_have_count(10, timeout=60_000)
@@ -82,6 +84,7 @@ def test_a_hybrid_hit_shows_its_two_terms(look: Stage) -> None:
     expect(hits(page).first.locator(".terms")).to_have_count(0)  # vectors alone have no terms
 
 
+@pytest.mark.core
 def test_a_mark_counts_and_is_taken_back_and_is_offered_again_once_its_session_has_ended(visit: Visit) -> None:
     page = visit("/search")
     relevant = hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)")
@@ -172,6 +175,7 @@ def test_the_oldest_of_what_is_kept_makes_room(visit: Visit) -> None:
     assert page.evaluate(LEFT) == [f"{MEMORY}.2", f"{MEMORY}.3"]
 
 
+@pytest.mark.core
 def test_a_click_on_a_hit_says_why(use: Stage) -> None:
     page = use.at("/search?v=hits&q=volcano+erupted")
     expect(hits(page)).to_have_count(10, timeout=60_000)
@@ -239,6 +243,7 @@ def is_asked_by_itself(frame: bytes | str) -> bool:
     return isinstance(frame, bytes) and BackMsg.FromString(frame).rerun_script.is_auto_rerun
 
 
+@pytest.mark.core
 def test_markup_in_a_corpus_is_text(visit: Visit, tmp_path) -> None:
     path = tmp_path / "nasty.txt"
     path.write_text("<img src=x onerror=\"document.title='broken'\"> volcano\n</script><b>volcano</b>\nplain volcano\n")

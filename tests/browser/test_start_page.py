@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.browser import NewPage, Visit, settle, wait_until
@@ -29,6 +30,7 @@ def figures(page: Page) -> list[str]:
     return page.locator(".fig h2").all_inner_texts()
 
 
+@pytest.mark.core
 def test_a_sentence_becomes_three_figures_and_a_click_on_a_word_redraws_them(visit: Visit) -> None:
     page = visit("/")
     field(page)
@@ -144,6 +146,7 @@ def test_the_figures_are_read_as_tables_and_a_row_from_the_right_is_walked_to_th
     )
 
 
+@pytest.mark.core
 def test_on_a_phone_the_keyboard_does_not_open_by_itself_and_rows_are_swiped(touched: Visit) -> None:
     page = touched("/?look=1")
     expect(page.locator(".near li")).to_have_count(5, timeout=READ)
@@ -152,6 +155,7 @@ def test_on_a_phone_the_keyboard_does_not_open_by_itself_and_rows_are_swiped(tou
     assert page.locator(".row .chip.picked").bounding_box()["x"] > 0  # type: ignore[index]
 
 
+@pytest.mark.core
 def test_the_first_pictures_stand_before_the_model_is_loaded(server: Server, new_page: NewPage) -> None:
     """They are drawn though the chosen model is none that could be loaded."""
     page = new_page()

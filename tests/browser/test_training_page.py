@@ -32,6 +32,7 @@ def recorded(server: Server) -> Iterator[RunFolder]:
     shutil.rmtree(run.path, ignore_errors=True)
 
 
+@pytest.mark.core
 def test_a_run_is_drawn_with_the_values_that_it_recorded(use: Stage, recorded: RunFolder) -> None:
     page = use.at(f"/training?v=training-run&run={recorded.name}")
     figure(page, 3)  # all are drawn

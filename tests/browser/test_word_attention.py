@@ -38,6 +38,7 @@ def state(looks: Locator) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.core
 def test_shares_that_are_read_are_those_of_plain_transformers(look: Stage) -> None:
     looks = drawn(look.at(address()))
     found, attention = state(looks), plain.run(TROPHY).attention[:, :, 10]

@@ -910,7 +910,7 @@ def test_a_bad_link_falls_back_with_a_notice(open_page: Open) -> None:
     (notice,) = (item.value for item in app.warning)
     for value in ("layer \\(“l=median”", "model \\(“m=a b c”", "chosen tokens \\(“t=x”"):
         assert f"value for the {value}" in notice
-    assert app.session_state["_address"] == {"v": ["one-word"]}
+    assert app.session_state["_address"] == ("meaning", {"v": ["one-word"]})
     assert "bank (rob) – bank (river)" in traces(app)
 
 

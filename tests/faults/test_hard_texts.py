@@ -121,6 +121,7 @@ def slow_units(pattern: re.Pattern[Any], method: str) -> list[str]:
     return list(islice((unit for unit in hard_for(text) if grows_with_the_square(used(pattern, method), unit)), 1))
 
 
+@pytest.mark.rare
 def test_no_regular_expression_of_the_program_takes_a_time_that_grows_with_the_square() -> None:
     found = set(uses())
     assert len(found) > 60

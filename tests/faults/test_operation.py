@@ -117,6 +117,7 @@ def test_the_figures_follow_what_the_server_does(server: Server) -> None:
     until("closed")
 
 
+@pytest.mark.rare
 def test_long_work_ends_with_the_session_that_waits_for_it(server: Server) -> None:
     """What this session requests takes minutes, and nobody else waits for it."""
 

@@ -226,6 +226,7 @@ def test_nobody_lets_the_server_run_git(private: Server) -> None:
         assert time.monotonic() - started < 2
 
 
+@pytest.mark.rare
 def test_many_messages_of_one_session_do_not_stop_the_others(private: Server) -> None:
     """Two megabytes that ask for the addresses of a million files stopped the server for a minute."""
     message = BackMsg()

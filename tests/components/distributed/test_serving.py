@@ -450,6 +450,7 @@ def cluster(no_other_cluster: None, tmp_path_factory: pytest.TempPathFactory, fo
             yield started
 
 
+@pytest.mark.rare
 @pytest.mark.timeout(900)
 def test_two_dashboards_share_a_real_server_until_it_ends(
     cluster: Cluster, folder: Path, thread: ThreadPoolExecutor

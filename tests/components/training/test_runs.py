@@ -69,6 +69,7 @@ def small_run(name="", **changes):
     return runs.create(settings, data, split(data, 0.2, 10, 40))
 
 
+@pytest.mark.rare
 def test_two_servers_follow_one_process_which_is_killed(new_run, monkeypatch):
     """Two followers stand for a server and for the one that was started after it; the process knows neither."""
     monkeypatch.setenv("BERT_INTERNALS_TRAINING_THREADS", "1")

@@ -125,6 +125,7 @@ def test_the_cheap_remedies_are_advised_where_several_help() -> None:
     assert rows[0].result.chosen == ("", "")
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_control_seldom_seems_to_help(name: str) -> None:
     setting = PLANTED[name]()

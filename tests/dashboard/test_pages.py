@@ -769,7 +769,7 @@ def test_layer_zero_parts(read_page: Open) -> None:
     }
     least = min(("word", "position", "segment"), key=means.__getitem__)
     assert (
-        f"have a cosine of **{means['layer 0']:.2f}** on average: their word parts are the most alike (1.00)"
+        f"have a cosine of **{means['layer 0']:.2f}** on average: their word and segment parts are the most alike (1.00)"
         in texts(app)
     )
     assert f"their {least} parts the least ({means[least]:.2f})" in texts(app)

@@ -106,7 +106,7 @@ VIEWS = (
         label="Layers against layers",
         question="Which layers give similar vectors?",
         asks=("Which layers are alike by CKA?",),
-        intro="Each cell compares two layers. Bright: tokens that are similar at one layer are similar at the other layer too.",
+        intro="Each cell compares two layers by CKA. Bright: tokens that are alike at one layer are alike at the other too.",
         draw="dashboard.views.heatmaps.similarity:layers",
         settings=(
             *OF_SENTENCES,

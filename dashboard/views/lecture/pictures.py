@@ -89,7 +89,7 @@ def _list(stars: tuple[str, ...], lacking: int) -> None:
     st.caption(
         "To change the order, drag a picture by its dots, or press ↑ or ↓ on them; on a phone, tap the arrows. On the "
         "projector, → and ← show the next picture and the one before, as do the two buttons of a presenter."
-        + " “Whole path” is shown stop by stop."
+        + " “The whole path” is shown stop by stop."
         * any(lecture.read(star).view == "whole-path" for star in stars)
     )
 

@@ -447,11 +447,12 @@ def _alike_parts(names: Sequence[str], cosines: np.ndarray) -> str:
     )
     if len(means) < 2:
         return f"{said}."
-    most, least = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
-    return (
-        f"{said}: their {most} parts are the most alike ({numbers.number(means[most], 2)}), their {least} parts the least "
-        f"({numbers.number(means[least], 2)})."
-    )
+    written = {name: numbers.number(mean, 2) for name, mean in means.items()}
+    most, least = (written[end(means, key=means.__getitem__)] for end in (max, min))
+    if most == least:
+        return f"{said}."
+    alike, others = (numbers.enumerated([name for name in written if written[name] == end]) for end in (most, least))
+    return f"{said}: their {alike} parts are the most alike ({most}), their {others} parts the least ({least})."
 
 
 def _part_cosines(trace: Trace, chosen: tuple[int, ...], backend: Backend) -> None:

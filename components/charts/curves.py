@@ -176,7 +176,7 @@ def _label_ends(
     if band is not None:
         mean = theme.number(float(band.mean[-1]), 2)
         name = band.name.partition(" ")[0]  # “unrelated”: of what, the curves say
-        labelled.append((float(band.mean[-1]), f"{name} {mean}<br>band: 90 %", theme.GREY))
+        labelled.append((float(band.mean[-1]), f"{name} {mean}<br>band: 5–95 %", theme.GREY))
     if not labelled:
         return
     height = figure.layout.height - figure.layout.margin.t - BELOW_PLOT

@@ -83,6 +83,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     words.append(head);
     if (picture.says) words.append(make("span", "says", picture.says));
     const small = picture.small ? Object.assign(new Image(), { alt: "", src: `data:image/webp;base64,${picture.small}` }) : make("i", "", picture.noPicture);
+    if (!picture.small) small.prepend(Object.assign(make("span", "icon", picture.icon), { ariaHidden: "true", translate: false }));
     open.append(small, words);
     const pencil = button("pencil", "✎", `Title of picture ${number + 1}: ${picture.title}`, () => {
       const field = make("input", "naming");

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from components.analysis.attention.weights import second_text
 from components.analysis.similarity.cosines import cross_cosines
 from components.arrays import Float64, cosine, read_only
 from components.model.trace import Trace
@@ -155,16 +156,14 @@ def token_similarity(
     return _cosines(trace, (sentence, sentence if other is None else other), (layer, layer), include_special)
 
 
-def between_texts(trace: Trace, layer: int, sentence: int) -> TokenSimilarity:
-    """The text's own tokens of a pair's first text (rows) against those of its second (columns), read as one input.
+def between_texts(trace: Trace, layer: int, sentence: int, include_special: bool = False) -> TokenSimilarity:
+    """The tokens of a pair's first text (rows) against those of its second (columns), read as one input.
 
     Raises ValueError for a layer, or IndexError for a sentence, that does not exist.
     """
-    similarity = token_similarity(trace, layer, sentence, include_special=False)
-    in_second = np.array(
-        [trace.sentences[sentence].tokens[position].in_pair for position in similarity.positions], bool
-    )
+    similarity = token_similarity(trace, layer, sentence, include_special=include_special)
     positions = np.array(similarity.positions, np.int64)
+    in_second = second_text(trace.sentences[sentence])[positions]
     return TokenSimilarity(
         read_only(similarity.matrix[~in_second][:, in_second]),
         tuple(positions[~in_second].tolist()),

@@ -140,7 +140,7 @@ def part_norm_bars(
     points, because it has no zero from which a bar could begin.
     """
     labels = [f"{position} {theme.plain(token, 16)}" for position, token in enumerate(tokens)]
-    colours = {**_PART_COLOURS, "position": theme.PURPLE, "task": theme.VERMILION, "sum": theme.ORANGE}
+    colours = {**_PART_COLOURS, "position": theme.PURPLE, "task": theme.VERMILION, "sum": theme.BLUE}
     figure = go.Figure()
     is_alone = np.isfinite(values).sum(axis=0).max() <= 1  # each token has a bar of one part only
     numbered = None if len(tokens) > NUMBERED or not is_alone else decimals

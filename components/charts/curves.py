@@ -176,7 +176,7 @@ def _label_ends(
     if band is not None:
         mean = theme.number(float(band.mean[-1]), 2)
         name = band.name.partition(" ")[0]  # “unrelated”: of what, the curves say
-        labelled.append((float(band.mean[-1]), f"{name} {mean}<br>band: 90 %", theme.GREY))
+        labelled.append((float(band.mean[-1]), f"{name} {mean}<br>band: 5–95 %", theme.GREY))
     if not labelled:
         return
     height = figure.layout.height - figure.layout.margin.t - BELOW_PLOT
@@ -266,15 +266,13 @@ def depth_curves(
 ) -> go.Figure:
     """One line for each model over relative depth: `values` [model][layer 0..L], each with an L of its own.
 
-    Layer l stands at l / L. Triangles mark the lowest and the highest layer of each curve; NaN leaves a gap. `styles` are
-    the numbers of the curves' styles, so that a model has one style in several figures; by default they are counted from 0.
+    Layer l stands at l / L. NaN leaves a gap. `styles` are the numbers of the curves' styles, so that a model has one style in
+    several figures; by default they are counted from 0.
     """
     traces: list[dict[str, Any]] = []
-    extremes: list[dict[str, Any]] = []
     for index, row, label in zip(range(len(values)) if styles is None else styles, values, labels, strict=True):
         last, name = len(row) - 1, theme.plain(label)
         depths = np.arange(len(row)) / max(1, last)
-        extremes += _extremes(depths, row, index)
         traces.append(
             {
                 "x": depths,
@@ -289,7 +287,7 @@ def depth_curves(
                 f"%{{y:.{decimals}f}}<extra></extra>",
             }
         )
-    figure = go.Figure(traces + extremes)
+    figure = go.Figure(traces)
     figure.layout.xaxis = {
         "title": {"text": "relative depth (1 = last layer)"},
         "range": (-0.03, 1.03),
@@ -306,19 +304,23 @@ def depth_curves(
 
 
 def _name_ends(figure: go.Figure, values: Sequence[np.ndarray], names: Sequence[str]) -> None:
-    """The names of one or two curves over relative depth at their ends, within the plot: above the higher, below the lower."""
+    """The names of one or two curves over relative depth at the right: above the higher end and below the lower one.
+
+    A name is as wide as half the plot of a phone: it stands above or below all that is drawn there.
+    """
     ends = [float(row[~np.isnan(row)][-1]) for row in values]
+    right = np.concatenate([row[len(row) // 2 :] for row in values])
     place = {"showarrow": False, "xanchor": "right"}
     theme.annotate(
         figure,
         [
-            {"x": float(trace.x[-1]), "y": end, "text": name, "font": {"color": trace.line.color}, **place}
+            {"x": float(trace.x[-1]), "text": name, "font": {"color": trace.line.color}, **place}
             | (
-                {"yanchor": "bottom", "yshift": 6}
+                {"y": float(np.nanmax(right)), "yanchor": "bottom", "yshift": 6}
                 if number == int(np.argmax(ends))
-                else {"yanchor": "top", "yshift": -8}
+                else {"y": float(np.nanmin(right)), "yanchor": "top", "yshift": -8}
             )
-            for number, (trace, end, name) in enumerate(zip(figure.data, ends, names, strict=False))
+            for number, (trace, name) in enumerate(zip(figure.data, names, strict=False))
         ],
     )
 

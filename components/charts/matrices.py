@@ -58,11 +58,8 @@ def token_matrix(
     small_from: float | None = None,
     colour_bar: bool | Literal["key", "above"] = True,
     upright: bool | Literal["always"] = True,
-    second_text: int | None = None,
     narrow: bool = False,
     plot_height: int | None = None,
-    most_ticks: int | None = None,
-    columns_of: int = 0,
     borders: Sequence[Border] = (),
 ) -> go.Figure:
     """A matrix [row, column] as colour, row 0 on top; NaN stays empty. From SQUARE_FROM tokens on, cells are square.
@@ -75,26 +72,20 @@ def token_matrix(
     colour on, or dark to bright. `show_values` writes each number from `numbers_from` on into its cell, with so many
     `decimals`, a percentile as a whole number. Those from `small_from` on are written once more in small type, for a phone:
     a page shows either. Column labels stand `upright` where they would overlap or "always", or beside each other if they are
-    short. `second_text` is the number of the row and of the column with which a pair's second text begins: lines part the
-    texts, and a frame marks the first's rows in the second's columns. `narrow`: for a quarter of a page, with square cells, few
-    and short labels, and no names of the axes.
-    `plot_height` in pixels replaces the height that fits the number of tokens, and up to `most_ticks` rows and columns each
-    have a label. `columns_of` is the number of columns for which the width is divided, with square cells: that of the widest
-    matrix beside it, so that cells have one size. `borders` are lines between cells, which a legend names (see
-    `window_borders`). The colour bar lies above square cells, else at the right.
+    short. `narrow`: for a quarter of a page, with square cells, few and short labels, and no names of the axes.
+    `plot_height` in pixels replaces the height that fits the number of tokens. `borders` are lines between cells, which a
+    legend names (see `window_borders`). The colour bar lies above square cells, else at the right.
     """
     hover, hints = hover_of(np.asarray(matrix), value)
     row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
     n_rows, n_columns = len(row_labels), len(column_labels)
     most = max(n_rows, n_columns)
-    is_square = narrow or columns_of > 0 or most >= SQUARE_FROM
+    is_square = narrow or most >= SQUARE_FROM
     axis = {"type": "category", "showgrid": False, "constrain": "domain"}
     turned = {} if upright is True else {"tickangle": -90 if upright else 0}
-    x_axis = {**axis, **ticks(column_labels, narrow, most_ticks), **turned}
-    if columns_of > n_columns:
-        x_axis["range"] = (-0.5, columns_of - 0.5)
-    y_axis = {**axis, **ticks(row_labels, narrow, most_ticks), "tickangle": 0, "autorange": "reversed"}
+    x_axis = {**axis, **ticks(column_labels, narrow), **turned}
+    y_axis = {**axis, **ticks(row_labels, narrow), "tickangle": 0, "autorange": "reversed"}
     # Where the page is narrower than the figure is high, the room left is below.
     y_axis |= {"constraintoward": "top", "scaleanchor": "x" if is_square else None}
     names = ({}, {}) if narrow else ({"title": {"text": columns}}, {"title": {"text": rows}})
@@ -119,8 +110,6 @@ def token_matrix(
     if small_from is not None:
         _add_small_numbers(figure, np.asarray(matrix), small_from)
     number_readably(figure)
-    if second_text is not None and 0 < second_text < min(n_rows, n_columns):
-        _part(figure, second_text - 0.5, n_rows - 0.5, n_columns - 0.5)
     line = {"color": theme.ORANGE, "width": 2}
     drawn = {"type": "path", "line": line, "name": BORDER, "legendgroup": BORDER}
     paths = ["M" + "L".join(f"{column:g},{row:g}" for column, row in border) for border in borders]
@@ -208,19 +197,9 @@ def _add_key(figure: go.Figure, low: float, high: float, colours: tuple[tuple[fl
     theme.name_colours(figure, {colour: name for (_, colour), name in zip(colours, names, strict=True)})
 
 
-def _part(figure: go.Figure, between: float, last_row: float, last_column: float) -> None:
-    """Lines between two texts; numbers on an axis of categories count them from 0, and a cell ends halfway."""
-    line = {"color": "#FFFFFF", "width": 1.5}
-    figure.add_shape(type="line", x0=between, x1=between, y0=-0.5, y1=last_row, line=line)
-    figure.add_shape(type="line", x0=-0.5, x1=last_column, y0=between, y1=between, line=line)
-    figure.add_shape(
-        type="rect", x0=between, x1=last_column, y0=-0.5, y1=between, line={"color": theme.ORANGE, "width": 3}
-    )
-
-
-def ticks(labels: Sequence[str], narrow: bool = False, most: int | None = None) -> dict[str, object]:
+def ticks(labels: Sequence[str], narrow: bool = False) -> dict[str, object]:
     """Labels, upright where they would overlap, thinned and truncated; `tickvals` are the whole labels as they are drawn."""
-    shown = labels[:: -(-len(labels) // (most or (_NARROW_TICKS if narrow else MAX_TICKS)))]
+    shown = labels[:: -(-len(labels) // (_NARROW_TICKS if narrow else MAX_TICKS))]
     length = _NARROW_LABEL if narrow else _LABEL
     return {
         "tickmode": "array",

@@ -79,6 +79,7 @@ class ModelSpec:
     max_length: int | None = None  # tokens of a text, as published with the pooling; None: all positions
     # Role and text that its authors tell people to put in front, where the model's own files say nothing of it.
     prompts: tuple[tuple[str, str], ...] = ()
+    is_pickle: bool = False  # published only as a kind of file that can run code, which is not opened here
     with_prompts: bool = False  # whether these are put in front; then the key ends in AUTHORS
 
     @property

@@ -696,16 +696,18 @@ def test_output_shapes_and_a_vectors_values(open_page: Open) -> None:
     np.testing.assert_array_equal(figures(app)[0]["data"][0]["y"], values)
     assert app.metric[0].value == f"{np.linalg.norm(values.astype(float)):.3f}"
     far = np.flatnonzero(np.abs(values) > 3 * np.sqrt(np.mean(values.astype(float) ** 2)))
-    assert f"**{len(far)}** {'is' if len(far) == 1 else 'are'} more than 3 times as far from 0 as usual" in texts(app)
+    said = f"stand{'s' * (len(far) == 1)} out, with more than 3 times the usual distance from 0"
+    assert re.search(rf"\*\*{len(far)}\*\* of “\w+” {said}", texts(app))
 
 
 def test_a_vector_without_large_numbers_is_said_to_have_none() -> None:
     said = model_sections.vector_in_words(np.array([1.0, -1.0, 1.0]), "cat")
     assert said == (
-        "Each piece comes back as 3 numbers at each layer. Of “cat” none is more than 3 times as far from 0 as usual (1.00)."
+        "Each token comes back as 3 numbers at each layer. None of “cat” has more than 3 times the usual distance from 0 "
+        "(1.00)."
     )
     many = np.concatenate([np.full(100, 0.1), [9.0, -8.0, 7.0, 6.0]])
-    assert "**4** are more than 3 times" in model_sections.vector_in_words(many, "cat")
+    assert "**4** of “cat” stand out, with more than 3 times" in model_sections.vector_in_words(many, "cat")
     assert model_sections.vector_in_words(many, "cat").endswith("most of all dimensions 100, 101 and 102.")
 
 
@@ -756,11 +758,21 @@ def test_layer_zero_parts(read_page: Open) -> None:
     # [CLS] is the only token at which the position part is longer than the word part.
     assert np.flatnonzero(np.array(by_name["position"]) > np.array(by_name["word"])).tolist() == [0]
     at_first = f"({by_name['position'][0]:.1f} against {by_name['word'][0]:.1f})"
-    assert f"only at “[CLS]” the position part is longer {at_first}" in texts(app).replace("\\", "")
+    assert f"only at “[CLS]” is the position part longer {at_first}" in texts(app).replace("\\", "")
     first_pair = dict(zip(similar["data"][0]["x"], similar["data"][0]["y"], strict=True))
     assert_close(first_pair["word"], 1)
     assert first_pair["position"] < 0.9
     assert 0.95 < first_pair["layer 0"] < 1
+    means = {
+        part: np.mean([dict(zip(pair["x"], pair["y"], strict=True))[part] for pair in similar["data"]])
+        for part in first_pair
+    }
+    least = min(("word", "position", "segment"), key=means.__getitem__)
+    assert (
+        f"have a cosine of **{means['layer 0']:.2f}** on average: their word and segment parts are the most alike (1.00)"
+        in texts(app)
+    )
+    assert f"their {least} parts the least ({means[least]:.2f})" in texts(app)
 
 
 def test_a_part_is_the_longest_without_exception_only_where_it_is() -> None:

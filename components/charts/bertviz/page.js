@@ -66,7 +66,7 @@
   }
   // The neuron view in one line of columns: token, query, key, product, their sum, token. In a frame as narrow as a phone's the
   // columns are narrower and the type larger, so that all of them are seen at once and can be read.
-  const isNarrow = page.view === "neuron" && window.innerWidth < 640;
+  const isNarrow = page.view !== "head" && window.innerWidth < 640;
   const sizes = isNarrow
     ? { heading: 15, text: 17, vector: 64, token: 88, share: 46, row: all <= 20 ? 34 : 26, gap: 14 }
     : { heading: 16, text: 15, vector: 200, token: 120, share: 46, row: 26, gap: 25 };
@@ -484,6 +484,12 @@
     drawings.observe(svg, { childList: true });
     describe(svg, "group", document.title);
     dress(svg);
+    if (isNarrow) {
+      document.body.classList.toggle("opened", !!svg.querySelector(".detail"));
+      // The frame has the height of the drawing as it is on a laptop.
+      const below = Math.max(svg.getBoundingClientRect().bottom, note.getBoundingClientRect().bottom) + window.scrollY;
+      if (window.frameElement) window.frameElement.style.height = `${Math.ceil(below + 12)}px`;
+    }
     if (isNew && page.view === "neuron") openToken();
     write();
     leftOut = "";

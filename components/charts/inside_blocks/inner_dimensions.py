@@ -13,27 +13,37 @@ from components.charts import theme
 BINS = 60
 
 
-def activation_histogram(activations: np.ndarray, limit: float, title: str, *, value: str, band: str) -> go.Figure:
-    """How many inner dimensions have which activation [inner]; a band marks those at most `limit` from 0.
+def bins(activations: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]:
+    """The count of each bar and the edges of the bars; one edge is at `limit`."""
+    least, most = float(activations.min()), float(activations.max())
+    width = (most - least) / BINS or 1.0
+    first = np.floor((least - limit) / width)
+    edges = limit + width * np.arange(first, max(first + 1, np.ceil((most - limit) / width)) + 1)
+    edges[0], edges[-1] = min(edges[0], least), max(edges[-1], most)  # against rounding
+    return np.histogram(activations, bins=edges)
 
-    `value` names the quantity, and `band` those within the band. The axis of the counts is logarithmic, because most
+
+def activation_histogram(activations: np.ndarray, limit: float, title: str, *, value: str, above: str) -> go.Figure:
+    """How many inner dimensions have which activation [inner]; the bars up to `limit` are grey.
+
+    `value` names the quantity, and `above` those above the limit. The axis of the counts is logarithmic, because most
     dimensions are near 0.
     """
-    counts, edges = np.histogram(activations, bins=BINS)
+    counts, edges = bins(activations, limit)
+    centres = (edges[:-1] + edges[1:]) / 2
     figure = go.Figure()
-    figure.add_vrect(x0=-limit, x1=limit, fillcolor=theme.ORANGE, opacity=0.3, line_width=0, layer="below")
     figure.add_bar(
-        x=(edges[:-1] + edges[1:]) / 2,
+        x=centres,
         y=counts,
         width=edges[1:] - edges[:-1],
-        marker={"color": theme.BLUE, "line": {"width": 0}},
+        marker={"color": np.where(centres < limit, theme.GREY, theme.BLUE), "line": {"width": 0}},
         customdata=[[theme.number(low), theme.number(high)] for low, high in itertools.pairwise(edges)],
         hovertemplate=f"%{{y:,}} dimensions with {value} from %{{customdata[0]}} to %{{customdata[1]}}<extra></extra>",
         showlegend=False,
     )
     # Above the bars, which are highest there.
     figure.add_annotation(
-        text=band,
+        text=above,
         x=limit,
         y=1,
         yref="paper",
@@ -41,7 +51,7 @@ def activation_histogram(activations: np.ndarray, limit: float, title: str, *, v
         yanchor="top",
         xshift=4,
         showarrow=False,
-        font_color=theme.ORANGE,
+        font_color=theme.BLUE,
     )
     figure.update_yaxes(
         title="inner dimensions (logarithmic)", type="log", range=[-0.3, np.log10(max(10, counts.max())) + 0.1], dtick=1

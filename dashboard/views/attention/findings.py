@@ -33,7 +33,7 @@ def does(kind: Kind, specials: str) -> str:
         "before": "looks at the token before",
         "after": "looks at the token after",
         "itself": "looks at the token itself",
-        "special": f"rests on {specials}",
+        "special": f"looks mainly at {specials}",
     }[kind]
 
 
@@ -42,10 +42,14 @@ def of_kinds(kinds: HeadKinds, specials: str) -> str:
     counts = {kind: len(kinds.of(kind)) for kind in ("special", "words", "spread")}
     near = {kind: len(kinds.of(kind)) for kind in ("before", "after", "itself")}
     total = sum(counts.values()) + sum(near.values())
-    plural = {"special": f"rest on {specials}", "words": "look at other words", "spread": "spread widely"}
-    singular = {"special": f"rests on {specials}", "words": "looks at other words", "spread": "spreads widely"}
-    to = f"a neighbour{' or to itself' * bool(near['itself'])}" if near["before"] + near["after"] else "itself"
-    plural["near"], singular["near"] = f"keep to {to}", f"keeps to {to}"
+    plural = {"special": f"look mainly at {specials}", "words": "look at other words", "spread": "spread widely"}
+    singular = {"special": f"looks mainly at {specials}", "words": "looks at other words", "spread": "spreads widely"}
+    to = (
+        f"a neighbour{' or at the token itself' * bool(near['itself'])}"
+        if near["before"] + near["after"]
+        else "the token itself"
+    )
+    plural["near"], singular["near"] = f"look at {to}", f"looks at {to}"
     counts["near"] = sum(near.values())
     said = [(count, f"{count} {(singular if count == 1 else plural)[kind]}") for kind, count in counts.items() if count]
     parts = [text for _, text in sorted(said, key=lambda item: -item[0])]

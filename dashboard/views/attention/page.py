@@ -91,7 +91,7 @@ VIEWS = (
     shared_view(
         key="model-view",
         label="Model view",
-        question="What do all heads look like?",
+        question="Where does each head look?",
         asks=("What do all heads of all layers look like as lines?",),
         intro="One small picture per block and head: lines go from the tokens that look, at the left, to what they look at. "
         "Click one to enlarge it.",

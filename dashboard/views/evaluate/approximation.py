@@ -42,7 +42,7 @@ EXPLAINED = """
 - **float16**: each number in 2 bytes instead of 4. Here they are converted to float32 for every query, which takes time.
 - **int8**: each number in 1 byte, and one number per vector for the scale.
 - **bits**: only the sign of each number. Sentences whose signs differ least from the query's come first. *40 rescored*: the
-  first 40 are compared again with the float32 vectors.
+  first 40 are compared again with the float32 vectors, whose bytes are not counted: they can stay on the disk.
 - **first 192**: only the first 192 numbers of each vector. Models trained for it (Matryoshka) keep most in the first numbers;
   in other models the first numbers are no better than the others.
 - **HNSW, 64**: a graph that links each vector to its neighbours and is walked towards the query; 64 is the number of
@@ -179,12 +179,11 @@ def _figure(searched: SearchVectors, found: HitLosses, times: Mapping[str, float
 def _message(found: HitLosses, count: int) -> str:
     """What a quarter of the bytes and one bit per number keep of the nearest of so many sentences."""
     by_code = {way.approximation.code: way for way in found.ways}
-    parts = [f"**int8** finds {_share(by_code['int8'])} of the {found.k} nearest sentences with a quarter of the bytes"]
-    if "first-4" in by_code:
-        parts.append(f"the first quarter of the numbers {_share(by_code['first-4'])}")
-    again = "if the best 40 are checked again with full vectors"
-    rescored = f", {_share(by_code['bits-4'])} {again}" if "bits-4" in by_code else ""
-    parts.append(f"1 bit a number {_share(by_code['bits-1'])}{rescored}")
+    rescored = f", or {_share(by_code['bits-4'])} if full vectors check the best 40" if "bits-4" in by_code else ""
+    said = (
+        f"**int8** finds {_share(by_code['int8'])} of the {found.k} nearest sentences with a quarter of the bytes. One bit per "
+        f"number finds {_share(by_code['bits-1'])}{rescored}."
+    )
     few = too_few_to_pay(count)
     few += (
         f" **Nothing can be learnt from so few texts:** the {found.k} nearest are {100 * found.k / count:.0f} % of all "
@@ -192,7 +191,7 @@ def _message(found: HitLosses, count: int) -> str:
         if count < FEW
         else ""
     )
-    return "; ".join(parts) + "." + few
+    return said + few
 
 
 def too_few_to_pay(count: int) -> str:
@@ -228,10 +227,10 @@ def _frame(found: HitLosses, times: Mapping[str, float]) -> pd.DataFrame:
     lines += [(way.approximation.code, way.approximation.name, way.bytes_per_vector, way.recall) for way in found.ways]
     frame = pd.DataFrame(
         {
-            "way to search": [name for _, name, _, _ in lines],
-            "bytes per vector": [f"{nbytes:,.0f}" for _, _, nbytes, _ in lines],
+            "way": [name for _, name, _, _ in lines],
+            "bytes": [f"{nbytes:,.0f}" for _, _, nbytes, _ in lines],
             f"Recall@{found.k} (%)": [theme.number(100 * recall.mean(), 2) for _, _, _, recall in lines],
-            "queries that lose a hit": [int(np.count_nonzero(recall < 1)) for _, _, _, recall in lines],
+            "queries with a loss": [int(np.count_nonzero(recall < 1)) for _, _, _, recall in lines],
         }
     )
     if times:

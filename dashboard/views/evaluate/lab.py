@@ -273,7 +273,10 @@ def best_in_words(recall: np.ndarray, spearman: np.ndarray) -> str:
     poolings, treatments = list(POOLINGS.values()), list(TREATMENTS.values())
 
     def named(cells: list[tuple[int, int]]) -> str:
-        some = [f"**{poolings[p]}, {treatments[t]}**" for p, t in (cells if len(cells) <= MOST_NAMED else cells[:1])]
+        some = [
+            f"**{poolings[p]}** with **{treatments[t].lower().replace('pca', 'PCA')}**"
+            for p, t in (cells if len(cells) <= MOST_NAMED else cells[:1])
+        ]
         more = len(cells) - len(some)
         return enumerated([*some, *([counted(more, "other way")] if more else [])])
 
@@ -281,7 +284,7 @@ def best_in_words(recall: np.ndarray, spearman: np.ndarray) -> str:
     usual = list(POOLINGS).index("mean"), list(TREATMENTS).index("cosine")
     share = number(recall[finding[0]], 1)
     usually = "" if usual in finding else f"; mean with cosine: {number(recall[usual], 1)} %"
-    said = f"{named(finding)} find{'s' * (len(finding) == 1)} most ({share} % first{usually})"
+    said = f"{named(finding)} find{'s' * (len(finding) == 1)} the most ({share} % first{usually})"
     agreeing = best_of(spearman, 3)
     if not agreeing:
         return f"{said}."
@@ -300,7 +303,7 @@ def _grid_figure(values: np.ndarray, title: str, unit: str, digits: int) -> go.F
         list(POOLINGS.values()),
         title,
         unit=unit,
-        row_title="",
+        row_title="compared by",
         column_title="pooling",
         framed=[(len(TREATMENTS) - 1 - treatment, pooling) for pooling, treatment in best_of(values, digits)],
         digits=digits,

@@ -38,6 +38,8 @@ NOT_SHOWN = (
 )
 
 NUMBERED = 16  # tokens of a picture whose cells have numbers
+NUMBERS_FROM = (0.75, 0.96)  # of the cells, on a laptop and on a phone
+HIGHEST_NUMBERED = "The highest quarter of the cells has numbers (on a phone, the highest 4 %)."
 MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes, and the limit is 3 MB
 STRONGEST = 3  # cells of other tokens that are framed and named
 NAMED_LINES = 12  # tokens whose lines have their names at their ends
@@ -499,7 +501,7 @@ def tokens(backend: Backend) -> None:
     value = "percentile" if as_percentiles else "cosine"
     # Of the pictures together a quarter of the cells: all numbers would be as small as the longest; on a phone a few.
     cells = np.concatenate([shown[index].ravel() for index in drawn])
-    numbers_from, small_from = (float(np.nanquantile(cells, share)) for share in (0.75, 0.96))
+    numbers_from, small_from = (float(np.nanquantile(cells, share)) for share in NUMBERS_FROM)
     tell_cells(factor, max(max(item.matrix.shape) for item in similarities))
     with st.container(key="wide_cells"), figures.together(f"tokens_{drawn[0]}"):
         for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
@@ -535,7 +537,7 @@ def tokens(backend: Backend) -> None:
                 )
     figures.colour_bar(value, limits, pale=True)
     st.caption(
-        "The highest quarter of the cells has numbers (on a phone, the highest 4 %). " * numbered
+        f"{HIGHEST_NUMBERED} " * numbered
         + f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."
         if baseline.is_measured
         else messages.no_baseline(baseline)

@@ -91,7 +91,7 @@ VIEWS = (
         label="Pairs read together",
         question="Which tokens are similar in a pair that is read together?",
         asks=("What changes if two texts are read as one input?",),
-        intro="Each picture is one input of two sentences; orange frame: tokens of A with those of the other.",
+        intro="The model reads two sentences as one input. The bluer a cell, the more similar two of their tokens (cosine).",
         draw="dashboard.views.heatmaps.together:pairs",
         settings=(
             *OF_PAIRS,
@@ -106,7 +106,7 @@ VIEWS = (
         label="Layers against layers",
         question="Which layers give similar vectors?",
         asks=("Which layers are alike by CKA?",),
-        intro="Each cell compares two layers. Bright: tokens that are similar at one layer are similar at the other layer too.",
+        intro="Each cell compares two layers by CKA. Bright: tokens that are alike at one layer are alike at the other too.",
         draw="dashboard.views.heatmaps.similarity:layers",
         settings=(
             *OF_SENTENCES,

@@ -96,25 +96,20 @@ def _limits(compared: Sequence[cka.LayerCKA]) -> tuple[float, float]:
 
 
 def _answer(compared: cka.LayerCKA) -> str:
-    """What the layers of one model say, from their numbers; empty where a value is not known.
-
-    Of few tokens also what unrelated layers would reach.
-    """
+    """What the layers of one model say, from their numbers; empty where a value is not known."""
     steps, last = np.diagonal(compared.matrix, offset=1), len(compared.matrix) - 1  # each layer with the next
     if not len(steps) or np.isnan(compared.matrix).any():
         return ""
     block = int(np.argmin(steps))
     ends, least = apart(compared.matrix[0, last], steps[block])
     name = (
-        "The only block changes the arrangement"
+        "The only block changes which tokens are alike"
         if last == 1
-        else (f"{'The last block' if block == last - 1 else f'Block {block}'} changes the arrangement most")
+        else (f"{'The last block' if block == last - 1 else f'Block {block}'} changes most which tokens are alike")
     )
     said = f"{name}: **{least}** between layers {block} and {block + 1}"
     if last > 1:
         said += f", {ends} between the first and the last"
-    if compared.judgement != "enough":
-        said += f"; unrelated layers of so few tokens reach {theme.number(np.nanmax(compared.chance), 2)}"
     return f"{said}."
 
 

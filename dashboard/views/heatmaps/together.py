@@ -16,11 +16,13 @@ from components.shown_code.cosines import tokens_with_tokens
 from dashboard import caching, state
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.views.heatmaps.blocks import (
+    HIGHEST_NUMBERED,
     MOST_CELLS,
+    NUMBERED,
+    NUMBERS_FROM,
     coarse_labels,
     cosine_picture,
     no_tokens,
-    second_text,
     tell_cells,
     tokens_a_cell,
 )
@@ -33,14 +35,10 @@ if TYPE_CHECKING:
     from components.model.trace import Trace
 
 MOST_PAIRS = 4
-TITLE = 20  # characters of a sentence in a title
-HEIGHT, PROJECTED = 340, 290  # pixels of one or two pictures' cells, so that they end within the first screen
 READ = (
-    "Each picture has the tokens of both sentences as rows and as columns, in the order in which the model reads them. "
-    "White lines part the two sentences. A bright cell in the orange frame is a token of A whose vector points in a "
-    "similar direction as that of a token of the other sentence."
+    "For each picture the model has read two sentences as one input. A row is a token of A, a column one of the other "
+    "sentence. The bluer a cell, the more alike the directions of the two vectors are (cosine)."
 )
-LABELLED = 26  # rows and columns of one or two pictures that have a label each
 NOT_SHOWN = (
     "Whether the second sentence answers or repeats the first: a cross-encoder reads this from [CLS]. Tokens of one input "
     "are often more similar to each other than tokens of two inputs, because each has attended to the others."
@@ -63,61 +61,70 @@ def pairs(backend: Backend) -> None:
     )
     names = [(f"sentence {first + 1}", f"sentence {row + 1}") for row in kept]
     kept = kept[: _that_can_be_drawn(trace)]
-    if not block_change.positions_of(trace, 0, special):
+    shown = {
+        row: between
+        for row in range(len(kept))
+        if (between := block_change.between_texts(trace, layer, row, special)).matrix.size
+    }
+    if not shown:
         no_tokens()
         return
-    factor = max(tokens_a_cell(len(sentence)) for sentence in trace.sentences[: len(kept)])
+    factor = max(tokens_a_cell(max(between.matrix.shape)) for between in shown.values())
 
     def picture(number: int, row: int) -> np.ndarray:
-        similarity = block_change.token_similarity(trace, number, row, include_special=special)
-        return matrices.mean_cells(similarity.matrix, factor)
+        return matrices.mean_cells(block_change.between_texts(trace, number, row, special).matrix, factor)
 
     # One scale for all layers, so that another layer does not change a colour's meaning. One at a time: those of long texts
     # do not fit into memory together.
-    ends = [
-        matrices.side_by_side_limits(picture(number, row)) for number in range(last + 1) for row in range(len(kept))
-    ]
+    ends = [matrices.side_by_side_limits(picture(number, row)) for number in range(last + 1) for row in shown]
     limits = min(low for low, _ in ends), max(high for _, high in ends)
-    between = [block_change.between_texts(trace, layer, row) for row in range(len(kept))]
+    cells = {row: picture(layer, row) for row in shown}
+    is_short = len(shown) > 2
+    numbered = not is_short and max(max(picture.shape) for picture in cells.values()) <= NUMBERED
+    values = np.concatenate([picture.ravel() for picture in cells.values()])
+    numbers_from, small_from = (float(np.quantile(values, share)) for share in NUMBERS_FROM)
+    own = [block_change.between_texts(trace, layer, row) for row in range(len(kept))]
     figures.finding(
-        _across(trace, between, [f"sentence {row + 1}" for row in kept], special),
+        _across(trace, own, [f"sentence {row + 1}" for row in kept], special),
         key="together",
-        read=READ,
+        read=READ + f" {HIGHEST_NUMBERED}" * numbered,
         not_shown=NOT_SHOWN,
     )
-    height = PROJECTED if controls.scale() > 1 else HEIGHT
-    most = max(
-        -(-len(block_change.positions_of(trace, row, special)) // factor) for row in range(len(kept))
-    )  # cells of one size
-    with figures.together("together_0"):
-        for row, column in enumerate(st.columns(len(kept))):
-            sentence = trace.sentences[row]
-            positions = block_change.positions_of(trace, row, special)
-            labels = coarse_labels(sentence, positions, factor)
+    with st.container(key="wide_cells"), figures.together(f"together_{min(shown)}"):
+        for (row, between), column in zip(shown.items(), st.columns(len(shown)), strict=True):
+            sentence, other = trace.sentences[row], kept[row] + 1
             with column:
                 cosine_picture(
-                    picture(layer, row),
-                    labels,
-                    labels,
-                    _title(texts, first, kept[row], layer, is_short=len(kept) > 2),
-                    rows="token",
-                    columns="token",
+                    cells[row],
+                    coarse_labels(sentence, between.positions, factor),
+                    coarse_labels(sentence, between.column_positions, factor),
+                    f"{first + 1} + {other}, layer {layer}"
+                    if is_short
+                    else f"Sentences {first + 1} and {other}, layer {layer}",
+                    rows=f"sentence {first + 1}",
+                    columns=f"sentence {other}",
                     limits=limits,
+                    pale=True,
+                    show_values=numbered,
+                    numbers_from=numbers_from,
+                    small_from=small_from if numbered else None,
+                    upright="always" if len(shown) > 1 else True,  # so that the rows of all are as high
                     colour_bar=False,
-                    second_text=second_text(sentence, positions) if factor == 1 else None,
-                    narrow=len(kept) > 2,
-                    plot_height=round(height * len(labels) / most) if len(kept) <= 2 else None,
-                    most_ticks=LABELLED if len(kept) <= 2 else None,
-                    columns_of=most,
+                    narrow=is_short,
+                    plot_height=25 * len(between.positions)
+                    if not is_short and controls.scale() > 1 and len(between.positions) <= 10
+                    else None,
                     key=f"together_{row}",
                     code=tokens_with_tokens(
                         Input(backend, [texts[first]], controls.length_for(backend), [texts[kept[row]]]),
-                        (layer, 0, positions),
-                        (layer, 0, positions),
+                        (layer, 0, between.positions),
+                        (layer, 0, between.column_positions),
                     ),
                 )
-    figures.colour_bar("cosine", limits)
-    tell_cells(factor, max(len(sentence) for sentence in trace.sentences[: len(kept)]))
+    figures.colour_bar("cosine", limits, pale=True)
+    if numbered:
+        st.caption(HIGHEST_NUMBERED)
+    tell_cells(factor, max(max(between.matrix.shape) for between in shown.values()))
     if len(kept) < len(partners):
         st.caption(
             f":material/info: Only {wording.counted(len(kept), 'pair')} of {len(partners)} fit here: the texts are long."
@@ -153,16 +160,8 @@ def _that_can_be_read(texts: Sequence[str], first: int, partners: Sequence[int])
 
 def _that_can_be_drawn(trace: Trace) -> int:
     """The number of first pairs whose pictures have no more cells together than a page may have; at least 1."""
-    cells = np.cumsum([len(sentence) ** 2 for sentence in trace.sentences])
+    cells = np.cumsum([block_change.between_texts(trace, 0, row).matrix.size for row in range(len(trace.sentences))])
     return max(1, int(np.searchsorted(cells, MOST_CELLS, side="right")))
-
-
-def _title(texts: Sequence[str], first: int, other: int, layer: int, is_short: bool) -> str:
-    """Which sentences a picture shows: by their numbers, and where there is room by how they begin."""
-    name = f"{first + 1} + {other + 1}, layer {layer}"
-    if is_short:
-        return name
-    return f"{name}: {' and '.join(f'“{wording.shortened(texts[row], TITLE)}”' for row in (first, other))}"
 
 
 def _across(trace: Trace, between: Sequence[TokenSimilarity], names: Sequence[str], special: bool) -> str:
@@ -182,7 +181,8 @@ def _across(trace: Trace, between: Sequence[TokenSimilarity], names: Sequence[st
     pairs = [(*found, name) for row, name in enumerate(names) if (found := _most_similar(trace, row, between[row]))]
     if pairs:
         cosine, first, second, name = max(pairs)
-        said = f"Of the words {first} and {second} are most alike: **{numbers.number(cosine, 2)}** with {name}. {said}"
+        words = f"The two {first}" if first == second else f"{first} and {second}"
+        said = f"{words} are the most alike words: **{numbers.number(cosine, 2)}** with {name}. {said}"
     return f"{nothing and nothing + '. '}{said}"
 
 

@@ -624,8 +624,9 @@ def _beside_unrelated(values: np.ndarray, band: BandData) -> str:
         return f" That is no more than {band.name} can be."
     above = np.flatnonzero(values > band.high)
     if len(above) == np.isfinite(values).sum():
-        return f" Above 95 % of {band.name} at every layer."
-    return f" Above 95 % of {band.name} only at layer{'s' * (len(above) > 1)} {_layers_in_words(above.tolist())}."
+        return f" They are more alike than 95 % of {band.name} at every layer."
+    where = f"layer{'s' * (len(above) > 1)} {_layers_in_words(above.tolist())}"
+    return f" They are more alike than 95 % of {band.name} only at {where}."
 
 
 def _layers_in_words(layers: Sequence[int]) -> str:

@@ -69,10 +69,8 @@ def _list(stars: tuple[str, ...], lacking: int) -> None:
         return
     line = "Each picture keeps its sentences and settings."
     if lacking:
-        has = "None has" if lacking == len(stars) else "One has not" if lacking == 1 else f"{lacking:,} have not"
-        line += (
-            f" {has} been drawn in this session and in these colours: “Draw” opens them, so that the export has them."
-        )
+        which = "the" if lacking == len(stars) else f"{lacking:,} more"
+        line += f" Press “Draw” once: then the export holds {which} picture{'s' * (lacking != 1)}."
     st.caption(line)
     browser.web_component("lecture", '<ol class="lecture"></ol>')(
         key=_KEY,
@@ -90,8 +88,9 @@ def _list(stars: tuple[str, ...], lacking: int) -> None:
     _undo()
     st.caption(
         "To change the order, drag a picture by its dots, or press ↑ or ↓ on them; on a phone, tap the arrows. On the "
-        "projector, → and ← show the next picture and the one before, as do the two buttons of a presenter. The whole path has "
-        "several stops, which come one by one."
+        "projector, → and ← show the next picture and the one before, as do the two buttons of a presenter."
+        + " “The whole path” is shown stop by stop."
+        * any(lecture.read(star).view == "whole-path" for star in stars)
     )
 
 
@@ -142,6 +141,7 @@ def _card(star: str) -> dict[str, str]:
     model = picture.address.get("m")
     return {
         "title": lecture.title_of(star),
+        "icon": table.PAGE_BY_KEY[picture.page].icon.removeprefix(":material/").removesuffix(":"),
         "place": f"{table.PAGE_BY_KEY[picture.page].title} · {table.name_of(picture.view)}",
         "says": said or (about if table.VIEWS[picture.view].uses_sentences else ""),
         "model": shortened(spec_of(model[0]).title, _MOST_OF_A_MODEL) if model and len(model) == 1 else "",

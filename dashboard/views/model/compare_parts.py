@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pandas as pd
+import streamlit as st
 
 from components.charts import bars
 from components.model.architecture.parameters import totals_by_part
@@ -40,11 +41,24 @@ def draw(models: Mapping[str, Backend]) -> None:
         ),
     )
     figures.subheader("What each model is")
-    figures.whole_texts(_properties(models), key="compare_properties", scrolls=False)
+    properties = _properties(models)
+    same = (properties[list(models)].nunique(axis=1) == 1) & (len(models) > 1)
+    figures.whole_texts(properties[~same], key="compare_properties", scrolls=False)
+    if same.any():
+        with st.expander(f"The same in each of them ({same.sum()})"):
+            figures.whole_texts(
+                properties[same].iloc[:, :2].set_axis(["property", "each model"], axis=1), "compare_same", False
+            )
 
 
 def _message(totals: Mapping[str, Mapping[str, int]]) -> str:
     """How large each model is, and the share of its embeddings."""
+    whole = {sum(counts.values()) for counts in totals.values()}
+    if len(totals) > 1 and len(whole) == 1 and len({counts["embeddings"] for counts in totals.values()}) == 1:
+        (count,), (first, *_) = whole, totals.values()
+        who = "Both" if len(totals) == 2 else "All"
+        share = f"{100 * first['embeddings'] / count:.0f} %"
+        return f"{who} have {wording.millions(count)} parameters, {share} of them in the embeddings."
     parts = [
         f"**{messages.escape(name)}** has {wording.millions(sum(counts.values()))} parameters, "
         f"{100 * counts['embeddings'] / sum(counts.values()):.0f} % of them in the embeddings"
@@ -80,6 +94,11 @@ def _properties(models: Mapping[str, Backend]) -> pd.DataFrame:
             "Blocks": f"{facts.layers}",
             **blocks,
             "Longest input": wording.counted(facts.max_positions, "token")
+            + (
+                f", of which {model.own_max_length:,} are read"
+                if 0 < (model.own_max_length or 0) < facts.max_positions
+                else ""
+            )
             + ("" if model.structure.has_blocks else " here; no limit of its own"),
             "Vocabulary": wording.counted(facts.vocabulary_size, "piece"),
             **structure,

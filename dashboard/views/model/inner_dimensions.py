@@ -47,9 +47,9 @@ def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> 
     gated = backend.structure.has_gated_feed_forward
     figures.reading(
         f"{_computed(backend.structure)} The bars count the dimensions by "
-        f"{'their gate' if gated else 'what the function gives'}, on a logarithmic axis; the orange band holds those "
-        f"{'that are nearly closed' if gated else 'near 0'}.",
-        "What a dimension stands for. The border of the band is a convention, and the share depends on it.",
+        f"{'their gate' if gated else 'what the function gives'}, on a logarithmic axis; grey are those that "
+        f"{'are nearly closed' if gated else 'take no part'}.",
+        "What a dimension stands for. Where grey ends is a convention, and the share depends on it.",
     )
     _strongest(backend, record, block, chosen[row], code)
     _by_block(backend, record, chosen[row], code)
@@ -87,9 +87,7 @@ def _distribution(backend: Backend, record: FeedForward, block: int, token: int,
             limit,
             f"{'Gates' if gated else 'Activations'} of “{piece[:20]}” in block {block}",
             value=value,
-            band=f"nearly closed: at most {theme.number(limit, 2)}"
-            if gated
-            else f"near 0: at most {theme.number(limit, 2)}",
+            above=f"{'open' if gated else 'take part'}: above {theme.number(limit, 2)}",
         ),
         key="inner_distribution",
         code=code.inner(
@@ -99,9 +97,9 @@ def _distribution(backend: Backend, record: FeedForward, block: int, token: int,
         ),
         alt=f"Histogram of the {len(activations)} {'gates' if gated else 'activations'} of {piece} in block {block}",
         message=f"For “{messages.escape(piece)}”, **{100 * (1 - share):.0f} %** of the {len(activations):,} "
-        f"{'gates are open' if gated else 'inner dimensions take part'}; the other {100 * share:.0f} % "
-        f"{'are nearly closed' if gated else 'give nearly nothing'}, at most {100 * nearly_closed.NEARLY_CLOSED:.0f} % of the "
-        f"largest ({theme.number(float(np.abs(activations).max()), 2)}).{_lowest_in_words(activations)}",
+        f"{'gates are open; the other' if gated else 'inner dimensions take part; the other'} {100 * share:.0f} % are negative "
+        f"or near 0 (at most {100 * nearly_closed.NEARLY_CLOSED:.0f} % of the largest, "
+        f"{theme.number(float(np.abs(activations).max()), 2)}).{_lowest_in_words(activations)}",
         table=lambda: pd.DataFrame(
             {"dimension": np.arange(len(activations)), "gate" if gated else "activation": activations.round(5)}
             | ({} if others is None else {"value": others.round(5)})
@@ -110,13 +108,13 @@ def _distribution(backend: Backend, record: FeedForward, block: int, token: int,
 
 
 def _lowest_in_words(activations: np.ndarray) -> str:
-    """Why most dimensions are at the lowest value: GELU, and functions like it, give nothing below; empty if it is not so."""
-    counts, edges = np.histogram(activations, bins=charts.BINS)
-    if np.argmax(counts) or not GELU_LEAST - 0.001 <= activations.min() <= GELU_LEAST + 0.01:
+    """Why the highest bar is below 0: GELU, and functions like it, bring negative inputs there; empty if it is not so."""
+    counts, edges = charts.bins(activations, float(nearly_closed.closed_limit(activations)))
+    if edges[np.argmax(counts) + 1] > 0 or not GELU_LEAST - 0.001 <= activations.min() <= GELU_LEAST + 0.01:
         return ""
     return (
-        f" The highest bar is at {theme.number(float(edges[0]), 2)}: the activation function (GELU) gives nothing below, so "
-        "that many different inputs end there."
+        " The highest bar is below 0: the activation function (GELU) makes of every negative input, however large, a value "
+        f"between {theme.number(GELU_LEAST, 2)} and 0."
     )
 
 
@@ -152,7 +150,7 @@ def _strongest(backend: Backend, record: FeedForward, block: int, token: int, co
             drawn,
             gates,
             values,
-            f"Strongest inner dimensions of “{piece[:20]}”, block {block}",
+            f"Strongest dimensions: “{piece[:20]}”, block {block}",
         ),
         key="inner_strongest",
         code=code.inner(
@@ -162,7 +160,7 @@ def _strongest(backend: Backend, record: FeedForward, block: int, token: int, co
             "print(dimensions, values)",
         ),
         alt=f"Bars: the {len(dimensions)} inner dimensions with the largest absolute {name}",
-        message=f"Dimension {dimensions[0]} gives most ({theme.number(float(drawn[0]), 2)}). "
+        message=f"Dimension {dimensions[0]} gives the most ({theme.number(float(drawn[0]), 2)}). "
         f"{half:,} of {len(products):,} dimensions hold half of the sum of squares.",
         read=f"The {len(dimensions)} dimensions with the largest absolute {name}, which is what the last matrix reads. "
         + ("Hover for the gate and the value: a large value counts only where its gate is open. " if gated else "")
@@ -181,7 +179,7 @@ def _by_block(backend: Backend, record: FeedForward, token: int, code: Inside) -
     labels = [f"{item.position} {item.piece}" for item in record.sentence.tokens]
     piece = record.sentence.tokens[token].piece
     gated = backend.structure.has_gated_feed_forward
-    kind = "Nearly closed gates" if gated else "Inner dimensions near 0"
+    kind = "Nearly closed gates" if gated else "Dimensions near or below 0"
     means = shares.mean(axis=1)
     most, least = int(means.argmax()), int(means.argmin())
     figures.figure(
@@ -193,10 +191,10 @@ def _by_block(backend: Backend, record: FeedForward, token: int, code: Inside) -
             "print(values)  # [block, token], in per cent",
         ),
         alt=f"Curves: {kind.lower()} by block, for {piece} and for all tokens",
-        message=f"On average over this sentence's tokens, block {most} has most {kind[0].lower()}{kind[1:]} "
+        message=f"On average over this sentence's tokens, block {most} has the most {kind[0].lower()}{kind[1:]} "
         f"({100 * means[most]:.0f} %)"
-        + (f", block {least} fewest ({100 * means[least]:.0f} %)." if least != most else "."),
-        read="Each point is a block. The more dimensions are near 0, the fewer take part in what the block adds to a token.",
+        + (f", block {least} the fewest ({100 * means[least]:.0f} %)." if least != most else "."),
+        read="Each point is a block. The higher it is, the fewer dimensions take part in what the block adds to a token.",
         not_shown="Whether those that take part matter for the model's answer.",
         table=lambda: pd.DataFrame((100 * shares).round(2), columns=labels).assign(block=range(len(shares))),
     )

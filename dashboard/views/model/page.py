@@ -61,7 +61,7 @@ VIEWS = (
             "What are the numbers in a hidden state?",
             "What shape have the outputs?",
         ),
-        intro="One vector per token and layer. Later pages compare these vectors.",
+        intro="One vector per token and layer. Other views compare these vectors.",
         draw="dashboard.views.model.views:vectors",
         settings=(
             *OF_SENTENCES,

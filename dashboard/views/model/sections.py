@@ -199,12 +199,14 @@ def catalog() -> None:
                     "what it is": spec.note,
                     "files": "included"
                     if spec.source == "embedded"
+                    else "a pickle: convert it first"
+                    if spec.is_pickle
                     else "cached"
                     if is_cached[spec.key]
                     else f"download, {in_words(1e6 * (spec.megabytes or 0), about=True)}",
-                    "parameters": f"{facts.parameters:,}",
+                    "parameters": numbers.millions(facts.parameters),
                     "sentence vector": spec.pooling or "none of its own",
-                    "licence": spec.licence or "see its page",
+                    "licence": spec.licence or "not known here",
                 }
                 for spec, facts in models
             ]
@@ -246,10 +248,12 @@ def _counted_models(models: Sequence[tuple[ModelSpec, object]], is_cached: Mappi
     included = sum(spec.source == "embedded" for spec, _ in models)
     cached = sum(is_cached.values())
     on_disk = f", {cached} more {'is' if cached == 1 else 'are'} on this machine" if cached else ""
-    rest = len(models) - included - cached
+    pickles = sum(spec.is_pickle and not is_cached[spec.key] for spec, _ in models)
+    rest = len(models) - included - cached - pickles
+    converted = f", {pickles} must be converted first" if pickles else ""
     return (
         f"**{wording.counted(len(models), 'model')}**: {included} {'is' if included == 1 else 'are'} included{on_disk}, {rest} "
-        f"{'is' if rest == 1 else 'are'} downloaded when chosen."
+        f"{'is' if rest == 1 else 'are'} downloaded when chosen{converted}."
     )
 
 
@@ -327,13 +331,13 @@ def vector_in_words(values: np.ndarray, piece: str) -> str:
     sizes = np.abs(values.astype(np.float64))
     usual = float(np.sqrt(np.mean(sizes**2)))
     far = np.argsort(-sizes, kind="stable")[: int(np.sum(sizes > FAR * usual))].tolist()
-    said = f"Each piece comes back as {len(values):,} numbers at each layer. Of {wording.quoted(piece)} "
-    than = f"more than {FAR} times as far from 0 as usual ({numbers.number(usual, 2)})"
+    said = f"Each token comes back as {len(values):,} numbers at each layer."
+    than = f"more than {FAR} times the usual distance from 0 ({numbers.number(usual, 2)})"
     if not far:
-        return f"{said}none is {than}."
+        return f"{said} None of {wording.quoted(piece)} has {than}."
     named = numbers.enumerated([str(dimension) for dimension in far[:NAMED]])
     which = f"dimension{'s' * (len(far) > 1)} {named}" if len(far) <= NAMED else f"most of all dimensions {named}"
-    return f"{said}**{len(far)}** {'is' if len(far) == 1 else 'are'} {than}: {which}."
+    return f"{said} **{len(far)}** of {wording.quoted(piece)} stand{'s' * (len(far) == 1)} out, with {than}: {which}."
 
 
 def layer_zero(backend: Backend, trace: Trace) -> None:
@@ -408,7 +412,7 @@ def longest_part(
     reached = f"a length of {low}" if low == high else f"lengths from {low} to {high}"
     each = f"each {'sum' if others else 'one'}"
     if "projection" not in structure.layer_zero_steps:
-        done = f"LayerNorm then brings {each} to one length and scales its dimensions by learnt weights"
+        done = f"LayerNorm then brings {each} to one length, and learnt weights stretch its dimensions"
     elif structure.layer_zero_steps[0] == "norm":
         done = f"LayerNorm then scales {each}, and a projection brings it to the hidden size"
     else:
@@ -428,9 +432,27 @@ def _where_another_is_longer(parts: Mapping[str, np.ndarray], longest: str, sent
     (token,) = others
     name = names[most[token]]
     return (
-        f"; only at {wording.named(sentence, token)} the {name} part is longer "
+        f"; only at {wording.named(sentence, token)} is the {name} part longer "
         f"({parts[name][token]:.1f} against {parts[longest][token]:.1f})"
     )
+
+
+def _alike_parts(names: Sequence[str], cosines: np.ndarray) -> str:
+    """How alike layer 0 of the chosen tokens is, and which of its parts are most and least alike: cosines [pair, part]."""
+    means = dict(zip(names, cosines.mean(axis=0).tolist(), strict=True))
+    whole = means.pop("layer 0")
+    means.pop("sum", None)
+    said = f"At layer 0 the chosen tokens have a cosine of **{numbers.number(whole, 2)}**" + " on average" * (
+        len(cosines) > 1
+    )
+    if len(means) < 2:
+        return f"{said}."
+    written = {name: numbers.number(mean, 2) for name, mean in means.items()}
+    most, least = (written[end(means, key=means.__getitem__)] for end in (max, min))
+    if most == least:
+        return f"{said}."
+    alike, others = (numbers.enumerated([name for name in written if written[name] == end]) for end in (most, least))
+    return f"{said}: their {alike} parts are the most alike ({most}), their {others} parts the least ({least})."
 
 
 def _part_cosines(trace: Trace, chosen: tuple[int, ...], backend: Backend) -> None:
@@ -447,6 +469,7 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...], backend: Backend) -> No
         key="part_cosines",
         code=Inside(controls.current_input(backend)).layer_zero_cosines(chosen, pairs),
         alt="Bars: cosine of each part of layer 0 between the chosen tokens, for pairs of sentences",
+        message=_alike_parts(cosines.names, cosines.values),
         read="Each group of bars is a part, and each colour is a pair of chosen tokens (first pieces). For the same word, the "
         "cosine of the word parts is 1. "
         + (

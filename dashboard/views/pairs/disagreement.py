@@ -195,18 +195,19 @@ def _short_name(pair: Disagreement, document: str) -> str:
 def headline(pair: Disagreement) -> str:
     """Which model is right about a pair, in words."""
     before, after = pair.by_vectors, pair.by_cross_encoder
+    query = f"For {quoted(pair.query, 50)}"
     if not pair.is_correct:
-        text = f"**Not the correct answer:** its move from rank {before} to {after} does not say who is right."
+        text = f"{query} **not the correct answer:** its move from rank {before} to {after} does not say who is right."
         if pair.correct_ranks is None:
             return f"{text} The correct answer is not among the candidates."
         first, second = pair.correct_ranks
         return f"{text} The correct answer: rank {first} by vectors, {second} by the cross-encoder."
     is_up = after < before
-    right = "The cross-encoder is" if is_up else "The vectors are"
+    right = "the cross-encoder is" if is_up else "the vectors are"
     moved = f"{'it' if is_up else 'the cross-encoder'} moved the correct answer from rank {before} {'up' if is_up else 'down'}"
     if not pair.is_decisive:
-        return f"**{right} nearer to right:** {moved} to {after}. Neither model ranks it first."
-    return f"**{right} right:** {moved} to {after}. It {'repaired' if is_up else 'harmed'} this query."
+        return f"{query} **{right} nearer to right:** {moved} to {after}. Neither model ranks it first."
+    return f"{query} **{right} right:** {moved} to {after}."
 
 
 def _orders(
@@ -267,7 +268,7 @@ def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagr
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
     not_by_this = (
-        f"Not how the vectors ranked. They compare one vector per text, whose cosine is {numbers.number(pair.cosine)}."
+        f"The vectors did not rank this way: they compare one vector per text (cosine {numbers.number(pair.cosine)})."
     )
     not_shown = (
         "Why the vectors gave this rank: one vector per text has no tokens that could be compared in such cells."

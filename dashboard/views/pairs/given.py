@@ -124,8 +124,8 @@ def given(backend: Backend) -> None:
             "document answers a query."
         )
     st.markdown(
-        "**Why this cannot be prepared:** a document's vector is computed once and kept for all queries; this score "
-        "cannot be, because every token attends to the tokens of both texts, so that each new query goes through the model "
+        "**Why this score cannot be computed in advance:** a document's vector is computed once and kept for all queries; here "
+        "every token attends to the tokens of both texts, so that each new query goes through the model "
         "again with each document."
     )
     _removed(scorer, query, documents, length, longest)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.charts import curves as curve_charts
 from components.charts import theme
 from components.charts.retrieval import evaluation as charts
@@ -337,7 +338,7 @@ def _reports(function: LearntFunction) -> None:
     """The classification of single pairs: accuracy beside that of one answer for all, then each class."""
     figures.subheader("Is a single pair relevant?")
     test = function.reports["test"]
-    more = 100 * (test.majority - test.accuracy)
+    more = numbers.difference(100 * test.majority, 100 * test.accuracy)
     difference = f"{abs(more):.1f} points {'more' if more > 0 else 'less'}"
     st.markdown(
         f":material/insights: A weighted sum above 0 says “relevant”. That is right for "

@@ -149,17 +149,6 @@ def test_shrinking_keeps_the_largest_of_each_patch() -> None:
     np.testing.assert_array_equal(small[0, 0], [[6, 8, 9], [16, 18, 19], [21, 23, 24]])
 
 
-def test_a_pairs_second_text_is_parted_and_the_firsts_rows_in_its_columns_are_framed() -> None:
-    shapes = drawn(np.eye(5), second_text=2).layout.shapes
-    assert [(shape.x0, shape.x1, shape.y0, shape.y1) for shape in shapes] == [
-        (1.5, 1.5, -0.5, 4.5),
-        (-0.5, 4.5, 1.5, 1.5),
-        (1.5, 4.5, -0.5, 1.5),
-    ]
-    for outside in (None, 0, 5):
-        assert not drawn(np.eye(5), second_text=outside).layout.shapes
-
-
 def test_a_narrow_matrix_is_square_with_few_short_labels() -> None:
     labels = axis_labels(["a rather long token"] * 12)
     narrow = token_matrix(np.eye(12), labels, labels, "T", rows="r", columns="c", value="v", narrow=True)

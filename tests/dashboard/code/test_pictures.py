@@ -149,10 +149,12 @@ def test_inner_dimensions(open_page: Open, tiny_folder: Folder, family: str) -> 
     assert ("feed-forward part is gated" in texts(app)) == (family == "modernbert")
 
 
-def test_the_lowest_bar_is_explained_only_where_gelu_makes_it_the_highest() -> None:
+def test_the_highest_bar_is_explained_only_where_gelu_brings_it_below_0() -> None:
     spread = np.linspace(-0.1, 1.7, 50)
-    assert "gives nothing below" in inner_dimensions._lowest_in_words(np.append(spread, np.full(100, -0.17)))
+    assert "The highest bar is below 0" in inner_dimensions._lowest_in_words(np.append(spread, np.full(100, -0.17)))
     assert inner_dimensions._lowest_in_words(spread) == ""
+    wide = np.concatenate([[-0.17, 8.0], np.full(100, 0.001)])  # one bar from below 0 to above it
+    assert inner_dimensions._lowest_in_words(wide) == ""
     assert inner_dimensions._lowest_in_words(np.append(spread, np.full(100, -1.0))) == ""  # another function
 
 

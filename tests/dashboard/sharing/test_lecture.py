@@ -241,7 +241,7 @@ def test_a_star_puts_the_picture_into_the_list_of_the_page_and_of_the_session_fi
 def test_a_lecture_from_a_link_names_its_pictures_and_is_walked_through(open_page: Open) -> None:
     stars = ["inside?v=block&s=One%20bank.#block_change", "text?v=decoding&s=Two%20banks.#x"]
     app = at_rest(open_page("lecture", lecture=stars))
-    assert "None has been drawn in this session" in texts(app)
+    assert "Press “Draw” once: then the export holds the pictures." in texts(app)
     export = app.get("download_button")[0].proto
     assert (export.label, export.disabled) == ("Export 0 of 2 pictures", True)
     app.button(key="begin_lecture").click()

@@ -141,7 +141,7 @@ def test_all_views_of_heads_open_with_the_most_telling_head(open_page: Open) -> 
     assert layout["telling"][0]["at"] == 12 * block + head
     np.testing.assert_array_equal(weights, attentions()[block, head].astype(np.float32))
     assert said in texts(app)
-    assert "of 72 heads rest on \\[CLS\\] or \\[SEP\\]" in texts(app)
+    assert "of 72 heads look mainly at \\[CLS\\] or \\[SEP\\]" in texts(app)
 
 
 def test_while_a_lesson_asks_no_chip_gives_the_answer(open_page: Open) -> None:

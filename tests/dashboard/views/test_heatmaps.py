@@ -226,11 +226,10 @@ def test_pairs_read_together_equal_plain_transformers_on_one_scale(open_page: Op
         with torch.inference_mode():
             states = model(**inputs, output_hidden_states=True).hidden_states[4][0].numpy()
         heat = item["data"][0]
-        np.testing.assert_allclose(heat["z"], cosine(states[:, None], states[None]), atol=1e-5)
         second = inputs["token_type_ids"][0].tolist().index(1)
-        assert item["layout"]["shapes"][2]["x0"] == second - 0.5  # the frame: A's rows in the other's columns
-        assert item["layout"]["shapes"][2]["y1"] == second - 0.5
-        assert list(heat["y"])[second].split()[0] == str(second)
+        np.testing.assert_allclose(heat["z"], cosine(states[:second, None], states[None, second:]), atol=1e-5)
+        assert next(iter(heat["x"])).split()[0] == str(second)  # A's tokens are the rows, the other's the columns
+        assert len(heat["y"]) == second
         kinds = inputs.sequence_ids(0)
         rows, columns = ([place for place, kind in enumerate(kinds) if kind == half] for half in (0, 1))
         mean = float(cosine(states[rows][:, None], states[columns][None]).mean())
@@ -256,26 +255,25 @@ def test_pairs_read_together_cost_one_pass_and_no_more_for_layers(open_page: Ope
 def test_the_sentences_that_a_is_read_with_can_be_chosen(open_page: Open) -> None:
     app = open_page("heatmaps", v="read-together", s=list(FIVE), sa="1", sb="1", pb=["5", "2"])
     titles = [item["layout"]["title"]["text"] for item in figures(app)]
-    names = [title.split(":")[0] for title in titles]  # then how both sentences begin
-    assert names == ["2 + 6, layer 6", "2 + 3, layer 6"]
-    assert "Robbers ran" in titles[0]
+    assert titles == ["Sentences 2 and 6, layer 6", "Sentences 2 and 3, layer 6"]
     app.multiselect(key="w_partners").set_value([]).run()  # the sentence chosen as B is among the next four already
     titles = [item["layout"]["title"]["text"] for item in figures(app)]
     assert titles == ["2 + 1, layer 6", "2 + 3, layer 6", "2 + 4, layer 6", "2 + 5, layer 6"]
     app = open_page("heatmaps", v="read-together", s=["a bank"])
-    assert [item["layout"]["title"]["text"].split(":")[0] for item in figures(app)] == ["1 + 1, layer 6"]
+    assert [item["layout"]["title"]["text"] for item in figures(app)] == ["Sentences 1 and 1, layer 6"]
 
 
 def test_as_many_pairs_are_drawn_as_the_page_has_room_for(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(together, "MOST_CELLS", 10_000)  # in place of 360,000
+    monkeypatch.setattr(together, "MOST_CELLS", 2_500)  # in place of 360,000
     app = open_page("heatmaps", v="read-together", s=[f"bank {'river ' * 24}{number}" for number in range(5)])
-    sizes = [len(item["data"][0]["y"]) for item in figures(app)]
-    assert sum(size**2 for size in sizes) <= together.MOST_CELLS < (len(sizes) + 1) * sizes[0] ** 2
-    assert f"Only {len(sizes)} pairs of 4" in texts(app)
+    cells = [item["data"][0]["z"] for item in figures(app)]
+    own = [(rows - 2) * (columns - 1) for rows, columns in map(np.shape, cells)]  # without special tokens
+    assert sum(own) <= together.MOST_CELLS < sum(own) + own[0]
+    assert f"Only {len(cells)} pairs of 4" in texts(app)
     app = open_page("heatmaps", v="read-together", s=["bank " * 200, "river " * 200, "money"], len="80")
     assert not app.error
     assert "of sentence 1: it is longer" in texts(app)
-    assert "1 + 2" in figures(app)[0]["layout"]["title"]["text"]
+    assert "Sentences 1 and 2" in figures(app)[0]["layout"]["title"]["text"]
 
 
 def test_a_block_of_a_pair_has_the_lines_between_its_texts(open_page: Open) -> None:
@@ -305,13 +303,13 @@ def test_the_block_that_changes_the_arrangement_most_is_named_and_what_chance_re
     said = similarity._answer(compared)
     assert (
         said
-        == "Block 0 changes the arrangement most: **0.50** between layers 0 and 1, 0.40 between the first and the last."
+        == "Block 0 changes most which tokens are alike: **0.50** between layers 0 and 1, 0.40 between the first and the last."
     )
     assert similarity._limits([compared]) == (0.3, 1.0)
     compared.judgement, compared.matrix = "few", matrix[::-1, ::-1]
     assert similarity._answer(compared) == (
-        "The last block changes the arrangement most: **0.50** between layers 1 and 2, 0.40 between the first and the last; "
-        "unrelated layers of so few tokens reach 0.31."
+        "The last block changes most which tokens are alike: **0.50** between layers 1 and 2, 0.40 between the first and the "
+        "last."
     )
 
 
@@ -483,7 +481,7 @@ def test_long_texts_are_drawn_in_cells_that_are_means(
 
 def test_a_pair_with_a_text_without_tokens_has_no_mean(open_page: Open) -> None:
     app = open_page("heatmaps", v="read-together", s=["a bank", "\u200b", "a river"], sa="0", pb=["1", "2"])
-    assert "A text without tokens has no cosine: sentence 2. Of the words “a” and “a” are most alike: **" in texts(app)
+    assert "A text without tokens has no cosine: sentence 2. The two “a” are the most alike words: **" in texts(app)
     assert "On average, without special tokens: " in texts(app)
     assert " with sentence 3." in texts(app)
     assert " with sentence 2" not in texts(app)

@@ -58,11 +58,13 @@ def test_the_texts_own_distance_is_marked_and_a_window_that_lies_within() -> Non
     assert not distance_curve(offsets, scores, -2, "Title").layout.shapes
 
 
-def test_the_histogram_counts_all_and_marks_the_band() -> None:
-    figure = activation_histogram(np.array([0.0, 0.01, -0.02, 4.0]), 0.2, "Title", value="gate", band="nearly closed")
-    assert [note.text for note in figure.layout.annotations] == ["nearly closed"]
-    assert sum(figure.data[0].y) == 4
-    assert (figure.layout.shapes[0].x0, figure.layout.shapes[0].x1) == (-0.2, 0.2)
+def test_the_histogram_counts_all_and_greys_those_up_to_the_limit() -> None:
+    figure = activation_histogram(np.array([0.0, 0.19, 0.21, -0.02, 4.0]), 0.2, "Title", value="gate", above="open")
+    assert [note.text for note in figure.layout.annotations] == ["open"]
+    bars = figure.data[0]
+    grey = np.array(bars.marker.color) == theme.GREY
+    assert (sum(bars.y), bars.y[grey].sum()) == (5, 3)
+    assert sum(activation_histogram(np.zeros(3), 0.0, "Title", value="gate", above="open").data[0].y) == 3
 
 
 def test_strongest_bars_say_what_was_multiplied() -> None:

@@ -76,7 +76,7 @@ def test_another_way_shows_its_own_losses(open_page: Open) -> None:
     assert "**first 48** loses hits of " in texts(app)
     app.selectbox(key="w_approximation").select("float16").run()
     assert "float16 finds all 10 nearest sentences" in app.success[0].value
-    said, shown = texts(app), set(app.table[0].value["way to search"])
+    said, shown = texts(app), set(app.table[0].value["way"])
     if graph.is_installed():  # of 60 texts, 64 and 256 candidates are all
         assert "Left out are 3 ways to search (bits, 100 rescored; HNSW, 64; HNSW, 256)" in said
         assert {"HNSW, 16"} == {name for name in shown if "HNSW" in name}

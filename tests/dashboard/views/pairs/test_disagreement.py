@@ -68,17 +68,17 @@ def test_correct_answers_that_one_model_ranks_first_come_first() -> None:
 @pytest.mark.parametrize(
     ("ranks", "is_correct", "said"),
     [
-        ((4, 1), True, "**The cross-encoder is right:** it moved the correct answer from rank 4 up to 1. It repaired"),
-        ((1, 7), True, "**The vectors are right:** the cross-encoder moved the correct answer from rank 1 down to 7. It"),
-        ((9, 3), True, "**The cross-encoder is nearer to right:** it moved the correct answer from rank 9 up to 3. Neither"),
-        ((3, 9), True, "**The vectors are nearer to right:** the cross-encoder moved the correct answer from rank 3 down"),
-        ((9, 1), False, "**Not the correct answer:** its move from rank 9 to 1 does not say who is right. The correct answer: "
+        ((4, 1), True, "**the cross-encoder is right:** it moved the correct answer from rank 4 up to 1."),
+        ((1, 7), True, "**the vectors are right:** the cross-encoder moved the correct answer from rank 1 down to 7."),
+        ((9, 3), True, "**the cross-encoder is nearer to right:** it moved the correct answer from rank 9 up to 3. Neither"),
+        ((3, 9), True, "**the vectors are nearer to right:** the cross-encoder moved the correct answer from rank 3 down"),
+        ((9, 1), False, "**not the correct answer:** its move from rank 9 to 1 does not say who is right. The correct answer: "
             "rank 2 by vectors, 3 by the cross-encoder."),
     ],
 )  # fmt: skip
 def test_the_headline_says_which_model_is_right(ranks: tuple[int, int], is_correct: bool, said: str) -> None:
     pair = view.Disagreement("query", 0, *ranks, 0.5, 1.0, is_correct, ranks if is_correct else (2, 3))
-    assert view.headline(pair).startswith(said)
+    assert view.headline(pair).startswith(f"For “query” {said}")
 
 
 def test_what_holds_of_all_queries_is_said_of_the_included_models_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend, demo_
     assert document == own[query]
     assert 1 in (before, after)  # the page opens with a pair that says who is right
     right = "cross-encoder is" if after == 1 else "vectors are"
-    assert f"**The {right} right:**" in texts(app)
+    assert f"**the {right} right:**" in texts(app)
     # Both orders of the query's candidates, with the pair's document in a frame and the correct answer in blue.
     (drawn,) = [item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_reranked"]
     orders = json.loads(drawn.proto.json)
@@ -150,8 +150,7 @@ def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend, demo_
     assert [hit["row"] for hit in orders["before"]] == candidates.tolist()
     assert [hit["row"] for hit in orders["after"]] == candidates[np.argsort(-logits, kind="stable")].tolist()
     assert [(hit["before"], hit["rank"]) for hit in orders["after"] if hit["row"] == row] == [(before, after)]
-    assert "Not how the vectors ranked." in texts(app)  # above the figure
-    assert "They compare one vector per text, whose cosine is" in texts(app)
+    assert "The vectors did not rank this way: they compare one vector per text (cosine " in texts(app)
     drops, matrix = figures(app)[:2]
     expected = late_interaction.of_trace(model.trace([query, document], max_length=model.own_max_length), 6)
     np.testing.assert_allclose(matrix["data"][0]["z"], expected.matrix, atol=1e-5)
@@ -221,6 +220,5 @@ def test_a_late_interaction_model_is_explained_by_its_trained_vectors(
     (score,) = late_interaction_scores(model, pair["query"], [pair["document"][:12]], model.facts.layers)
     shown = np.asarray(figures(app)[-1]["data"][0]["z"], float)
     assert shown.max(axis=1).sum() == pytest.approx(float(score), abs=1e-3)
-    assert "Not how the vectors ranked." in texts(app)  # above the figure
-    assert "They compare one vector per text, whose cosine is" in texts(app)
+    assert "The vectors did not rank this way: they compare one vector per text (cosine " in texts(app)
     assert "only the first 12 are explained here" in texts(app)

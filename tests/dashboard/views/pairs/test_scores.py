@@ -97,12 +97,15 @@ def test_the_figures_are_those_of_the_models_scores(
 
 
 def test_the_finding_says_also_that_reading_together_ranks_better_or_as_well() -> None:
-    assert scores.beside_cosine(0.601, 0.902) == "The cross-encoder ranks worse than plain cosine (60 against 90 %)."
-    assert scores.beside_cosine(0.902, 0.601) == "The cross-encoder ranks better than plain cosine (90 against 60 %)."
+    assert scores.beside_cosine(0.601, 0.902) == "It ranks worse than plain cosine (average precision 60 against 90 %)."
     assert (
-        scores.beside_cosine(0.902, 0.904) == "The cross-encoder ranks worse than plain cosine (90.2 against 90.4 %)."
+        scores.beside_cosine(0.902, 0.601) == "It ranks better than plain cosine (average precision 90 against 60 %)."
     )
-    assert scores.beside_cosine(0.9021, 0.9019) == "The cross-encoder ranks as well as plain cosine (90.2 %)."
+    assert (
+        scores.beside_cosine(0.902, 0.904)
+        == "It ranks worse than plain cosine (average precision 90.2 against 90.4 %)."
+    )
+    assert scores.beside_cosine(0.9021, 0.9019) == "It ranks as well as plain cosine (average precision 90.2 %)."
 
 
 def test_the_slider_moves_matrix_measures_and_point_without_a_forward_pass(

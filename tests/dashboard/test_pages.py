@@ -533,7 +533,7 @@ def test_the_vocabulary_tells_of_the_words_that_were_typed(open_page: Open) -> N
         "1 of the 3 words of sentence 1 is not in the vocabulary whole: “unputdownable” is built from 4 pieces." in said
     )
     continuing = sum(name.startswith("##") and name != "##" for name in names)
-    assert f"{continuing:,} of the 30,522 pieces continue a word (##)" in said
+    assert f"{continuing:,} of the 30,522 pieces continue a word, as their ## says; " in said
 
 
 @pytest.mark.parametrize(

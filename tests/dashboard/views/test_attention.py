@@ -286,8 +286,9 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
     table = app.dataframe[0].value
     assert (table["block"][0], table["head"][0]) == (block, head)
     assert f"Block {block}, head {head} gives" in texts(app)
+    assert list(table.columns) == ["block", "head", "share", "mostly to"]
     assert (
-        "Each score is a mean over the words of this text; for the first of them, the special token before it is the token "
+        "Each score is a mean over the words of this text; for a text's first word, the special token before it is the token "
         "before."
     ) in texts(app)
 
@@ -731,7 +732,7 @@ def test_the_filter_of_texts_acts_on_all_heads_patterns_and_flow(open_page: Open
     block, head = np.unravel_index(shares.argmax(), shares.shape)
     table = app.dataframe[0].value
     assert (table["block"][0], table["head"][0]) == (block, head)
-    assert table["share"][0] == f"{100 * shares.max():.1f} %"
+    assert table["share"][0] == f"{100 * shares.max():.0f} %"
 
 
 def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
@@ -745,7 +746,7 @@ def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
     shares = sums / count
     block, head = np.unravel_index(shares.argmax(), shares.shape)
     table = app.dataframe[0].value
-    assert (table["block"][0], table["head"][0], table["share"][0]) == (block, head, f"{100 * shares.max():.1f} %")
+    assert (table["block"][0], table["head"][0], table["share"][0]) == (block, head, f"{100 * shares.max():.0f} %")
 
 
 def test_norms_of_one_head(open_page: Open) -> None:

@@ -139,7 +139,7 @@ def token_matrix(
         _lay_bar_above(figure)
     if not narrow and (colour_bar is True or not is_square):
         figure.layout.xaxis.title.standoff = (
-            26 if is_square else 30
+            26 if is_square else 46
         )  # pixels: else the name lies on or among the labels
     if colour_bar == "above" and not is_square:  # on a phone there is room for the ends alone
         figure.layout.height += _BAR_HEIGHT

@@ -98,7 +98,7 @@ def test_it_opens_with_the_first_layer_beside_the_last(open_page: Open, bank_tok
     assert re.findall(r"border-top: (\S+ \w+) [^>]*></i> ([^<]*)<", key) == [
         ("1px solid", "to the tokens nearest to “bank”, in the same sentence"),
         ("2px dashed", "in another sentence"),
-        ("7px solid", "from “bank” at one layer to itself at the other"),
+        ("7px solid", "from “bank” to its height in the other map, whose axes are others"),
     ]
     kept = [
         map_trust(bank_tokens.at(layer), np.asarray(layer_map(bank_tokens.at(layer), options, start))).kept
@@ -249,7 +249,7 @@ def test_lines_join_the_drawn_points_by_their_places_among_them(
 def test_lines_are_explained_in_two_dimensions_only(open_page: Open, more: dict[str, str], are_joined: bool) -> None:
     app = open_page("map", v="two-layers", by="pca", **more)
     app.session_state["_webgl"] = True
-    assert ("blue lines join each of them" in texts(app.run())) == are_joined
+    assert ("a blue ribbon leads from each of them" in texts(app.run())) == are_joined
 
 
 def test_a_selection_holds_while_layer_method_and_colour_change(open_page: Open, bank_tokens: Any) -> None:

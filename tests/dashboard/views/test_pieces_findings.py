@@ -65,7 +65,10 @@ def test_low_ids_are_said_to_be_frequent_words_only_where_they_are() -> None:
     )
     # In alphabetical order, or where hardly an English word is a piece.
     for other in (replace(usual, middle_id=600), replace(usual, function_words=4)):
-        assert findings.of_kinds(other, 1_000) == "5 of the 1,000 pieces continue a word, as their \\#\\# says; 995 do not."
+        assert (
+            findings.of_kinds(other, 1_000)
+            == "5 of the 1,000 pieces continue a word, as their \\#\\# says; 995 do not."
+        )
 
 
 def test_a_search_is_answered() -> None:

@@ -117,7 +117,7 @@ def token_matrix(
         layout={"xaxis": x_axis | names[0], "yaxis": y_axis | names[1]},
     )
     if small_from is not None:
-        _add_small_numbers(figure, np.asarray(matrix), small_from)
+        _add_small_numbers(figure, np.asarray(matrix), small_from, value)
     number_readably(figure)
     if second_text is not None and 0 < second_text < min(n_rows, n_columns):
         _part(figure, second_text - 0.5, n_rows - 0.5, n_columns - 0.5)
@@ -157,8 +157,11 @@ def token_matrix(
     return figure
 
 
-def _add_small_numbers(figure: go.Figure, matrix: np.ndarray, least: float) -> None:
-    """Write the numbers from `least` on, or the largest alone, into the cells as .31, or 1: in small type, black or white."""
+def _add_small_numbers(figure: go.Figure, matrix: np.ndarray, least: float, value: str) -> None:
+    """Write the numbers from `least` on, or the largest alone, into the cells as .31, or 1: in small type, black or white.
+
+    `value` names the numbers: a percentile is written as a whole number.
+    """
     is_white = ink(colours_of(figure.data[0]))
     is_strong = matrix >= min(least, np.nanmax(matrix, initial=-np.inf))
     for colour, own in (("#000000", ~is_white), ("#FFFFFF", is_white)):
@@ -166,8 +169,8 @@ def _add_small_numbers(figure: go.Figure, matrix: np.ndarray, least: float) -> N
         if not shown.any():
             continue
         numbers = [
-            [text.removeprefix("0").replace("1.00", "1") for text in row]
-            for row in written(np.where(shown, matrix, np.nan), "")
+            [text.removeprefix("0").replace("1.00", "1").replace("> ", ">") for text in row]
+            for row in written(np.where(shown, matrix, np.nan), value)
         ]
         lay_text(figure, shown, numbers, "%{text}", {"color": colour, "size": SMALL})
 

@@ -468,7 +468,10 @@ def _lines(
             )
     if are_joined:
         found.append(
-            ("7px solid rgba(43, 123, 186, 0.28)", f"from {name} to its height in the other map, whose axes are others")
+            (
+                "7px solid rgba(43, 123, 186, 0.28)",
+                f"from {name} towards itself in the other map, which has axes of its own",
+            )
         )
     return [f'<span><i style="border-top: {line}"></i> {what}</span>' for line, what in found]
 

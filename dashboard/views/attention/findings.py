@@ -33,7 +33,7 @@ def does(kind: Kind, specials: str) -> str:
         "before": "looks at the token before",
         "after": "looks at the token after",
         "itself": "looks at the token itself",
-        "special": f"rests on {specials}",
+        "special": f"looks mostly at {specials}",
     }[kind]
 
 
@@ -42,8 +42,8 @@ def of_kinds(kinds: HeadKinds, specials: str) -> str:
     counts = {kind: len(kinds.of(kind)) for kind in ("special", "words", "spread")}
     near = {kind: len(kinds.of(kind)) for kind in ("before", "after", "itself")}
     total = sum(counts.values()) + sum(near.values())
-    plural = {"special": f"rest on {specials}", "words": "look at other words", "spread": "spread widely"}
-    singular = {"special": f"rests on {specials}", "words": "looks at other words", "spread": "spreads widely"}
+    plural = {"special": f"look mostly at {specials}", "words": "look at other words", "spread": "spread widely"}
+    singular = {"special": f"looks mostly at {specials}", "words": "looks at other words", "spread": "spreads widely"}
     to = f"a neighbour{' or to itself' * bool(near['itself'])}" if near["before"] + near["after"] else "itself"
     plural["near"], singular["near"] = f"keep to {to}", f"keeps to {to}"
     counts["near"] = sum(near.values())

@@ -320,8 +320,8 @@ def _read_curve(labels: list[str], has_position_vectors: bool) -> str:
     return (
         f"The curve is the share of occurrences ({messages.escape(counts)}) whose nearest other one, by cosine, has the same "
         f"sense; of several equally near ones each counts in part. At layer 0 {_at_layer_0(has_position_vectors)}: "
-        "the nearest one says nothing about the sense, and its share can lie below that by chance. The table in Share has the separation of the senses too "
-        "(silhouette): 1 if they are well apart, 0 if they overlap."
+        "the nearest one says nothing about the sense, and its share can lie below that by chance. The table in Share has the "
+        "separation of the senses too (silhouette): 1 if they are well apart, 0 if they overlap."
     )
 
 

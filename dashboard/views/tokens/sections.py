@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -366,7 +367,8 @@ def _typed(sentence: TokenizedSentence, lost: LostCharacters, of_pair: bool) -> 
 def _back(back: str, sentence: TokenizedSentence, lost: Sequence[LostCharacters]) -> str:
     """What comes back of a text: special tokens grey, and marked the letters in the places of those that are lost.
 
-    Letters are compared without spaces, which are restored in the tokenizer's own way.
+    Letters are compared without spaces, which are restored in the tokenizer's own way, and without capitals and accents:
+    those that are lost stand where they come back as others.
     """
     typed: list[tuple[str, bool]] = []
     for of_pair, of_text in zip((False, True), lost, strict=False):
@@ -378,14 +380,21 @@ def _back(back: str, sentence: TokenizedSentence, lost: Sequence[LostCharacters]
     places = [place for place, letter in enumerate(back) if place not in special and not letter.isspace()]
     changed_places = {
         places[last]
-        for name, start, end, first, stop in steps([letter for letter, _ in typed], [back[place] for place in places])
-        if name == "replace"
+        for name, start, end, first, stop in steps(
+            [_plain(letter) for letter, _ in typed], [_plain(back[place]) for place in places]
+        )
+        if end - start == stop - first
         for own, last in zip(range(start, end), range(first, stop), strict=False)
         if typed[own][1]
     }
     runs = groupby(range(len(back)), key=lambda place: "mark" if place in changed_places else "i" * (place in special))
     shown = [(tag, html.escape("".join(back[place] for place in run))) for tag, run in runs]
     return "".join(f"<{tag}>{text}</{tag}>" if tag else text for tag, text in shown)
+
+
+def _plain(letter: str) -> str:
+    """A letter without its capital and accents."""
+    return unicodedata.normalize("NFD", letter)[:1].lower()[:1]
 
 
 def _lost_words(lost: token_analysis.DecodingLosses, texts: Sequence[LostCharacters]) -> list[str]:

@@ -140,8 +140,13 @@ def test_all_views_of_heads_open_with_the_most_telling_head(open_page: Open) -> 
     assert layout["opened"]["share"] == share
     assert layout["telling"][0]["at"] == 12 * block + head
     np.testing.assert_array_equal(weights, attentions()[block, head].astype(np.float32))
-    assert said in texts(app)
-    assert "of 72 heads rest on \\[CLS\\] or \\[SEP\\]" in texts(app)
+    assert (
+        f"; here “{pieces[query]}” gives “{pieces[key]}” {share}" in layout["opened"]["does"]
+    )  # beside the tiles, and
+    assert said not in texts(app)  # not above them too, before a head is chosen
+    assert "of 72 heads look mostly at \\[CLS\\] or \\[SEP\\]" in texts(app)
+    assert "what the head gives on average at that distance" in texts(app)
+    assert said in texts(open_page("attention", v="all-heads", b=str(block), h=str(head)))
 
 
 def test_while_a_lesson_asks_no_chip_gives_the_answer(open_page: Open) -> None:
@@ -183,6 +188,9 @@ def test_small_texts_of_another_model_are_answered(open_page: Open, tmp_path: Pa
             assert not app.exception, (view, text)
     # No habits are known: the comparison is with the words of this text, and the finding says so.
     app = open_page("attention", v="all-heads", m=folder, s=["the red cat sat by the bank"])
+    assert "what the head gives on average between such words of this text" in texts(app)
+    block, head = overview(app)[0]["selected"]
+    app = open_page("attention", v="all-heads", m=folder, s=["the red cat sat by the bank"], b=str(block), h=str(head))
     assert "; between two such words of this text it is " in texts(app)
 
 

@@ -265,7 +265,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     };
 
   pills.hidden = !layout.telling.length;
-  pills.replaceChildren(element("span", "soft", "Most above average"));
+  pills.replaceChildren(element("span", "soft", "Looks that stand out most"));
   layout.telling.forEach(({ at, text }, place) => {
     const pill = element("button", "pill");
     pill.type = "button";

@@ -21,7 +21,7 @@ export default function ({ data: packed, parentElement, setTriggerValue }) {
     return element;
   };
 
-  // The numbers of a token's vector, four in a row, as a picture: blue below zero, orange above.
+  // The numbers of a token's vector, four in a row, as a picture: brown below zero, green above, as in the whole path.
   const strip = (number) => {
     const size = data.dim, start = number * size, rows = Math.ceil(size / 4);
     const canvas = document.createElement("canvas");
@@ -30,7 +30,7 @@ export default function ({ data: packed, parentElement, setTriggerValue }) {
     const pen = canvas.getContext("2d"), pixels = pen.createImageData(4, rows);
     for (let index = 0; index < size; index++) {
       const value = (data.strips[start + index] - 128) / 127;
-      const hue = value < 0 ? [43, 123, 186] : [201, 106, 0];
+      const hue = value < 0 ? [169, 89, 12] : [4, 118, 108];
       pixels.data.set([...hue, Math.round(255 * Math.min(1, Math.abs(value)))], 4 * index);
     }
     pen.putImageData(pixels, 0, 0);

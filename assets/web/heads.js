@@ -10,10 +10,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const { blocks, heads, size, hints, selected, scale, legend, numbers } = layout;
   const canvas = parentElement.querySelector("canvas");
   const hint = parentElement.querySelector(".hint");
-  const left = Math.round(34 * scale);
+  // On a phone twelve heads have room, and a tile is large enough for a finger and its number.
+  const isTouched = matchMedia("(pointer: coarse)").matches;
+  const left = Math.round((isTouched ? 20 : 34) * scale);
   const top = Math.round(22 * scale);
-  const gap = 4;
-  const least = matchMedia("(pointer: coarse)").matches ? 32 - gap : 18; // pixels of a tile: large enough for a finger
+  const gap = isTouched ? 2 : 4;
+  const least = isTouched ? 26 : 18; // pixels of a tile
   let [block, head] = selected ?? [0, 0];
 
   const tileImage = (at) => {

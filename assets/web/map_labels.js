@@ -225,7 +225,8 @@ function placeOf(figure, row) {
   return null;
 }
 
-// Lines between the points of the chosen word in two maps, which stand beside each other or, on a phone, below each other.
+// Lines from the points of the chosen word in one map to the frame of another one, as high as they are there, or on a phone,
+// where the maps stand below each other, as far right. They do not go on: in it they would run over other tokens.
 function join(rows) {
   const [first, second] = [0, 1].map((number) => document.querySelector(`.st-key-map_${number} .js-plotly-plot`));
   const host = first?.closest("[data-testid=stHorizontalBlock]");
@@ -234,9 +235,11 @@ function join(rows) {
   host.style.position = "relative";
   const lines = sheet(host, "bi-joined"), home = host.getBoundingClientRect();
   const isBelow = second.getBoundingClientRect().top > first.getBoundingClientRect().bottom - 5;
+  const { xaxis, yaxis } = second._fullLayout ?? {}, frame = second.querySelector(".svg-container")?.getBoundingClientRect();
   for (const row of rows) {
     const ends = [first, second].map((figure) => placeOf(figure, row));
     if (!ends[0] || !ends[1]) continue;
+    ends[1][isBelow ? 1 : 0] = isBelow ? frame.top + yaxis._offset : frame.left + xaxis._offset;
     const [[ax, ay], [bx, by]] = ends.map(([x, y]) => [x - home.left, y - home.top]);
     const d = isBelow ? `M${ax} ${ay}C${ax} ${(ay + by) / 2} ${bx} ${(ay + by) / 2} ${bx} ${by}` : `M${ax} ${ay}C${(ax + bx) / 2} ${ay} ${(ax + bx) / 2} ${by} ${bx} ${by}`;
     draw("path", { d, fill: "none", stroke: "#2B7BBA", "stroke-width": rows.length > 8 ? 2 : 6, opacity: 0.28 }, lines);

@@ -96,6 +96,7 @@ def small_curves(
     title: str,
     y_range: tuple[float, float],
     styles: Sequence[int | None],
+    band: BandData | None = None,
     height: int = 440,
 ) -> go.Figure:
     """The curves `values` [curve, layer 0..L], in the styles and on the scale of the large figure beside them.
@@ -104,7 +105,8 @@ def small_curves(
     """
     layers = np.arange(values.shape[1])
     figure = go.Figure(
-        [
+        ([] if band is None else _band(layers, band))
+        + [
             {
                 "x": layers,
                 "y": np.asarray(values[index], np.float32),
@@ -119,9 +121,8 @@ def small_curves(
     theme.layer_axis(figure, len(layers))
     figure.layout.xaxis.title.text = "layer"
     figure.layout.yaxis = {"title": {"text": "cosine"}, "range": y_range, "zeroline": False}
-    theme.finish(figure, title, height + BESIDE)
-    figure.layout.margin.t += BESIDE
-    return figure
+    figure.layout.showlegend = False
+    return theme.finish(figure, title, height)
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,6 @@ class EndLabel:
     value: str
 
 
-BESIDE = 16  # pixels by which a small figure begins lower, as the large one has a line above it
 BELOW_PLOT = 64  # pixels of a figure's height: the axis with its title
 LINE = 20  # pixels between two labels
 TO_LABEL = 16  # pixels from the end of a curve to its label

@@ -115,11 +115,11 @@ def known_pieces(rows: Sequence[KnownRow], size: int) -> str:
 
 def _line(row: KnownRow, size: int) -> str:
     ticks = "".join(f'<b style="left: {100 * number / max(1, size - 1):.2f}%"></b>' for number in row.ids)
-    # A mark alone, such as "…", would read as if something were left out.
     named = ", ".join(html.escape(piece if any(map(str.isalnum, piece)) else f"“{piece}”") for piece in row.first)
     more = ", …" if row.alike > len(row.first) else ""
+    # A mark alone, such as "…", would read as if something were left out.
     if row.first and not any(map(str.isalnum, "".join(row.first))):
-        named = f"({named})"
+        named = f"{'piece' if row.alike == 1 else 'pieces'}: {named}"
     found = "found<em> (orange)</em>: " if row.kind == "found" else ""  # a phone has no room for the colour's name
     others = f"<b>{row.alike:,}</b> {found}{named}{more}" if row.alike else "none"
     name = f'<th scope="row"><i>{html.escape(row.name)}</i></th><td>{row.number}</td>'

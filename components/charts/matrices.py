@@ -108,7 +108,7 @@ def token_matrix(
         layout={"xaxis": x_axis | names[0], "yaxis": y_axis | names[1]},
     )
     if small_from is not None:
-        _add_small_numbers(figure, np.asarray(matrix), small_from)
+        _add_small_numbers(figure, np.asarray(matrix), small_from, value)
     number_readably(figure)
     line = {"color": theme.ORANGE, "width": 2}
     drawn = {"type": "path", "line": line, "name": BORDER, "legendgroup": BORDER}
@@ -128,7 +128,7 @@ def token_matrix(
         _lay_bar_above(figure)
     if not narrow and (colour_bar is True or not is_square):
         figure.layout.xaxis.title.standoff = (
-            26 if is_square else 30
+            26 if is_square else 46
         )  # pixels: else the name lies on or among the labels
     if colour_bar == "above" and not is_square:  # on a phone there is room for the ends alone
         figure.layout.height += _BAR_HEIGHT
@@ -146,8 +146,11 @@ def token_matrix(
     return figure
 
 
-def _add_small_numbers(figure: go.Figure, matrix: np.ndarray, least: float) -> None:
-    """Write the numbers from `least` on, or the largest alone, into the cells as .31, or 1: in small type, black or white."""
+def _add_small_numbers(figure: go.Figure, matrix: np.ndarray, least: float, value: str) -> None:
+    """Write the numbers from `least` on, or the largest alone, into the cells as .31, or 1: in small type, black or white.
+
+    `value` names the numbers: a percentile is written as a whole number.
+    """
     is_white = ink(colours_of(figure.data[0]))
     is_strong = matrix >= min(least, np.nanmax(matrix, initial=-np.inf))
     for colour, own in (("#000000", ~is_white), ("#FFFFFF", is_white)):
@@ -155,8 +158,8 @@ def _add_small_numbers(figure: go.Figure, matrix: np.ndarray, least: float) -> N
         if not shown.any():
             continue
         numbers = [
-            [text.removeprefix("0").replace("1.00", "1") for text in row]
-            for row in written(np.where(shown, matrix, np.nan), "")
+            [text.removeprefix("0").replace("1.00", "1").replace("> ", ">") for text in row]
+            for row in written(np.where(shown, matrix, np.nan), value)
         ]
         lay_text(figure, shown, numbers, "%{text}", {"color": colour, "size": SMALL})
 

@@ -36,6 +36,16 @@ def test_the_head_view_opens_with_the_lines_of_the_most_telling_head(look: Stage
     )
 
 
+def test_on_a_phone_the_list_stands_directly_below_the_lines(look: Stage) -> None:
+    page = look.at("/attention?v=head-view", PHONE)
+    expect(frame_of(page).locator("svg #attention line").first).to_be_attached(timeout=30_000)
+    wait_until(
+        page,
+        "() => { const gap = document.querySelector('.bi-kinds').getBoundingClientRect().top - "
+        "document.querySelector('iframe').getBoundingClientRect().bottom; return gap >= 0 && gap < 60; }",
+    )
+
+
 def test_the_model_view_has_six_by_twelve_cells(use: Stage) -> None:
     page = use.at("/attention?v=model-view")
     expect(frame_of(page).locator(".attn_background")).to_have_count(72, timeout=30_000)

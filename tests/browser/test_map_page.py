@@ -290,7 +290,7 @@ def test_labels_are_neither_cut_nor_on_each_other_and_lines_join_the_chosen_word
             assert y1 <= bottom, "cut below"
             for a0, a1, b0, b1 in plot["boxes"][:number]:
                 assert x1 <= a0 + 1 or a1 <= x0 + 1 or y1 <= b0 + 1 or b1 <= y0 + 1, "labels on each other"
-    # Each of the three lines ends on the points of the word, in blue.
+    # Each of the three lines begins on a point of the word, in blue, and ends at the other map's frame, as high as one there.
     ends = page.evaluate(
         """() => {
             const lines = document.querySelector('svg.bi-joined'), home = lines.getBoundingClientRect();
@@ -300,8 +300,10 @@ def test_labels_are_neither_cut_nor_on_each_other_and_lines_join_the_chosen_word
                     return [(box.left + box.right) / 2 - home.left, (box.top + box.bottom) / 2 - home.top];
                 }));
             const endsOf = (path) => [0, path.getTotalLength()].map((at) => path.getPointAtLength(at));
+            const left = document.querySelector('.st-key-map_1 .nsewdrag').getBoundingClientRect().left - home.left;
+            const away = (end, side) => ([x, y]) => Math.hypot((side ? left : x) - end.x, y - end.y);
             return [...lines.querySelectorAll('path')].map((path) => endsOf(path)
-                .map((end, side) => Math.min(...points[side].map(([x, y]) => Math.hypot(x - end.x, y - end.y)))));
+                .map((end, side) => Math.min(...points[side].map(away(end, side)))));
         }"""
     )
     assert len(ends) == 3

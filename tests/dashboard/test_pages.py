@@ -179,7 +179,11 @@ def test_sentence_curves_are_the_pooled_cosines(open_page: Open, pooling: str) -
         figures(app)[1:], [name for name in ("mean", "cls", "max") if name != pooling], strict=True
     ):
         of_other = pool(trace, other)
-        assert_close(np.array(small["data"][1]["y"], np.float64), cosine(of_other[:, 0], of_other[:, 2]))
+        *band, _, curve, _ = small["data"]  # the three curves lie on the band of unrelated sentences in that pooling
+        assert_close(np.array(curve["y"], np.float64), cosine(of_other[:, 0], of_other[:, 2]))
+        levels = caching.sentence_baseline(backend(), other, True).raw
+        edges = [np.asarray(each["y"], float) for each in band]
+        assert all(any(np.allclose(edge, level, atol=1e-6) for edge in edges) for level in (levels.low, levels.high))
         assert small["layout"]["yaxis"]["range"] == figures(app)[0]["layout"]["yaxis"]["range"]
     curves = traces(app)
     names = ("We will rob a bank …", "The children skipped …", "I put money in the …")
@@ -226,6 +230,12 @@ def test_cls_is_said_to_start_at_1_only_where_its_curves_do(open_page: Open) -> 
     moved = other.hidden_states.copy()
     moved[0, 1, 0] += 0.1
     assert layer_sections.starts_at_one([other])
+    unit = other.hidden_states[:, :, 0] / np.linalg.norm(other.hidden_states[:, :, 0], axis=-1, keepdims=True)
+    until = int(np.argmin((unit[:, 0] * unit[:, 1]).sum(axis=-1) >= 0.99)) - 1
+    assert f"Up to layer {until} they stay above 0.99: " in layer_sections.why_at_one([other])
+    apart = other.hidden_states.copy()
+    apart[1, 1, 0] = -apart[1, 1, 0]
+    assert layer_sections.why_at_one([replace(other, hidden_states=apart)]).endswith("starts at exactly 1.")
     assert not layer_sections.starts_at_one([replace(other, hidden_states=moved)])
 
 
@@ -533,7 +543,7 @@ def test_the_vocabulary_tells_of_the_words_that_were_typed(open_page: Open) -> N
         "1 of the 3 words of sentence 1 is not in the vocabulary whole: “unputdownable” is built from 4 pieces." in said
     )
     continuing = sum(name.startswith("##") and name != "##" for name in names)
-    assert f"{continuing:,} of the 30,522 pieces continue a word (##)" in said
+    assert f"{continuing:,} of the 30,522 pieces continue a word, as their ## says; " in said
 
 
 @pytest.mark.parametrize(

@@ -364,7 +364,7 @@
     group(regions, page.heads.length, (region) => tell(region, "click"));
     // In a narrow frame the drawing is lower than the dashboard, which does not know the frame's width, has given it room for.
     const frame = window.frameElement, end = Math.ceil(svg.getBoundingClientRect().bottom + window.scrollY) + 24;
-    if (frame && end < window.innerHeight) frame.style.height = frame.parentElement.style.height = `${end}px`;
+    if (frame && end < window.innerHeight) frame.style.height = `${end}px`;
   }
 
   function dressNeurons() {

@@ -60,7 +60,7 @@ def said() -> str:
     found = measured(CLASSROOM)
     return (
         "The included model was published without the part that guesses words. This project trained one, and "
-        "changed the model a little for it, so the layers shown here differ from those on the other pages. "
+        "changed the model a little for it, so its vectors here differ from those on the other pages. "
         f"In {found.in_first_five} of {found.sentences} classroom sentences a word "
         "that fits is among its first five guesses. BERT base guesses better."
     )

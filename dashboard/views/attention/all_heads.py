@@ -73,9 +73,9 @@ def all_heads(model_input: AttentionInput, row: Any) -> None:
         show_me(model_input)
     links = pair_mask(model_input.sentence, model_input.direction)
     linked = model_input.attentions if links.all() else np.where(links, model_input.attentions, np.float32(0))
-    message = _message(model_input, linked, query)
+    message, has_habits = _message(model_input, linked, query), kept_habits(model_input.backend) is not None
     if model_input.kinds is None:
-        figures.finding(message, key=KEY, read=_read(order), not_shown=NOT_SHOWN)
+        figures.finding(message, key=KEY, read=_read(order, has_habits), not_shown=NOT_SHOWN)
     else:
         figures.above(
             message,
@@ -84,7 +84,7 @@ def all_heads(model_input: AttentionInput, row: Any) -> None:
             table=partial(_table, model_input.kinds),
             code=kinds(model_input.pair.input(model_input.backend)),
             title="What the heads look at",
-            read=_read(order),
+            read=_read(order, has_habits),
             not_shown=NOT_SHOWN,
         )
     for note in _draw(model_input, linked, order):
@@ -99,7 +99,7 @@ def _table(kinds: HeadKinds) -> pd.DataFrame:
     return pd.DataFrame({**columns, **shares, "evenness": kinds.evenness.ravel().round(4)})
 
 
-def _read(order: str) -> str:
+def _read(order: str, has_habits: bool) -> str:
     sorted_by = (
         "Tiles stand in groups by where the largest share of their attention goes; what spreads widely stands apart. "
         if order == "kind"
@@ -108,8 +108,9 @@ def _read(order: str) -> str:
     return (
         "Each tile is one head: rows are the tokens that look, columns those that they look at. The stronger a cell's "
         f"colour, the larger its weight; the hue says which token it is, seen from the one that looks. {sorted_by}The "
-        "numbered heads tell most about this text: one word looks at another, two or more places away, further above what "
-        "this head gives at that distance on average than in any other head. A higher share can be less far above it."
+        "numbered heads tell most about this text: in them one word looks at another, two or more places away, furthest above "
+        f"what the head gives on average {'at that distance' if has_habits else 'between such words of this text'}. A higher "
+        "share can be less far above it."
     )
 
 
@@ -117,10 +118,13 @@ def _message(model_input: AttentionInput, linked: np.ndarray, query: int) -> str
     """How the heads divide, and what the open one does."""
     kinds = model_input.kinds
     first = _look(model_input, linked, query) if state.get("score_query") is not None else ""
-    if not first:
+    stands_out = findings.stands_out(next(iter(model_input.looks), None))
+    # What the head does with which the view opens stands beside the tiles.
+    is_beside = kinds is not None and stands_out and not model_input.is_chosen
+    if not first and not is_beside:
         first = model_input.head_in_words
         best = next(iter(model_input.looks), None)
-        if best is not None and not findings.stands_out(best) and not model_input.is_chosen:
+        if best is not None and not stands_out and not model_input.is_chosen:
             first = (
                 f"No head looks from one word at another{findings.away(best)} much more than usual; most so "
                 f"block {best.block}, head {best.head}: "

@@ -33,7 +33,7 @@ def does(kind: Kind, specials: str) -> str:
         "before": "looks at the token before",
         "after": "looks at the token after",
         "itself": "looks at the token itself",
-        "special": f"looks mainly at {specials}",
+        "special": f"looks mostly at {specials}",
     }[kind]
 
 
@@ -42,8 +42,8 @@ def of_kinds(kinds: HeadKinds, specials: str) -> str:
     counts = {kind: len(kinds.of(kind)) for kind in ("special", "words", "spread")}
     near = {kind: len(kinds.of(kind)) for kind in ("before", "after", "itself")}
     total = sum(counts.values()) + sum(near.values())
-    plural = {"special": f"look mainly at {specials}", "words": "look at other words", "spread": "spread widely"}
-    singular = {"special": f"looks mainly at {specials}", "words": "looks at other words", "spread": "spreads widely"}
+    plural = {"special": f"look mostly at {specials}", "words": "look at other words", "spread": "spread widely"}
+    singular = {"special": f"looks mostly at {specials}", "words": "looks at other words", "spread": "spreads widely"}
     to = (
         f"a neighbour{' or at the token itself' * bool(near['itself'])}"
         if near["before"] + near["after"]

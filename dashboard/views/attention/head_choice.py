@@ -322,6 +322,6 @@ def pattern_message(scored: HeadPatterns, ranked: RankedHead, pattern: Pattern) 
     queries = scored.queries[pattern]
     few = f" This is the mean of only {queries} token{'' if queries == 1 else 's'}." if queries < 4 else ""
     return (
-        f"{name} gives {100 * ranked.score:.0f} % of its attention to {MEANING[pattern]}. Evenly spread attention would give "
+        f"{name} gives {100 * ranked.score:.0f} % of its attention to {MEANING[pattern]}; spread evenly, it would be "
         f"{100 * scored.chance[pattern][ranked.block]:.2g} %.{few}"
     )

@@ -301,7 +301,7 @@ VIEWS = (
             "Does the model guess “he” or “she” for a nurse?",
             "What does the model guess for the same word in two sentences?",
         ),
-        intro="A word is hidden in each of two sentences, or in one sentence with several fillings.",
+        intro="A word is hidden in each of two sentences, or one sentence is tried with several words.",
         draw="dashboard.views.attention.guess.contexts:contexts",
         settings=(*OF_PAIRS, "tokens", "sentence", "contexts", "template", "asked_words", "control_words"),
         examples=(

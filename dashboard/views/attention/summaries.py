@@ -62,9 +62,13 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         )
         return
     best = scored.top(pattern, TOP)
-    figures.finding(
+    figures.above(
         messages.escape(pattern_message(scored, best[0], pattern)),
-        key="best_head",
+        key="patterns",
+        place=".st-key-patterns_map",
+        table=lambda: _all_scores(scored),
+        code=_code(model_input),
+        title="The heads' scores on each pattern",
         read="A score is the mean share of attention over the tokens of your text ([Clark et al. 2019](https://aclanthology.org/"
         "W19-4828/)); special tokens do not count as queries."
         + " Entropy says how evenly attention is spread: 0 means that all of it goes to one token."
@@ -101,12 +105,6 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
             on_select=partial(_open_ranked, best),
             selection_mode="single-cell",
         )
-    figures.data(
-        "patterns",
-        lambda: _all_scores(scored),
-        _code(model_input),
-        "The heads' scores on each pattern",
-    )
 
 
 def _counted_over(model_input: AttentionInput, pattern: Pattern) -> str:
@@ -115,10 +113,11 @@ def _counted_over(model_input: AttentionInput, pattern: Pattern) -> str:
     are_all = count > 1 and model_input.pair.second is None and state.get("pattern_over_all")
     said = f"Each score is a mean over the words of {f'all {count} sentences' if are_all else 'this text'}"
     neighbour = {
-        "previous": "for the first of them, the special token before it is the token before",
-        "next": "for the last of them, the special token after it is the token after",
+        "previous": "for a text's first word, the special token before it is the token before",
+        "next": "for a text's last word, the special token after it is the token after",
     }
-    special = f"; {neighbour[pattern]}" if pattern in neighbour else ""
+    has_neighbour = model_input.special[0 if pattern == "previous" else -1]
+    special = f"; {neighbour[pattern]}" if pattern in neighbour and has_neighbour else ""
     return f"{said}{special}."
 
 
@@ -166,9 +165,8 @@ def _ranking(scored: HeadPatterns, pattern: Pattern) -> pd.DataFrame:
             {
                 "block": ranked.block,
                 "head": ranked.head,
-                ("of the highest entropy" if pattern == "broad" else "share"): f"{100 * ranked.score:.1f} %",
-                "mean distance": round(float(scored.distance[ranked.block, ranked.head]), 2),
-                "attends most to": NAMES[scored.best_pattern(ranked.block, ranked.head)[0]],
+                ("of the highest entropy" if pattern == "broad" else "share"): f"{100 * ranked.score:.0f} %",
+                "mostly to": NAMES[scored.best_pattern(ranked.block, ranked.head)[0]],
             }
             for ranked in scored.top(pattern, TOP)
         ]

@@ -451,11 +451,9 @@ def tokens(backend: Backend) -> None:
     """Pairs of tokens at a layer: within a sentence, or of a sentence and one or two others."""
     texts = state.get("sentences")
     default = 3 if len(texts) > 2 else 0
-    also = default if state.get("also_against") is None else int(state.get("also_against"))
-    label = f"Compare with (and {also})" if 0 < also <= len(texts) else "Compare with"
     with controls.row():
         query = controls.sentence_of(texts, "sentence_a", "Sentence", 0)
-        first = controls.sentence_of(texts, "against", label, min(1, len(texts) - 1) + 1, none="itself")
+        first = controls.sentence_of(texts, "against", "Compare with", min(1, len(texts) - 1) + 1, none="itself")
         trace = controls.current_trace(backend)
         last = trace.n_layers
         layer = controls.stepped("layer", "Layer", 0, last, last, caching.glossary()["layer"])
@@ -492,9 +490,8 @@ def tokens(backend: Backend) -> None:
         key="token_pairs",
         read="A row is a token of the first sentence, a column one of the other. The bluer a cell, the more alike the "
         "directions of the two vectors are (cosine): 1 is the same direction, 0 none in common. "
-        + "The highest quarter of the cells has numbers (on a phone, the highest 4 %); " * numbered
-        + ("point" if numbered else "Point")
-        + " at a cell for its own. Compare one sentence with two others: which has a blue cell for each of its words?"
+        + "The highest cells have numbers: of all cells together a quarter, on a phone 4 %. " * numbered
+        + "Point at a cell for its own. Compare one sentence with two others: which has a blue cell for each of its words?"
         + (" A percentile is the share of unrelated tokens that are less similar at this layer." * as_percentiles),
         not_shown=NOT_SHOWN,
     )
@@ -519,7 +516,7 @@ def tokens(backend: Backend) -> None:
                     show_values=numbered,
                     numbers_from=numbers_from,
                     upright="always" if len(drawn) > 1 else True,  # so that the rows of both are as high
-                    small_from=small_from if numbered and not as_percentiles else None,
+                    small_from=small_from if numbered else None,
                     colour_bar=False,
                     key=f"tokens_{index}",
                     code=unrelated(percentiles=True)
@@ -538,7 +535,9 @@ def tokens(backend: Backend) -> None:
     figures.colour_bar(value, limits, pale=True)
     st.caption(
         f"{HIGHEST_NUMBERED} " * numbered
-        + f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."
-        if baseline.is_measured
-        else messages.no_baseline(baseline)
+        + (
+            f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."
+            if baseline.is_measured
+            else messages.no_baseline(baseline)
+        )
     )

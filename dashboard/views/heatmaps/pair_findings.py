@@ -56,9 +56,9 @@ def of_pictures(
     if not parts:
         return ""
     kind = "words" if are_words else "tokens"
-    more = f" Higher with special tokens or marks: {'; '.join(others)}." if others else ""
+    more = f" Higher, but no words: {'; '.join(others)}." if others else ""
     if unrelated is not None and best <= unrelated:
-        limit = f"lie below {number(unrelated, 2)}, as 95 % of unrelated tokens do"
+        limit = f"lie no higher than {number(unrelated, 2)}, as 95 % of unrelated tokens do"
         return f"No pair of {kind} stands out: the most similar, {'; '.join(parts)}, {limit}.{more}"
     return f"Most similar {kind}: {'; '.join(parts)}.{more}"
 

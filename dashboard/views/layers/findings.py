@@ -141,7 +141,7 @@ def of_sentences(
     text += (
         _unrelated(float(last[most]), band, "sentences") if len(values) == 1 else _rising(values[:, -1], band, is_named)
     )
-    until = _equal_until(values)
+    until = equal_until(values)
     if until is None:
         return text
     every = "The two are" if len(values) == 1 else "All are"
@@ -160,9 +160,12 @@ def _rising(last: Float64, band: BandData | None, is_named: bool) -> str:
     return f"; {which} end{'s' * (above < 2)} above 95 % of unrelated pairs ({theme.number(float(band.high[-1]), 2)})."
 
 
-def _equal_until(values: Float64) -> int | None:
-    """The last layer up to which all pairs [pair, layer] are equal vectors, up to what is seen; None without one."""
-    equal = np.asarray((values >= EQUAL).all(axis=0))
+def equal_until(values: Float64, least: float | None = None) -> int | None:
+    """The last layer up to which all pairs [pair, layer] are equal vectors, up to what is seen or to a cosine of `least`.
+
+    None where they are not at layer 0, or everywhere.
+    """
+    equal = np.asarray((values >= (EQUAL if least is None else least)).all(axis=0))
     if not equal[0] or equal.all():
         return None
     return int(np.argmin(equal)) - 1

@@ -73,6 +73,7 @@ NOT_SHOWN_BY_PERCENTILES = (
     "How large the cosine itself is: a percentile has the same meaning at every layer, a cosine has not. The unrelated pairs "
     "come from a small English sample; near 100 % the percentile cannot tell two pairs apart."
 )
+UNRELATED_SENTENCES = "unrelated sentences"
 WHY_SIMILAR = "Why two vectors are similar, or what the model “understands”. "
 
 
@@ -366,15 +367,23 @@ def compare_sentences(
 
     def small(large: LayerCurves, limits: tuple[float, float], columns: Sequence[Any]) -> None:
         styles = curve_charts.styles_of(_are_named(large.values))
+        needs_baseline = scale.baseline or scale.centred
         for other, column in zip(others, columns, strict=True):
-            centre = caching.sentence_baseline(models[0], other, include_special).centre if scale.centred else None
+            baseline = caching.sentence_baseline(models[0], other, include_special) if needs_baseline else None
+            centre = baseline.centre if baseline is not None and scale.centred else None
             curves = cosines.pair_curves(pool(traces[0], other, include_special), numbered, None, centre)
+            band = None
+            if baseline is not None and baseline.is_measured and scale.baseline:
+                levels = baseline.centred if scale.centred else baseline.raw
+                band = curve_charts.BandData(levels.mean, levels.low, levels.high, UNRELATED_SENTENCES)
             title = POOLING_NAMES[other]
             message = findings.of_sentences(pair_names(called, curves.pairs), curves, None, SPOKEN[other], of_words)
             with column:
                 st.plotly_chart(
                     figures.sized(
-                        curve_charts.small_curves(curves.values, pair_names(texts, curves.pairs), title, limits, styles)
+                        curve_charts.small_curves(
+                            curves.values, pair_names(texts, curves.pairs), title, limits, styles, band
+                        )
                     ),
                     key=f"{key}_{other}",
                     alt=f"{title}. {message}",
@@ -397,7 +406,7 @@ def compare_sentences(
         descriptions=[f"{number}: {text[:40]}" for number, text in enumerate(texts, start=1)],
         pairs=None,
         scale=scale,
-        unrelated="unrelated sentences",
+        unrelated=UNRELATED_SENTENCES,
         place=place,
         say=say,
         small=(len(others), small) if others and few and not scale.percentiles and len(models) == 1 else None,

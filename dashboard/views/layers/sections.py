@@ -9,11 +9,12 @@ import streamlit as st
 
 from components.analysis.first_look.telling import telling_words
 from components.analysis.first_look.words import places_of
+from components.analysis.similarity import cosines
 from components.words.unicode_words import place_of_word
 from dashboard import state
 from dashboard.sharing import lecture
 from dashboard.ui import controls, messages, wording
-from dashboard.views.layers import in_words, layer_figures, word_choice
+from dashboard.views.layers import findings, in_words, layer_figures, word_choice
 from dashboard.views.layers.layer_figures import Words
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import Trace
 
+HARDLY_APART = 0.99  # the cosine of vectors that a figure shows as one
 POOLINGS_BESIDE = ("mean", "cls", "max")  # drawn small beside the chosen one
 MOST_SENTENCES = 5  # that a lecture writes below the picture
 
@@ -128,6 +130,21 @@ def starts_at_one(traces: Sequence[Trace]) -> bool:
     return all(np.allclose(vectors, vectors[:1], rtol=0, atol=1e-5) for vectors in first)
 
 
+def why_at_one(traces: Sequence[Trace]) -> str:
+    """Why the curves of [CLS] start at 1, and of one model how long they stay near it; empty where they do not."""
+    if not starts_at_one(traces):
+        return ""
+    said = "At layer 0 [CLS] has the same vector in every sentence, so every curve of [CLS] starts at exactly 1."
+    alike = cosines.cosine_matrix(traces[0].hidden_states[:, :, 0])  # [layer, sentence, sentence]
+    until = findings.equal_until(alike.reshape(len(alike), -1).T, HARDLY_APART)
+    if len(traces) > 1 or not until:
+        return said
+    return (
+        f"{said} Up to layer {until} they stay above {HARDLY_APART}: the blocks change [CLS] in nearly the same way in every "
+        f"sentence, until block {until} tells the sentences apart."
+    )
+
+
 def whole_sentences(models: Sequence[Backend]) -> None:
     """The similarities of sentence vectors."""
     traces = [controls.current_trace(model) for model in models]
@@ -146,10 +163,8 @@ def whole_sentences(models: Sequence[Backend]) -> None:
         st.caption("  \n".join(named_sentences(traces[0])))
     messages.hint("sentences")
     has_cls = pooling == "cls" or ("cls" in others and len(models) == 1 and are_few)
-    if has_cls and not scale.centred and not scale.percentiles and starts_at_one(traces):
-        st.caption(
-            "At layer 0 [CLS] has the same vector in every sentence, so every curve of [CLS] starts at exactly 1."
-        )
+    if has_cls and not scale.centred and not scale.percentiles and (why := why_at_one(traces)):
+        st.caption(why)
     messages.head_note(models, pooling)
     messages.cross_encoder_note(models)
     messages.truncations(models, traces)

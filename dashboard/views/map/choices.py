@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 METHOD_NAMES = {"umap": "UMAP", "pca": "PCA", "tsne": "t-SNE", "pacmap": "PaCMAP"}
 IN_WORDS = {
-    "umap": "UMAP keeps near tokens near",
-    "pca": "PCA shows the directions in which they differ most",
-    "tsne": "t-SNE keeps near tokens near",
-    "pacmap": "PaCMAP keeps near tokens near",
+    "umap": "UMAP keeps near tokens near.",
+    "pca": "PCA shows the directions in which they differ most.",
+    "tsne": "t-SNE keeps near tokens near.",
+    "pacmap": "PaCMAP keeps near tokens near.",
 }
 FEW_BEFORE = 20  # points that older addresses meant to be drawn by PCA
 SAMPLES = (500, 2_000, 5_000, 20_000, 50_000)

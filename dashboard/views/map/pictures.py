@@ -15,7 +15,7 @@ import streamlit as st
 from components.analysis.first_look.words import places_of
 from components.analysis.maps.projection import FEW
 from components.charts import scatter, theme
-from components.numbers import apart
+from components.numbers import apart, enumerated
 from components.words.function import FUNCTION_WORDS
 from components.words.unicode_words import folded
 from dashboard import state
@@ -201,7 +201,7 @@ def through(backend: Backend) -> None:
             most_above=len(message),  # all of it, since the picture shows it
             line_in=above,
             read=f"{READ} {marks}"
-            + (" A pale blue line is the way that it has come since layer 0, where its ring is." if has_lines else "")
+            + (" A pale blue line is the path that it has taken from layer 0, where its ring is." if has_lines else "")
             + " The maps of all layers start from one common map and are turned to fit it. "
             + (MOVES_IN_PCA if options.method == "pca" else "If a token moves, its neighbours have often changed."),
             not_shown=f"{how_to_read(options)[1]} {_trust_of_layers(trusts)} {_rule_of_method()}",
@@ -218,7 +218,7 @@ def through(backend: Backend) -> None:
     near = trusts[-1].neighbours
     st.caption(
         "A flat map cannot keep all neighbours. **Trustworthiness** is 1 where tokens side by side in the map are always near "
-        "each other in the model; at random places it is about 0.5. **Neighbours in common**: of a token's "
+        f"each other in the model; at random places it is about 0.5. {_judged(trusts)} **In common**: of a token's "
         f"{near} nearest in the map, the share that is also among its {near} nearest in the model."
     )
     st.dataframe(
@@ -226,8 +226,7 @@ def through(backend: Backend) -> None:
             {
                 "layer": layers,
                 "trustworthiness": [trust.trustworthiness for trust in trusts],
-                "in words": [trust.words for trust in trusts],
-                "neighbours in common": [100 * trust.overlap for trust in trusts],
+                "in common": [100 * trust.overlap for trust in trusts],
                 "by chance": [100 * trust.chance for trust in trusts],
             }
         ),
@@ -235,7 +234,7 @@ def through(backend: Backend) -> None:
         key="map_trust",
         column_config={
             "trustworthiness": st.column_config.NumberColumn(format="%.3f"),
-            "neighbours in common": st.column_config.NumberColumn(format="%.1f %%"),
+            "in common": st.column_config.NumberColumn(format="%.1f %%"),
             "by chance": st.column_config.NumberColumn(format="%.1f %%"),
         },
     )
@@ -360,6 +359,19 @@ def _trust_of_layers(trusts: Sequence[MapTrust]) -> str:
     return f"The trustworthiness of the maps is between {least} and {most} (1 is best)."
 
 
+def _judged(trusts: Sequence[MapTrust]) -> str:
+    """How far each layer's map can be trusted in words, layers that are alike together."""
+    layers: dict[str, list[str]] = {}
+    for layer, trust in enumerate(trusts):
+        layers.setdefault(trust.words, []).append(str(layer))
+    if len(layers) == 1:
+        return f"All layers are {trusts[0].words}."
+    return " ".join(
+        f"Layer{'s' * (len(each) > 1)} {enumerated(each)} {'are' if len(each) > 1 else 'is'} {words}."
+        for words, each in layers.items()
+    )
+
+
 def _marks(marked: findings.MarkedWord | None, *, are_joined: bool, told_apart: bool | None) -> str:
     """What the marks in the maps are; `are_joined` where lines between two maps are drawn.
 
@@ -369,9 +381,9 @@ def _marks(marked: findings.MarkedWord | None, *, are_joined: bool, told_apart: 
         return ""
     lines = ""
     if are_joined and len(marked.rows) > labels.MOST_JOINED:
-        lines = f", and blue lines join the first {labels.MOST_JOINED} of them with themselves at the other layer"
+        lines = f", and blue ribbons lead from the first {labels.MOST_JOINED} of them to their height in the other map"
     elif are_joined:
-        lines = ", and blue lines join each of them with itself at the other layer"
+        lines = ", and a blue ribbon leads from each of them to its height in the other map"
     near = ""
     if told_apart is not None:
         near = " Lines within a map lead to the tokens nearest in the model"
@@ -442,7 +454,7 @@ def _lines(
     found = []
     if is_moving and pairs:
         found.append((f"2px dotted {theme.GREY}", near))
-        found.append((f"3px solid {scatter.TRAIL}", f"the way of {name} from layer 0 (○)"))
+        found.append((f"3px solid {scatter.TRAIL}", f"the path of {name} from layer 0 (○)"))
     elif pairs:
         kinds = {is_other for _, _, is_other in pairs}
         if False in kinds:
@@ -455,7 +467,12 @@ def _lines(
                 )
             )
     if are_joined:
-        found.append(("7px solid rgba(43, 123, 186, 0.28)", f"from {name} at one layer to itself at the other"))
+        found.append(
+            (
+                "7px solid rgba(43, 123, 186, 0.28)",
+                f"from {name} towards itself in the other map, which has axes of its own",
+            )
+        )
     return [f'<span><i style="border-top: {line}"></i> {what}</span>' for line, what in found]
 
 

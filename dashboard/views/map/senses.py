@@ -126,6 +126,9 @@ def senses(backend: Backend) -> None:
             _map(backend, occurrences, found, "sense", word, shown, is_wide=False)
         with right:
             _curve_figure(curve, word, labels, of_senses(_vectors(backend, occurrences), labels), shown)
+            if curve.accuracy[0] < word_senses.by_chance(labels):
+                start = _at_layer_0(backend.structure.has_position_vectors)
+                st.caption(f"At layer 0 {start}: a share below chance says nothing about senses there.")
             _nearest_in_words(occurrences, labels, shown)
     selection.selection(occurrences, selection.selected(occurrences), [shown])
     if source == "demo":
@@ -144,11 +147,17 @@ def finding(curve: SenseCurve, word: str, count: int, chance: float, shown: int)
         how = "are apart from the start" if gain >= PARTLY else "are never better apart than before the first block"
 
     # Of several equally near occurrences each counts in part, which gives shares that no count has.
-    is_count = abs(share * count - round(share * count)) < 1e-3
-    told = f"{_percent(share)} ({round(share * count)} of {count})" if is_count else f"{_percent(share)} of {count}"
+    in_part = [
+        "" if abs(each * count - round(each * count)) < 1e-3 else " (ties count in part)" for each in (share, start)
+    ]
+    told = (
+        f"{_percent(share)} of {count}{in_part[0]}"
+        if in_part[0]
+        else f"{_percent(share)} ({round(share * count)} of {count})"
+    )
     first = f"at layer {best}, {told} have a nearest neighbour of the same sense"
     here = "" if shown == best else f"; at layer {shown}, as shown, {_percent(float(curve.accuracy[shown]))}"
-    before = "" if best == 0 else f"; before the first block {_percent(start)}"
+    before = "" if best == 0 else f"; before the first block {_percent(start)}{in_part[1]}"
     # A high share that always naming the most frequent sense nearly reaches is no success, and it is said why.
     is_frequent = gain < PARTLY and share >= CLEAR
     frequent = f", {_percent(curve.majority)} by always naming the most frequent" if is_frequent else ""
@@ -174,7 +183,13 @@ def _nearest_in_words(occurrences: TokenSet, labels: list[str], layer: int) -> N
         if not rows:
             continue
         parts.append(f"<h4>{title}</h4>")
-        for row in rows[:most]:
+        # Two occurrences can each be the other's nearest: they are told once.
+        once = [
+            row
+            for row in rows
+            if not (found.rows[found.rows[row]] == row and found.rows[row] in rows[: rows.index(row)])
+        ]
+        for row in once[:most]:
             other = int(found.rows[row])
             parts.append(
                 f"<p>{_sentence(occurrences, row)} <small>{html.escape(labels[row])}</small><br><small>nearest, "
@@ -302,17 +317,18 @@ def _curve_figure(curve: SenseCurve, word: str, labels: list[str], code: AnyCode
 def _read_curve(labels: list[str], has_position_vectors: bool) -> str:
     """How the curve beside the map is read."""
     counts = ", ".join(f"{name} {count}" for name, count in Counter(labels).most_common())
-    start = (
-        "the vectors of one word differ by their positions alone"
-        if has_position_vectors
-        else "all vectors of one word are the same"
-    )
     return (
         f"The curve is the share of occurrences ({messages.escape(counts)}) whose nearest other one, by cosine, has the same "
-        f"sense; of several equally near ones each counts in part. At layer 0 {start}: the nearest one says nothing about the "
-        "sense, and its share can lie below that by chance. The table in Share has the separation of the senses too "
-        "(silhouette): 1 if they are well apart, 0 if they overlap."
+        f"sense; of several equally near ones each counts in part. At layer 0 {_at_layer_0(has_position_vectors)}: "
+        "the nearest one says nothing about the sense, and its share can lie below that by chance. The table in Share has the "
+        "separation of the senses too (silhouette): 1 if they are well apart, 0 if they overlap."
     )
+
+
+def _at_layer_0(has_position_vectors: bool) -> str:
+    if has_position_vectors:
+        return "the vectors of one word differ by their positions alone"
+    return "all vectors of one word are the same"
 
 
 def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: int) -> go.Figure:
@@ -336,9 +352,9 @@ def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: i
             showarrow=False,
         )
     chart.add_vline(x=shown, line={"color": theme.GREY, "width": 2, "dash": "dot"})  # orange is a sense
-    chart.update_layout(showlegend=False, height=250)
+    chart.update_layout(showlegend=False, height=264)
     chart.layout.margin.r = 150
-    chart.update_xaxes(title=None, range=[-0.3, last + 0.3])
+    chart.update_xaxes(title={"text": "layer", "standoff": 4}, range=[-0.3, last + 0.3])
     chart.update_yaxes(range=[-0.03, 1.03], tickvals=[0, 0.5, 1], ticktext=list(map(_percent, (0.0, 0.5, 1.0))))
     return chart
 

@@ -50,15 +50,16 @@ NAMES = {  # of the kinds of parameters, as a sentence says them
     "pooler": "the pooler",
     "projection": "the projection",
 }
+LETTERS = {"Q": "query", "K": "key", "V": "value", "O": "output"}
 _POOLED = {"mean": "mean", "cls": "first", "max": "max"}
 _PIECE = 12  # characters
 _SPREAD = 2.5  # standard deviations of a vector's numbers: the ends of a strip's colours
 
 
-def finding(counts: dict[str, int], rows: int, read: int) -> str:
+def finding(counts: dict[str, int], rows: int, read: int, pieces: int = 0) -> str:
     """Where the parameters are: the largest kinds with their shares, and how many `rows` of the table a sentence `read`s.
 
-    `counts` are parameters by kind, of which "pieces" is one; `read` is 0 without a sentence.
+    `counts` are parameters by kind, of which "pieces" is one; `read` is 0 without a sentence, of so many `pieces`.
     """
     total = sum(counts.values())
     ordered = sorted(counts, key=lambda kind: -counts[kind])
@@ -73,7 +74,8 @@ def finding(counts: dict[str, int], rows: int, read: int) -> str:
         others = [f"{name} {percent(counts[kind] / total)}" for name, kind in zip(names[1:], shares[1:], strict=True)]
         said += "".join(f", {other}" for other in others)
     of = f"of its {rows:,} rows" if ordered[0] == "pieces" else f"of the table's {rows:,} rows"
-    return f"{said}; this sentence reads {read:,} {of}." if read else f"{said}."
+    who = f"this sentence's {pieces:,} pieces read" if pieces > read else "this sentence reads"
+    return f"{said}; {who} {read:,} {of}." if read else f"{said}."
 
 
 def draw(backend: Backend) -> None:
@@ -85,7 +87,7 @@ def draw(backend: Backend) -> None:
     wide, narrow = drawing.wide(model, read), drawing.narrow(model, read)
     parts = _parts(backend, model, read)
     largest = max(shapes.counts, key=lambda kind: shapes.counts[kind]).replace("feed-forward", "forward")
-    said = finding(dict(shapes.counts), shapes.tables["pieces"][0], len(set(read.rows)))
+    said = finding(dict(shapes.counts), shapes.tables["pieces"][0], len(set(read.rows)), len(read.rows))
     figures.above(
         said,
         key=_KEY,
@@ -117,9 +119,24 @@ def draw(backend: Backend) -> None:
         ),
         on_open_change=lambda: None,
     )
+    if key := _key_of_signs(model, read):
+        figures.note(key, "architecture_signs")
     opened = browser.sent_by(_KEY, "open")
     if isinstance(opened, str) and opened in parts and _is_offered(backend, opened):
         navigation.go_to(MORE[opened])
+
+
+def _key_of_signs(model: drawing.Model, read: drawing.Read) -> str:
+    """What the letters in a block, the strips and the dashed pooler are, as far as they are drawn."""
+    letters = {name for attention, _, _ in model.blocks for name, _, _ in attention}
+    named = [f"{letter} {word}" for letter, word in LETTERS.items() if letter in letters]
+    said = [f"Attention's matrices: {', '.join(named)}."] if named else []
+    if read.strips:
+        named = messages.escape(read.piece)
+        said.append(f"Strips: the numbers of “{named}” before and after each block, brown below zero, green above.")
+    if read.pooling and "pooler" in model.counts:
+        said.append("The dashed pooler is in the file, but the sentence's vector is made without it.")
+    return " ".join(said)
 
 
 def _model(shapes: Shapes) -> drawing.Model:

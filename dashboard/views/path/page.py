@@ -21,7 +21,7 @@ VIEWS = (
             "What are a head, a residual and a pooled vector?",
             "What is the difference between BERT and GPT?",
         ),
-        intro="Each piece of the text on its way to the sentence's vector, stop by stop. Play follows one.",
+        intro="Each piece of the text on its way to the sentence's vector, stop by stop. Press Play to follow one.",
         draw="dashboard.views.path.whole:draw",
         settings=(*OF_SENTENCES, "sentence_a", "sentence_b", "tokens", "block", "head", "path_stop", "only_left"),
         examples=(

@@ -142,12 +142,12 @@ def _verb(gone: str) -> str:
     return "does" if gone.startswith("1 ") and ", " not in gone and " and " not in gone else "do"
 
 
-def of_search(query: str, mode: str, found: int) -> str:
-    """What a search of the vocabulary has found, as a sentence before `of_vocabulary`; empty for ids."""
+def of_search(query: str, mode: str, found: int, size: int) -> str:
+    """How many of a vocabulary's pieces a search has found; empty for ids."""
     if mode == "id" or not query.strip():
         return ""
     verb = {"begins with": ("begins with", "begin with"), "contains": ("contains", "contain")}[mode][found > 1]
-    return f"{'No piece' if not found else counted(found, 'piece')} {verb} {_quoted([query.strip()])}. "
+    return f"{f'{found:,}' if found else 'None'} of the {size:,} pieces {verb} {_quoted([query.strip()])}."
 
 
 def of_vocabulary(sentence: TokenizedSentence, name: str, unknown_id: int | None, size: int) -> str:
@@ -199,10 +199,11 @@ def of_kinds(kinds: Kinds | None, size: int) -> str:
         return f"The vocabulary has {size:,} pieces."
     marked, others = kinds.marked, kinds.total - kinds.marked
     verb = "begin" if kinds.is_of_beginnings else "continue"
-    said = f"{marked:,} of the {kinds.total:,} pieces {verb} a word ({messages.escape(kinds.mark)}), {others:,} do not."
+    mark = messages.escape(kinds.mark)
+    said = f"{marked:,} of the {kinds.total:,} pieces {verb} a word, as their {mark} says; {others:,} do not."
     if kinds.function_words < LEAST_WORDS or kinds.middle_id > LOW * size:
         return said
     return (
-        f"{said} Frequent words have low ids here: half of {kinds.function_words} words such as “the” have an id up to "
-        f"{kinds.middle_id:,}."
+        f"{said} Frequent words have low ids here: half of the {kinds.function_words} function words, such as “the”, have "
+        f"an id of {kinds.middle_id:,} or less."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -366,7 +367,8 @@ def _typed(sentence: TokenizedSentence, lost: LostCharacters, of_pair: bool) -> 
 def _back(back: str, sentence: TokenizedSentence, lost: Sequence[LostCharacters]) -> str:
     """What comes back of a text: special tokens grey, and marked the letters in the places of those that are lost.
 
-    Letters are compared without spaces, which are restored in the tokenizer's own way.
+    Letters are compared without spaces, which are restored in the tokenizer's own way, and without capitals and accents:
+    those that are lost stand where they come back as others.
     """
     typed: list[tuple[str, bool]] = []
     for of_pair, of_text in zip((False, True), lost, strict=False):
@@ -378,14 +380,21 @@ def _back(back: str, sentence: TokenizedSentence, lost: Sequence[LostCharacters]
     places = [place for place, letter in enumerate(back) if place not in special and not letter.isspace()]
     changed_places = {
         places[last]
-        for name, start, end, first, stop in steps([letter for letter, _ in typed], [back[place] for place in places])
-        if name == "replace"
+        for name, start, end, first, stop in steps(
+            [_plain(letter) for letter, _ in typed], [_plain(back[place]) for place in places]
+        )
+        if end - start == stop - first
         for own, last in zip(range(start, end), range(first, stop), strict=False)
         if typed[own][1]
     }
     runs = groupby(range(len(back)), key=lambda place: "mark" if place in changed_places else "i" * (place in special))
     shown = [(tag, html.escape("".join(back[place] for place in run))) for tag, run in runs]
     return "".join(f"<{tag}>{text}</{tag}>" if tag else text for tag, text in shown)
+
+
+def _plain(letter: str) -> str:
+    """A letter without its capital and accents."""
+    return unicodedata.normalize("NFD", letter)[:1].lower()[:1]
 
 
 def _lost_words(lost: token_analysis.DecodingLosses, texts: Sequence[LostCharacters]) -> list[str]:
@@ -446,15 +455,20 @@ def vocabulary(backend: Backend) -> None:
     if hits.total:
         asked = {"id": f"id {query}"}.get(mode, f"{mode} “{query}”")
         found = KnownRow(asked, "", hits.ids, hits.total, hits.pieces[:NAMED_HITS], kind="found")
+    of_words = ""
     if chosen is not None:
-        _tell_known(backend, *chosen, findings.of_search(str(query), mode, hits.total))
+        size, unknown = len(vocabulary), backend.tokenization.unknown_id
+        of_words = findings.of_vocabulary(chosen[0], f"Sentence {chosen[2] + 1}", unknown, size)
+        of_search = findings.of_search(str(query), mode, hits.total, size)
+        _tell_known(of_search or of_words)
+        of_words = of_words if of_search else ""
     known, listed = st.columns([7, 4], gap="medium")
     with known:
         rows = ([] if found is None else [found]) + ([] if chosen is None else _known_rows(backend, *chosen))
         if rows:
             figures.markup(known_pieces(rows, len(vocabulary)), "known_pieces")
         kinds = caching.vocabulary_kinds((backend.spec.key, backend.revision), vocabulary)
-        figures.note(findings.of_kinds(kinds, len(vocabulary)), "kinds")
+        figures.note(f"{of_words} {findings.of_kinds(kinds, len(vocabulary))}".strip(), "kinds")
     with listed:
         if not query:
             st.caption(f"Type something to search the {len(vocabulary):,} pieces.")
@@ -463,15 +477,17 @@ def vocabulary(backend: Backend) -> None:
             st.caption(f"{hits.total:,} of {len(vocabulary):,} pieces{limit}")
             if hits.total:
                 st.dataframe(
-                    pd.DataFrame({"id": hits.ids, "piece": hits.pieces}), hide_index=True, key="vocabulary_hits"
+                    pd.DataFrame({"id": hits.ids, "piece": hits.pieces}),
+                    column_config={"id": st.column_config.NumberColumn(format="localized")},
+                    hide_index=True,
+                    key="vocabulary_hits",
                 )
 
 
-def _tell_known(backend: Backend, sentence: TokenizedSentence, position: int, row: int, found: str) -> None:
-    """The finding: what the search has `found`, and what is so of a sentence's words."""
-    size = len(backend.tokenization.vocabulary)
+def _tell_known(said: str) -> None:
+    """The finding, and how the lines are read."""
     figures.finding(
-        found + findings.of_vocabulary(sentence, f"Sentence {row + 1}", backend.tokenization.unknown_id, size),
+        said,
         key="vocabulary",
         read="Each line is a piece of the sentence, each piece once. The tick shows where it stands in the vocabulary, from "
         "the first id at the left to the last at the right; orange ticks are what the search has found. At the right stands "

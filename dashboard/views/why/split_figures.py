@@ -42,6 +42,7 @@ _PRODUCTS = {  # what a cell is, by pooling
     "cls": "the product of their vectors at this layer, divided by both lengths, for the two first tokens; all others are 0.",
 }
 FEW_RIBBONS = "Ribbons: only the strongest pairs are drawn, so that some tokens have none."
+STRONGEST, LEAST = 14, 0.01  # ribbons that are drawn, and the least share of the cosine, as in assets/web/ribbons.js
 FALSE_ZERO = 5e-6  # a smaller error of the sum is 0.00000 in writing
 
 
@@ -73,11 +74,21 @@ def tokens(
         st.markdown(
             "“Words as typed” and “Blocks and heads” split it further; mean pooling (under Options) splits it by token."
         )
-    outside = "" if split.pooling == "cls" else f"{FEW_RIBBONS} {in_words.of_outside(words)}"
+    few = f"{FEW_RIBBONS} " * has_few_ribbons((split if is_short else words).bounded(MOST_ROWS))
+    outside = "" if split.pooling == "cls" else f"{few}{in_words.of_outside(words)}"
     st.caption(f"{outside} {_rest(words)}".strip())
     if split.pooling == "cls":
         return "All of it belongs to one pair: with [CLS] pooling, a text's vector is that of its first token."
     return in_words.of_split(split if is_short else words.bounded(MOST_ROWS), messages.escape)
+
+
+def has_few_ribbons(split: Ledger) -> bool:
+    """Whether some row or column has none of the ribbons that are drawn before a word is pointed at."""
+    sizes = np.abs(split.contributions)
+    strongest = np.argsort(-sizes, axis=None, kind="stable")[:STRONGEST]
+    drawn = strongest[sizes.ravel()[strongest] > LEAST * max(abs(split.cosine), 0.05)]
+    rows, columns = np.unravel_index(drawn, sizes.shape)
+    return len(set(rows.tolist())) < sizes.shape[0] or len(set(columns.tolist())) < sizes.shape[1]
 
 
 def words_as_typed(

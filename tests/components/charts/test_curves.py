@@ -193,3 +193,8 @@ def test_small_curves_are_those_of_the_large_figure() -> None:
     assert (above.line.color, below.line.color) == (theme.line_style(0)["color"], theme.GREY)
     assert below.hovertemplate.startswith("&lt;b&gt;<br>layer")
     assert figure.layout.yaxis.range == (-0.1, 1.0)
+    assert not figure.layout.showlegend
+    band = BandData(np.zeros(3), np.full(3, -0.2), np.full(3, 0.2), "unrelated")
+    drawn = small_curves(VALUES, ["a", "b"], "Max", (-0.1, 1.0), [0, None], band).data
+    assert len(drawn) > 2
+    np.testing.assert_array_equal(drawn[-1].y, above.y)  # the curves lie on the band

@@ -227,7 +227,7 @@ def test_a_tick_stands_where_its_id_is_among_all() -> None:
     assert "<b>2</b> found<em> (orange)</em>: &lt;b&gt;, c<" in html
     assert "<b>9</b> cat, cab, …" in html
     assert html.index("(orange)") < html.index('scope="col"')  # above the table
-    assert "<b>1</b> (“…”)<" in known_pieces([KnownRow(".", "12", (12,), 1, ["…"])], 101)
+    assert "<b>1</b> piece: “…”<" in known_pieces([KnownRow(".", "12", (12,), 1, ["…"])], 101)
     assert html.count("none") == 1
     assert "<i>&lt;b&gt;</i>" in html
     assert 'class="chosen"' in html

@@ -225,6 +225,18 @@ def test_strong_numbers_are_written_again_in_small_type_for_a_phone_black_or_whi
     assert figure.data[0].colorbar.ticktext == ("0.02", "1.00")
     figure.data = [trace for trace in figure.data if trace not in small]
     assert numbers(figure) == [["0.98", "0.02"], ["1.00", "0.31"]]  # all of them where there is room
+    ranks = token_matrix(
+        np.array([[99.7, 40.0]]),
+        ["a"],
+        ["b", "c"],
+        "",
+        rows="r",
+        columns="c",
+        value="percentile",
+        pale=True,
+        small_from=50,
+    )
+    assert [*itertools.chain(*ranks.data[1].text)] == [">99", ""]
     weak = drawn(np.array([[0.11, 0.05]]), pale=True, small_from=0.15)  # one number, where none is strong
     assert [*itertools.chain(*weak.data[1].text)] == [".11", ""]
 

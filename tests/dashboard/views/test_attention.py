@@ -140,8 +140,13 @@ def test_all_views_of_heads_open_with_the_most_telling_head(open_page: Open) -> 
     assert layout["opened"]["share"] == share
     assert layout["telling"][0]["at"] == 12 * block + head
     np.testing.assert_array_equal(weights, attentions()[block, head].astype(np.float32))
-    assert said in texts(app)
-    assert "of 72 heads look mainly at \\[CLS\\] or \\[SEP\\]" in texts(app)
+    assert (
+        f"; here “{pieces[query]}” gives “{pieces[key]}” {share}" in layout["opened"]["does"]
+    )  # beside the tiles, and
+    assert said not in texts(app)  # not above them too, before a head is chosen
+    assert "of 72 heads look mostly at \\[CLS\\] or \\[SEP\\]" in texts(app)
+    assert "what the head gives on average at that distance" in texts(app)
+    assert said in texts(open_page("attention", v="all-heads", b=str(block), h=str(head)))
 
 
 def test_while_a_lesson_asks_no_chip_gives_the_answer(open_page: Open) -> None:
@@ -183,6 +188,9 @@ def test_small_texts_of_another_model_are_answered(open_page: Open, tmp_path: Pa
             assert not app.exception, (view, text)
     # No habits are known: the comparison is with the words of this text, and the finding says so.
     app = open_page("attention", v="all-heads", m=folder, s=["the red cat sat by the bank"])
+    assert "what the head gives on average between such words of this text" in texts(app)
+    block, head = overview(app)[0]["selected"]
+    app = open_page("attention", v="all-heads", m=folder, s=["the red cat sat by the bank"], b=str(block), h=str(head))
     assert "; between two such words of this text it is " in texts(app)
 
 
@@ -286,8 +294,9 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
     table = app.dataframe[0].value
     assert (table["block"][0], table["head"][0]) == (block, head)
     assert f"Block {block}, head {head} gives" in texts(app)
+    assert list(table.columns) == ["block", "head", "share", "mostly to"]
     assert (
-        "Each score is a mean over the words of this text; for the first of them, the special token before it is the token "
+        "Each score is a mean over the words of this text; for a text's first word, the special token before it is the token "
         "before."
     ) in texts(app)
 
@@ -731,7 +740,7 @@ def test_the_filter_of_texts_acts_on_all_heads_patterns_and_flow(open_page: Open
     block, head = np.unravel_index(shares.argmax(), shares.shape)
     table = app.dataframe[0].value
     assert (table["block"][0], table["head"][0]) == (block, head)
-    assert table["share"][0] == f"{100 * shares.max():.1f} %"
+    assert table["share"][0] == f"{100 * shares.max():.0f} %"
 
 
 def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
@@ -745,7 +754,7 @@ def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
     shares = sums / count
     block, head = np.unravel_index(shares.argmax(), shares.shape)
     table = app.dataframe[0].value
-    assert (table["block"][0], table["head"][0], table["share"][0]) == (block, head, f"{100 * shares.max():.1f} %")
+    assert (table["block"][0], table["head"][0], table["share"][0]) == (block, head, f"{100 * shares.max():.0f} %")
 
 
 def test_norms_of_one_head(open_page: Open) -> None:

@@ -215,7 +215,7 @@ def test_a_sample_of_the_occurrences_is_said_to_be_one() -> None:
 def test_only_lines_that_are_drawn_are_explained() -> None:
     tokens, _ = tokens_of([" ".join(f"bank{number}" for number in range(40)), "A bank."])
     marked = findings.MarkedWord("bank", (1, 2))
-    assert "blue lines join each of them" in pictures._marks(marked, are_joined=True, told_apart=True)
+    assert "a blue ribbon leads from each of them" in pictures._marks(marked, are_joined=True, told_apart=True)
     moving = pictures._marks(marked, are_joined=False, told_apart=False)
     assert "lines join" not in moving
     assert "Lines within a map lead to the tokens nearest in the model." in moving
@@ -225,7 +225,7 @@ def test_only_lines_that_are_drawn_are_explained() -> None:
     assert findings.around_of(tokens, of_many, tokens.layers) == {}  # of so many the nearest are not drawn
     many = pictures._marks(of_many, are_joined=True, told_apart=None)
     assert "Lines within a map" not in many
-    assert f"blue lines join the first {labels.MOST_JOINED} of them" in many
+    assert f"blue ribbons lead from the first {labels.MOST_JOINED} of them" in many
 
 
 def test_texts_of_people_are_escaped() -> None:

@@ -61,18 +61,21 @@ def test_the_finding(typed: tuple[str, ...], length: int | None, expected: str) 
 def test_low_ids_are_said_to_be_frequent_words_only_where_they_are() -> None:
     usual = Kinds("##", False, 5, 1_000, 80, 120)
     assert findings.of_kinds(usual, 1_000).endswith(
-        "995 do not. Frequent words have low ids here: half of 80 words such as “the” have an id up to 120."
+        "995 do not. Frequent words have low ids here: half of the 80 function words, such as “the”, have an id of 120 or less."
     )
     # In alphabetical order, or where hardly an English word is a piece.
     for other in (replace(usual, middle_id=600), replace(usual, function_words=4)):
-        assert findings.of_kinds(other, 1_000) == "5 of the 1,000 pieces continue a word (\\#\\#), 995 do not."
+        assert (
+            findings.of_kinds(other, 1_000)
+            == "5 of the 1,000 pieces continue a word, as their \\#\\# says; 995 do not."
+        )
 
 
 def test_a_search_is_answered() -> None:
-    assert findings.of_search("bank", "begins with", 7) == "7 pieces begin with “bank”. "
-    assert findings.of_search("*x*", "contains", 1) == "1 piece contains “\\*x\\*”. "
-    assert findings.of_search("qqq", "contains", 0) == "No piece contains “qqq”. "
-    assert findings.of_search("2924", "id", 1) == findings.of_search(" ", "contains", 0) == ""
+    assert findings.of_search("bank", "begins with", 7, 9_000) == "7 of the 9,000 pieces begin with “bank”."
+    assert findings.of_search("*x*", "contains", 1, 9_000) == "1 of the 9,000 pieces contains “\\*x\\*”."
+    assert findings.of_search("qqq", "contains", 0, 9_000) == "None of the 9,000 pieces contains “qqq”."
+    assert findings.of_search("2924", "id", 1, 9_000) == findings.of_search(" ", "contains", 0, 9_000) == ""
 
 
 @pytest.mark.parametrize(

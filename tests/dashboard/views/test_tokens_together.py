@@ -80,6 +80,13 @@ def test_decoding_gives_both_texts(open_page: Open, tokenizer) -> None:
     assert "2 capitals (orange) do not come back" in texts(app)
 
 
+def test_in_a_long_text_the_letters_that_come_back_as_others_are_marked(open_page: Open) -> None:
+    text = f"A 😀 day. {'so it went on and on ' * 20}then Zoe met Paul in Berlin."
+    app = open_page("tokens", v="decoding", s=[text])
+    html = next(item.proto.body for item in app.get("html") if "bi-texts" in item.proto.body)
+    assert re.findall("<mark>(.*?)</mark>", html.split("comes back</small>")[1]) == ["a", "z", "p", "b"]
+
+
 def test_the_pair_goes_from_page_to_page(open_page: Open) -> None:
     app = open_page("tokens")
     app.segmented_control(key="w_reading").set_value("together").run()

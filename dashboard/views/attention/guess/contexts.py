@@ -181,8 +181,8 @@ def _two(backend: Backend, row: Any) -> None:
         title="A hidden word in two sentences",
         place=f".st-key-{KEY}",
         read="The pieces that the model guesses for the hidden word of each sentence, read by itself, with their "
-        "probabilities, on a scale from 0 to 100 % in both. Blue is the word that was hidden; green the first guess, where "
-        "nobody knows the word.",
+        "probabilities, on one scale in both, whose end is the next round share. Blue is the word that was hidden; green the "
+        "first guess, where nobody knows the word.",
         not_shown=NOT_SHOWN,
     )
     readable = partial(name_of, backend.tokenization)

@@ -21,8 +21,8 @@ def test_the_most_similar_words_are_told_with_their_unit(embedded: Backend) -> N
     assert of_pictures([(picture, 1)], 0, trace.sentences, unrelated=float(most) - 0.01) == said
     chance = of_pictures([(picture, 1)], 0, trace.sentences, unrelated=float(most) + 0.01)
     assert chance == (
-        f"No pair of words stands out: the most similar, “bank” with “bank” of sentence 2 (**{most:.2f}**), lie below "
-        f"{most + 0.01:.2f}, as 95 % of unrelated tokens do."
+        f"No pair of words stands out: the most similar, “bank” with “bank” of sentence 2 (**{most:.2f}**), lie no higher "
+        f"than {most + 0.01:.2f}, as 95 % of unrelated tokens do."
     )
     percentiles = of_pictures([(picture, 1)], 0, trace.sentences, as_percentiles=True)
     assert f"(cosine **{most:.2f}**)." in percentiles
@@ -32,9 +32,7 @@ def test_a_higher_pair_of_special_tokens_is_not_passed_over_in_silence(embedded:
     trace = embedded.trace(["We will rob a bank next week!", "I put money in the bank."])
     first, second = (trace.hidden_states[6, 0, 0], trace.hidden_states[6, 1, 0])
     said = of_pictures([(token_similarity(trace, 6, 0, 1), 1)], 0, trace.sentences)
-    assert said.endswith(
-        f"Higher with special tokens or marks: [CLS] with [CLS] of sentence 2 ({cosine(first, second):.2f})."
-    )
+    assert said.endswith(f"Higher, but no words: [CLS] with [CLS] of sentence 2 ({cosine(first, second):.2f}).")
     words = token_similarity(trace, 6, 0, 1, include_special=False)
     assert "Higher" not in of_pictures([(words, 1)], 0, trace.sentences)
 

@@ -47,8 +47,12 @@ def opened(open_page: Open, sent: list[bytes], **address: Any) -> tuple[AppTest,
 def test_the_finding_of_the_included_model(open_page: Open, sent: list[bytes]) -> None:
     app, facts, strips = opened(open_page, sent)
     assert (
-        "The table of pieces holds 52 % of all 22,713,216 parameters, feed-forward 31 %, attention 16 %; this sentence reads "
-        "11 of its 30,522 rows."  # of the sentence with the bank of a river, which differs most
+        "The table of pieces holds 52 % of all 22,713,216 parameters, feed-forward 31 %, attention 16 %; this sentence's 13 "
+        "pieces read 11 of its 30,522 rows."  # of the sentence with the bank of a river, which differs most
+    ) in texts(app)
+    assert (
+        "Attention's matrices: Q query, K key, V value, O output. Strips: the numbers of “bank” before and after each block, "
+        "brown below zero, green above. The dashed pooler is in the file, but"
     ) in texts(app)
     assert facts["parts"]["attention"]["share"] == "16 %"
     assert facts["parts"]["pieces"]["count"] == "11.7 million"

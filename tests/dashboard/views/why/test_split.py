@@ -17,6 +17,7 @@ from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, figures, texts
 
+ROOT = Path(__file__).resolve().parents[4]
 A, B = "A dog is chasing a ball.", "The puppy runs after its ball."
 
 
@@ -67,6 +68,21 @@ def test_blocks_and_heads(open_page: Open) -> None:
     app.slider(key="w_layer").set_value(0).run()
     assert "before all blocks" in texts(app)
     assert len(figures(app)) == 3  # the bars, and the two of the score's place among unrelated pairs
+
+
+def test_tokens_without_a_ribbon_are_said_only_where_there_are_some() -> None:
+    def of(contributions: np.ndarray) -> Ledger:
+        rows, columns = contributions.shape
+        parts = tuple(LedgerPart(f"t{number}", "word", (number,)) for number in range(max(rows, columns)))
+        cosine = float(contributions.sum())
+        return Ledger(parts[:rows], parts[:columns], contributions, (), cosine, (1.0, 1.0), 6, "mean")
+
+    assert not split_figures.has_few_ribbons(of(np.full((3, 3), 0.1)))  # nine pairs, of which fourteen would be drawn
+    assert split_figures.has_few_ribbons(of(np.full((5, 5), 0.04)))
+    assert split_figures.has_few_ribbons(of(np.array([[0.5, 0.001], [0.4, 0.001]])))  # too thin to be drawn
+    script = (ROOT / "assets" / "web" / "ribbons.js").read_text("utf-8")
+    assert f"STRONGEST = {split_figures.STRONGEST}," in script
+    assert f"LEAST = {split_figures.LEAST};" in script
 
 
 def test_the_score_has_its_place_among_unrelated_pairs(open_page: Open) -> None:

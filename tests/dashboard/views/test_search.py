@@ -383,7 +383,9 @@ def test_ties_at_the_first_place_are_part_of_the_finding(open_page: Open, demo_v
     near = chance_findings.finding_of(0.437, 2, 630, 0.4261, near=[0.4272, 0.388])
     assert near == "**2 of 630 sentences are closer than chance:** the first has 0.437, and random words reach 0.426."
     finding = chance_findings.finding_of(1.0, 6, 8, 0.5, has_none=True, tied=6)
-    assert finding == "**6 of 8 sentences are closer than chance:** the first 6 tie at 1.00, and random words reach 0.50."
+    assert (
+        finding == "**6 of 8 sentences are closer than chance:** the first 6 tie at 1.00, and random words reach 0.50."
+    )
 
 
 def test_equal_sentences_count_once_in_the_finding() -> None:
@@ -397,7 +399,9 @@ def test_equal_sentences_count_once_in_the_finding() -> None:
         hits_only=False,
     )
     said = chance_findings.finding(ranked, corpus, "a hot drink", True)
-    assert said == "**2 of 3 sentences are closer than chance:** the first has 0.80 (3 rows), and random words reach 0.50."
+    assert (
+        said == "**2 of 3 sentences are closer than chance:** the first has 0.80 (3 rows), and random words reach 0.50."
+    )
 
 
 def test_a_query_in_a_language_that_the_model_does_not_know_finds_nothing_close(

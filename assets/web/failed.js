@@ -30,11 +30,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     return element;
   };
   const traitRow = (trait) => {
-    const place = make("span", data.compared ? "place" : "");
-    if (data.compared) {
-      place.append(span("range", trait.found + trait.low, trait.found + trait.high), span("line", trait.found, trait.failed));
-      place.append(dot("found", trait.found), dot("", trait.failed));
-    }
+    const place = make("span", "place");
+    if (data.compared) place.append(span("range", trait.found + trait.low, trait.found + trait.high), span("line", trait.found, trait.failed));
+    place.append(dot("found", trait.found), dot("", trait.failed));
     const row = button(
       trait.named ? "trait named" : "trait", `t${trait.key}`, () => setTriggerValue("trait", trait.picked ? "all" : trait.key),
       make("span", "name", trait.label), place, make("span", "share", trait.shares[0]), make("span", "share found", trait.shares[1]),
@@ -51,18 +49,19 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (data.traits === null) parts.push(make("div", "waiting", data.waiting));
     else {
       const axis = make("span", "axis");
+      for (const [place, text] of data.ticks) {
+        const tick = make("span", "", text);
+        tick.style.left = at(place);
+        axis.append(tick);
+      }
+      const marked = (name, text) => make("span", "share", ...(data.compared ? [] : [make("i", name)]), text);
       if (data.compared) {
-        for (const [place, text] of data.ticks) {
-          const tick = make("span", "", text);
-          tick.style.left = at(place);
-          axis.append(tick);
-        }
         const legend = make("div", "legend");
         legend.append(make("span", "", make("i", "full"), "failed"), make("span", "", make("i", "open"), "found"));
         legend.append(make("span", "", make("i", "range"), "95 % of the difference"));
         parts.push(legend);
       }
-      parts.push(make("div", "head", make("b", "", "What they share"), axis, make("span", "share", "failed"), make("span", "share", "found")));
+      parts.push(make("div", "head", make("b", "", "What they share"), axis, marked("full", "failed"), marked("open", "found")));
       const shown = data.traits.filter((trait, place) => root.dataset.all || place < data.first || trait.picked);
       parts.push(...shown.map(traitRow));
       const hidden = data.traits.length - shown.length;

@@ -262,7 +262,7 @@ def choose_query_column(corpus: Corpus, column: str | None, **options: Any) -> N
         "query_column",
         st.selectbox,
         "Column with the queries",
-        options=list(corpus.columns),
+        options={name: current.shown_column(name) for name in corpus.columns},
         to_widget=lambda _: column,
         **{"placeholder": "Choose a column", **options},
     )

@@ -298,6 +298,11 @@ def query_column(corpus: Corpus) -> str | None:
     return names[0] if len(names) == 1 else asked[0] if len(asked) == 1 else None
 
 
+def shown_column(name: str) -> str:
+    """A column's name on screen: the demo's queries are headlines."""
+    return name if state.get("corpus") else {pair_runs.QUERY_COLUMN: "headline"}.get(name, name)
+
+
 def pairs(corpus: Corpus, column: str) -> Pairs:
     """The queries of a column with their right texts, and the texts that are searched. Raises InputError where it has none."""
     is_every = state.get("texts_searched") == "all"

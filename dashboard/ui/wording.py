@@ -284,8 +284,11 @@ def searched_texts(pairs: Pairs) -> str:
 
 
 def among(pairs: Pairs) -> str:
-    """Which texts the queries search, in a sentence for a finding, with the rows where several have one query."""
+    """Which texts the queries search, in a sentence for a finding, with the rows where several have one query; "" where each
+    query has a text of its own, and these are all."""
     count = len(pairs.documents)
+    if count == len(pairs) == pairs.asking and not (pairs.others or pairs.unsearched):
+        return ""
     which = f"Only {'the right text' if count == 1 else f'the {count:,} right texts'}" if pairs.unsearched else ""
     which = which or f"{'All ' * bool(pairs.others)}{counted(count, 'text')}"
     said = f"{which} {'is' if count == 1 else 'are'} searched"

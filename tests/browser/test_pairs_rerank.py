@@ -22,10 +22,10 @@ def test_the_figure_has_a_line_per_candidate(use: Stage) -> None:
     lines(page, 10)
     page.get_by_role("button", name="All 12 candidates").click()
     lines(page, 12)
-    expect(page.get_by_text(re.compile("correct answer from rank 4 up to 1"))).to_be_visible()
+    expect(page.get_by_text(re.compile("correct answer rises from rank 4 to 1"))).to_be_visible()
     settle(page)
     page.get_by_role("radio", name="harmed: Army rescues village").click()
-    expect(page.get_by_text(re.compile("correct answer from rank 1 down to"))).to_be_visible(timeout=120_000)
+    expect(page.get_by_text(re.compile("correct answer falls from rank 1 to"))).to_be_visible(timeout=120_000)
     lines(page, 12)
     assert "q=Army" in page.url
 
@@ -34,7 +34,7 @@ def test_the_figure_has_a_line_per_candidate(use: Stage) -> None:
 def test_the_lines_lead_from_a_text_to_the_same_text(look: Stage) -> None:
     page = look.at("/search?v=retrieve-rerank&q=Hikers+flee+as+sleeping+peak+wakes&by=maxsim")
     lines(page, 10)
-    expect(page.get_by_text(re.compile("correct answer from rank 5 up to 1"))).to_be_visible(timeout=120_000)
+    expect(page.get_by_text(re.compile("correct answer rises from rank 5 to 1"))).to_be_visible(timeout=120_000)
     found = page.evaluate(
         """() => {
             const within = [...document.querySelectorAll('*')].map((one) => one.shadowRoot?.querySelector('.reranked'));

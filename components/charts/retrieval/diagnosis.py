@@ -112,7 +112,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
             orientation="h",
             name=name,
             marker_color=colour,
-            text=[f"{value:,}" for value in values],
+            text=["" if bar.is_left else f"{value:,}" for bar, value in zip(bars, values, strict=True)],
             textposition="outside",
             cliponaxis=False,
             hovertemplate=f"{name}: %{{text}}<extra></extra>",
@@ -165,11 +165,11 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
         )
         sham = f"a sham of this kind repaired {bar.sham[0]:,} and harmed {bar.sham[1]:,}"
         left = "left as it is: nothing was better" if bar.is_left else ""
-        below = "; ".join(filter(None, (left, sham if any(bar.sham) else "")))  # a sham that does nothing says nothing
         for x, anchor, above, text in (
-            (0.0, "left", 0.32, name),
-            (1.0, "right", 0.32, f"{theme.number(bar.recall, 1)} %"),
-            (0.0, "left", -0.36, theme.small(below)),
+            (0.0, "left", 0.3, name),
+            (1.0, "right", 0.3, f"{theme.number(bar.recall, 1)} %"),
+            (0.0, "left", 0.02, theme.small(left)),  # in the place of bars
+            (0.0, "left", -0.33, theme.small(sham if any(bar.sham) else "")),  # a sham that does nothing says nothing
         ):
             where = {"x": x, "xref": "paper", "xanchor": anchor, "y": row - above, "yref": "y", "yanchor": "middle"}
             figure.add_annotation(text=text, showarrow=False, **where)

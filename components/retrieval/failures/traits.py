@@ -228,15 +228,15 @@ def most_different(shares: Sequence[TraitShare]) -> str:
     if best.share_of_failed <= best.share_of_found:
         what = "no trait more often than found queries" if best.successes else "none of the traits"
         return f"{'It has' if is_one else 'They have'} {what}."
-    said = f"They share most: “{best.name}”, {best.failed} of {best.failures} ({percent(best.share_of_failed)}"
+    said = f"{best.failed} {'has' if best.failed == 1 else 'have'} the trait “{best.name}” ({percent(best.share_of_failed)}"
     if not best.successes:
         return f"{f'It has “{best.name}”' if is_one else f'{said})'}; no query is found to compare with."
     said = (
         f"It has “{best.name}”, as {among_found} of the found have"
         if is_one
-        else f"{said}; of the found {among_found})"
+        else f"{said}, of the found {among_found})"
     )
-    return f"{said}, too few to be sure{f': it takes {LEAST} of each' * (best.successes < LEAST)}."
+    return f"{said}: too few to be sure{f', it takes {LEAST} of each' * (best.successes < LEAST)}."
 
 
 def traits_of(

@@ -220,11 +220,11 @@ def finding(chosen: QueryChoice, shares: Sequence[TraitShare], of_values: str) -
     texts = "" if of_pairs(searched.corpus.pairs, is_above=True) else among(searched.corpus.pairs)
     said = f"{messages.escape(of_values)}{'. ' * bool(of_values)}{texts}"
     if not shares:
-        st.markdown(f":material/insights: {count_in_words(chosen.found)} {said}")
+        st.markdown(f":material/insights: {count_in_words(chosen.found)} {said}".rstrip())
         return
     length = searched.request.max_length
     told = trait_shares.told(searched.backend, shares, (searched.layer, searched.pooling), length, not chosen.only)
-    around = told.texts | {"message": f"{told.texts['message']} {said}"}
+    around = told.texts | {"message": f"{told.texts['message']} {said}".rstrip()}
     figures.above(key="trait_shares", title=trait_shares.TITLE, chart=told.chart, **around)
 
 

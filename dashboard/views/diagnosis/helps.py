@@ -160,7 +160,7 @@ def _remedies(
     if not rows:
         return
     now = found.now
-    texts = "" if debugger_table.of_pairs(found.pairs, is_above=True) else f" {among(found.pairs)}"
+    texts = "" if debugger_table.of_pairs(found.pairs, is_above=True) else among(found.pairs)
     told = diagnosis.diagnosed(now, shares, rows, found.pairs.queries.texts, found.first, found.seed, cost)
     failed, all_queries = told.failed, len(now)
     count = f"{failed:,} of {counted(all_queries, 'query', 'queries')} {'fails' if failed == 1 else 'fail'}."
@@ -168,7 +168,7 @@ def _remedies(
     if is_whole:  # while they come, those that are there keep their places
         told = replace(told, rows=tuple(sorted(told.rows, key=lambda row: -row.result.recall)))
         message = named_in_bold(told.advice.sentence, [row.title for row in rows])
-    message += texts
+    message = f"{message} {texts}".rstrip()
     figures.figure(
         charts.remedy_bars(
             [

@@ -280,7 +280,7 @@ def _show_rows(
     if elsewhere:
         message += f" {elsewhere} run{'' if elsewhere == 1 else 's'} on other data cannot be compared with it."
     figures.above(
-        f"{message} {among(pairs)}",
+        f"{message} {among(pairs)}".rstrip(),
         key="compare_rows",
         table=lambda: _rows_table(rows, measure),
         code=Command(metrics.interval, *measured, prints=_but(choices.NO_INTERVALS, without)),

@@ -80,7 +80,7 @@ def grid(backend: Backend) -> None:
                 levels.append((TITLES[kind], 100 * float(metrics.MEASURES[measure](run.ranks).mean())))
     with above:
         compared = _candidates(backend, indexes, pairs, measure)
-        message = f"{candidates.finding(compared, measure, levels)} {among(pairs)}"
+        message = f"{candidates.finding(compared, measure, levels)} {among(pairs)}".rstrip()
         best = compared.cells[int(compared.order[0])]
         if is_one:
             _curve(backend, ranks, pairs, layer, pooling, best, message)

@@ -256,8 +256,8 @@ def _message(orders: _TwoStages) -> str:
     old, new = map(min, zip(*moves, strict=True))  # the best one before and the best one after can be two
     subject = "correct answer" if len(orders.correct) == 1 else "best correct answer"
     if old == new:
-        return f"Here: {subject} stays at rank {new}."
-    return f"Here: {subject} from rank {old} {'up' if new < old else 'down'} to {new}."
+        return f"Here the {subject} stays at rank {new}."
+    return f"Here the {subject} {'rises' if new < old else 'falls'} from rank {old} to {new}."
 
 
 def _changes(orders: _TwoStages, sets: Sequence[CollectionLook]) -> None:

@@ -118,8 +118,10 @@ def finding(sets: Sequence[CollectionLook]) -> str:
     named = [first] if other is None else [first, other]
     by_luck = [item for item in named if _sign(item) and is_luck(item.look, item.depth)]
     sure = {_sign(item) for item in named if item not in by_luck} - {0}
-    may_not = "may change nothing" if by_luck else "changes nothing"
-    verdicts = {(): may_not, (1,): "helps", (-1,): "harms", (-1, 1): "helps some and harms others"}
+    if by_luck and not sure:  # the changes stand beside the figure, each with what it repairs and harms
+        of = " or for ".join(f"{len(item.look.ranks()):,} {item.name}" for item in named)
+        return f"**MaxSim on the first {first.depth} makes no sure difference** for {of}."
+    verdicts = {(): "changes nothing", (1,): "helps", (-1,): "harms", (-1, 1): "helps some and harms others"}
     said = (
         f"**MaxSim on the first {first.depth} {verdicts[tuple(sorted(sure))]}**: right text first for {_change(first)}"
     )
@@ -177,21 +179,21 @@ def picture(sets: Sequence[CollectionLook], here: tuple[int, float] | None = Non
         table=lambda: _table(sets),
     )
     more = look.milliseconds[first.depth]
-    stored = f"Sorting the first {first.depth} adds {number(more, 1)} ms to {number(look.query_milliseconds, 1)} ms"
-    read = "\nTheir token vectors are stored"
+    machine = "once, on two cores" if first.is_stored else "on this server"
+    read = f"first {first.depth} sorted by stored token vectors; measured {machine}"
     if here is not None:
-        read += f"; here the model reads {here[0]:,} texts for them: {1000 * here[1]:,.0f} ms on this server"
-    rows = [(stored + read, f"× {number(1 + more / look.query_milliseconds, 2)}")]
+        read += f". Here the model reads {here[0]:,} texts again: {1000 * here[1]:,.0f} ms more"
+    times = f"{number(look.query_milliseconds, 1)} → {number(look.query_milliseconds + more, 1)} ms"
+    rows = [(f"Time of a query\n{read}", times)]
     if look.enough() < first.depth:
         rows.append((f"The first {look.enough()} candidates are enough: {first.depth} find no more right texts", ""))
     rows += [of_all(item.name, item.look, item.depth) for item in sets]
     sizes = f"A text takes {look.vector_bytes / 1000:.1f} kB as one vector"
     rows.append((f"{sizes}, {look.token_bytes / 1000:.1f} kB as the vectors of its tokens", ""))
     cost_lines(rows, "rerank_costs")
-    where = "stored: measured once, on two cores" if first.is_stored else "measured on this server"
     st.caption(
-        f"Both times are {where}. MaxSim compares token vectors that are kept; a cross-encoder reads the query with each "
-        "candidate anew. Here MaxSim alone orders the candidates; “What helps” mixes it with the cosine. "
+        "A cross-encoder reads the query with each candidate anew. Here MaxSim alone orders the candidates; “What helps” mixes it "
+        "with the cosine. "
         "A cross-encoder that was trained for search needs a download: the sidebar has it."
         + (PARAPHRASES if any(item.name == "paraphrases" for item in sets) else "")
     )

@@ -237,7 +237,7 @@ def _drawn(found: Sequence[QueryHit], bars: Scale | None, unit: str, level: floa
         left, right = f"{100 * place:.1f}%", f"{100 * (1 - place):.1f}%"
         side = f"padding-left: {left}" if place < 0.6 else f"padding-right: {right}; text-align: right"
         line = f'<u style="left: {left}"></u>'
-        chance_named = f'<small style="{side}">best by chance {theme.number(level, 2)}</small>'
+        chance_named = f'<small style="{side}">random words reach {theme.number(level, 2)}</small>'
     low, high = ("", "") if bars is None else bars.names
     heading = "query, and its best hit; marked words are in both"
     rows = "".join(

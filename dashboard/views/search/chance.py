@@ -179,15 +179,17 @@ def finding_of(
     at_first = f"the first {tied:,} hits tie at" if tied > 1 else "the first hit has"
     if not is_above(best, level):
         but = f" It has the query's {_quoted(shared)}, though." if shared else ""
-        return f"**Nothing close:** {at_first} {first}, and chance reaches {limit}.{but}"
+        return f"**Nothing close:** {at_first} {first}, and random words reach {limit}.{but}"
     count = f"At least {counted(above, 'sentence')}" if total is None else f"{above:,} of {counted(total, 'sentence')}"
     verb = "is" if above == 1 else "are"
     has = f", has the query's {_quoted(shared)}" if shared else ", has no word of the query" if has_none else ""
     if tied > 1:
-        return f"**{count} {verb} closer than chance:** the first {tied:,} tie at {first}, and chance reaches {limit}."
+        return (
+            f"**{count} {verb} closer than chance:** the first {tied:,} tie at {first}, and random words reach {limit}."
+        )
     if not has:
-        return f"**{count} {verb} closer than chance:** the first has {first}, and chance reaches {limit}."
-    return f"**{count} {verb} closer than chance:** the first, at {first}{has}; chance reaches {limit}."
+        return f"**{count} {verb} closer than chance:** the first has {first}, and random words reach {limit}."
+    return f"**{count} {verb} closer than chance:** the first, at {first}{has}; random words reach {limit}."
 
 
 def _quoted(shared: Sequence[str]) -> str:

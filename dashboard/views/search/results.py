@@ -709,7 +709,7 @@ def _axis(ranked: Ranked) -> Axis | None:
     if level is None:
         return Axis(ends, middle)
     name = ranked.shown(level.level) if ranked.calibration is not None else theme.number(level.level, 2)
-    return Axis(ends, middle, ranked.bar(level.level), f"best by chance {name}", ranked.bar(level.unrelated))
+    return Axis(ends, middle, ranked.bar(level.level), f"random words reach {name}", ranked.bar(level.unrelated))
 
 
 def _explain(row: int, by: str) -> None:

@@ -148,11 +148,14 @@ def watched(past: History, undamaged: Mapping[str, float], kept: int | None = No
     since = int(at[-1]) - step
     beside = [f"{shown(float(values[0]))} before"] if at[0] == 0 else []
     beside += [f"{shown(undamaged[name])} undamaged"] if name is not None and name in undamaged else []
-    opening, by = ("Best so far", ", by") if kept is None else ("Kept", " and the best by")
-    which = (
-        f"step {step:,}, the last{by}" if not since else f"step {step:,},{by.removeprefix(' and').removeprefix(',')}"
-    )
-    said = f"**{opening}: {which} {measure} on held-out rows, {shown(float(values[best]))}**"
+    which, improved = f"step {step:,}{'' if since else ', the last'}", sign * values[best] > sign * values[0]
+    if at[0]:  # not known what the model was before
+        opening = f"Best so far: {which}" if kept is None else f"Kept: {which}"
+    elif kept is None:
+        opening = f"It {'improved' if improved else 'has not improved'}; best so far is {which}"
+    else:
+        opening = f"It improved until {which}, which is kept" if improved else f"It did not improve; kept is {which}"
+    said = f"**{opening}: {measure} on held-out rows {shown(float(values[best]))}**"
     said += f" ({', '.join(beside)})" if beside else ""
     if at[0] == 0 and sign * values[best] < sign * values[0]:
         said += ": worse than before training"

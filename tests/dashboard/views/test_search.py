@@ -355,7 +355,7 @@ def test_bars_go_from_0_to_1_with_the_level_of_chance(open_page: Open, demo_vect
         assert axis["unrelated"] < axis["level"]
         assert [row["close"] for row in hits(app)] == [float(row["score"]) > axis["level"] for row in hits(app)]
     assert re.search(
-        r"\*\*Nothing close:\*\* the first hit has 0\.27\d?, and chance reaches 0\.4\d*\.", texts(app)
+        r"\*\*Nothing close:\*\* the first hit has 0\.27\d?, and random words reach 0\.4\d*\.", texts(app)
     )  # one level
 
 
@@ -381,9 +381,11 @@ def test_ties_at_the_first_place_are_part_of_the_finding(open_page: Open, demo_v
     app = at_rest(open_page("search", l="0", pool="cls", k="5"))
     assert "**Nothing close:** the first 630 hits tie at 1.00" in texts(app)
     near = chance_findings.finding_of(0.437, 2, 630, 0.4261, near=[0.4272, 0.388])
-    assert near == "**2 of 630 sentences are closer than chance:** the first has 0.437, and chance reaches 0.426."
+    assert near == "**2 of 630 sentences are closer than chance:** the first has 0.437, and random words reach 0.426."
     finding = chance_findings.finding_of(1.0, 6, 8, 0.5, has_none=True, tied=6)
-    assert finding == "**6 of 8 sentences are closer than chance:** the first 6 tie at 1.00, and chance reaches 0.50."
+    assert (
+        finding == "**6 of 8 sentences are closer than chance:** the first 6 tie at 1.00, and random words reach 0.50."
+    )
 
 
 def test_equal_sentences_count_once_in_the_finding() -> None:
@@ -397,7 +399,9 @@ def test_equal_sentences_count_once_in_the_finding() -> None:
         hits_only=False,
     )
     said = chance_findings.finding(ranked, corpus, "a hot drink", True)
-    assert said == "**2 of 3 sentences are closer than chance:** the first has 0.80 (3 rows), and chance reaches 0.50."
+    assert (
+        said == "**2 of 3 sentences are closer than chance:** the first has 0.80 (3 rows), and random words reach 0.50."
+    )
 
 
 def test_a_query_in_a_language_that_the_model_does_not_know_finds_nothing_close(
@@ -418,12 +422,12 @@ def test_what_the_level_of_chance_is_stands_behind_the_question_mark_with_what_w
     (line,) = [item.value for item in app.markdown if "closer than chance" in item.value]
     assert line == (
         ":material/insights: **4 of 630 sentences are closer than chance:** the first, at 0.57, has the query's “volcano” "
-        "and “erupted”; chance reaches 0.43."
+        "and “erupted”; random words reach 0.43."
     )
     (read,) = [item.value for item in app.markdown if "The level of chance" in item.value]
     assert "find nothing above it among the sentences that have none of their words" in read
     assert "**Layer 6, Mean, cosine.**" in read
-    assert hit_axis(app)["name"] == "best by chance 0.43"
+    assert hit_axis(app)["name"] == "random words reach 0.43"
 
 
 @pytest.mark.parametrize(
@@ -520,7 +524,7 @@ def test_many_queries_by_a_distance_have_numbers_and_no_bars(open_page: Open, de
     assert all(score < 0 for _, _, score, _ in found_of_queries(app))
     assert "negative Euclidean distance" in drawn
     assert "track" not in drawn
-    assert "best by chance" not in drawn
+    assert "random words reach" not in drawn
     said = texts(app)
     assert "It has no bar, because it has no upper end" in said
     assert "dashed line" not in said

@@ -385,8 +385,9 @@ def test_the_stored_ranks_of_the_untouched_model_are_those_of_the_included_one()
 
 def test_without_a_run_the_view_shows_the_example_and_says_so(open_page: Open) -> None:
     app = at_rest(open_page("training", v="training-run"))
-    assert "An example, since no model has been trained here yet" in texts(app)
-    assert "got 40 % noise, then learnt 248 rows in 64 steps (batch 16, learning rate 0.001, seed 10)" in texts(app)
+    assert "**An example, “Repair a damaged model”**, until you train one:" in texts(app)
+    assert "got 40 % noise, then learnt 248 rows in 64 steps." in texts(app)
+    assert "Batch 16, learning rate 0.001, seed 10." in [item.proto.help for item in app.markdown]
     evaluated = choice.EXAMPLE.events("evaluation")
     np.testing.assert_allclose(traces(app, 0)["held-out loss"], [item["validation_loss"] for item in evaluated])
     np.testing.assert_allclose(traces(app, 1)["Recall@1"], [item["recall@1"] for item in evaluated])
@@ -403,7 +404,7 @@ def test_without_a_run_the_view_shows_the_example_and_says_so(open_page: Open) -
 def test_a_run_that_is_not_there_is_refused_where_the_example_is_shown(open_page: Open, view: str) -> None:
     app = open_page("training", v=view, run="mine")
     assert "Run “mine” is not available here. It was deleted, or made on another server." in texts(app)
-    assert "An example, since no model has been trained here yet" in texts(app)
+    assert "**An example, “Repair a damaged model”**, until you train one:" in texts(app)
     assert "run" not in app.query_params
     assert "is not available here" not in texts(open_page("training", v=view))
 
@@ -419,7 +420,8 @@ def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
     np.testing.assert_allclose(traces(app, 1)["Recall@1"], [item["recall@1"] for item in EVALUATIONS.values()])
     assert "Recall@1 0.400 → **0.700**" in texts(app)
     assert (
-        "**Kept: step 20, the last and the best by Recall@1 on held-out rows, 70 %** (40 % before). The held-out loss fell "
+        "**It improved until step 20, the last, which is kept: Recall@1 on held-out rows 70 %** (40 % before). The held-out "
+        "loss fell "
         "from 2.10 to "
         "1.20, and was still falling (0.20 in the last 10 steps)."
     ) in texts(app)
@@ -663,7 +665,7 @@ def test_a_damaged_run_is_listed_and_can_be_deleted(open_page: Open) -> None:
 
 def test_before_and_after_without_a_model_shows_the_example_and_leads_to_the_data(open_page: Open) -> None:
     app = at_rest(open_page("training", v="before-after"))
-    assert "An example, since no model has been trained here yet" in texts(app)
+    assert "**An example, “Repair a damaged model”**, until you train one:" in texts(app)
     ranks = stored_ranks()
     for name, of_model in (("undamaged", ranks.untouched), ("before (damaged)", ranks.base), ("after", ranks.tuned)):
         assert of_model is not None

@@ -115,27 +115,30 @@ def past(losses: list[float], measures: dict[str, list[float]] | None = None) ->
         (
             [1.87, 1.17, 1.13],
             20,
-            "**Kept: step 20, the last and the best by loss on held-out rows, 1.13** (1.87 before). The held-out loss fell "
+            "**It improved until step 20, the last, which is kept: loss on held-out rows 1.13** (1.87 before). The held-out "
+            "loss fell "
             "from 1.87 to "
             "1.13, and was still falling (0.04 in the last 10 steps).",
         ),
         (
             [1.87, 1.13, 1.13],
             None,
-            "**Best so far: step 10, by loss on held-out rows, 1.13** (1.87 before); the 10 steps after it were no better. "
+            "**It improved; best so far is step 10: loss on held-out rows 1.13** (1.87 before); the 10 steps after it were "
+            "no better. "
             "The held-out loss fell from 1.87 to 1.13, and hardly changed in the last 10 steps.",
         ),
         (  # it has learned the rows by heart
             [1.87, 1.13, 1.4],
             10,
-            "**Kept: step 10, the best by loss on held-out rows, 1.13** (1.87 before); the 10 steps after it were no better. "
+            "**It improved until step 10, which is kept: loss on held-out rows 1.13** (1.87 before); the 10 steps after it "
+            "were no better. "
             "The held-out "
             "loss fell from 1.87 to 1.40, and is above its lowest, 1.13 at step 10.",
         ),
         (  # it never learned
             [1.2, 1.5],
             10,
-            "**Kept: step 10, the last and the best by loss on held-out rows, 1.50** (1.20 before): worse than before "
+            "**It did not improve; kept is step 10, the last: loss on held-out rows 1.50** (1.20 before): worse than before "
             "training. The "
             "held-out loss rose from 1.20 to 1.50, and is above its lowest, 1.20 at step 0.",
         ),
@@ -152,25 +155,26 @@ def test_a_run_that_is_watched_says_which_step_is_best_and_whether_the_loss_fall
 def test_what_decides_is_a_measure_beside_the_model_before_and_undamaged() -> None:
     of = past([2.0, 1.5, 1.0], {"recall@1": [0.27, 0.45, 0.4], "recall@10": [0.5, 0.8, 0.9]})
     assert findings.watched(of, {"recall@1": 0.6}, 10).startswith(
-        "**Kept: step 10, the best by Recall@1 on held-out rows, 45 %** (27 % before, 60 % undamaged); the 10 steps after it "
+        "**It improved until step 10, which is kept: Recall@1 on held-out rows 45 %** (27 % before, 60 % undamaged); the 10 "
+        "steps after it "
         "were no "
         "better. The held-out loss fell"
     )
     # Equal ones: the lower loss decides, as in the run itself.
     equal = past([2.0, 1.5, 1.0], {"accuracy": [0.5, 0.8, 0.8]})
     assert findings.watched(equal, {}).startswith(
-        "**Best so far: step 20, the last, by accuracy on held-out rows, 80 %**"
+        "**It improved; best so far is step 20, the last: accuracy on held-out rows 80 %**"
     )
     worse = findings.watched(past([2.0, 1.0], {"spearman": [0.8, 0.7]}), {}, 10)
-    assert "by Spearman on held-out rows, 0.70** (0.80 before): worse than before training. " in worse
+    assert "Spearman on held-out rows 0.70** (0.80 before): worse than before training. " in worse
 
 
 def test_what_decides_is_the_order_of_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     of = past([2.0, 1.5, 1.0], {"recall@1": [0.1, 0.4, 0.3], "accuracy": [0.5, 0.8, 0.9]})
-    assert "step 10, by Recall@1 on" in findings.watched(of, {})
+    assert "step 10: Recall@1 on" in findings.watched(of, {})
     monkeypatch.setattr(findings, "DECIDING", held_out.DECIDING[::-1])
     monkeypatch.setattr(held_out, "DECIDING", held_out.DECIDING[::-1])
-    assert "step 20, the last, by accuracy on" in findings.watched(of, {})
+    assert "step 20, the last: accuracy on" in findings.watched(of, {})
 
 
 def test_a_kept_step_without_the_measure_is_said_without_it() -> None:

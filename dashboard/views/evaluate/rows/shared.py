@@ -25,7 +25,7 @@ MOST_COUNTED = 2_000  # queries whose words are compared
 OF_EACH_KIND, SHOWN = 3, 9  # queries on screen
 ANSWERS_SHOWN = 2  # of a query
 SHOWN_CHARACTERS = 300  # of a query
-NONE, SOME, ALL = KINDS = ("no word", "some words", "every word")
+NONE, SOME, ALL = KINDS = ("no content word", "some content words", "all content words")
 
 
 def draw(pairs: Pairs) -> DeltaGenerator:
@@ -101,21 +101,19 @@ def finding(kinds: Mapping[str, int], total: int, in_no_form: int) -> str:
     count = sum(kinds.values())
     of = f"the first {count:,} of {total:,}" if count < total else f"{total:,}"
     if not kinds.get(NONE):
-        return (
-            f"**Each of {of} queries shares a word with its correct answer**: a search by words has something to go by."
-        )
+        return f"**Each of {of} queries shares a content word with its correct answer**: a search by words has a start."
     share = "shares" if kinds[NONE] == 1 else "share"
-    every = "shares all of its words" if kinds.get(ALL) == 1 else "share all of their words"
-    rest = f"; {kinds[ALL]:,} {every}" if kinds.get(ALL) else ""
-    said = f"**{kinds[NONE]:,} of {of} queries {share} no word with the correct answer**"
+    every = "shares all of its own" if kinds.get(ALL) == 1 else "share all of theirs"
+    rest = f" {kinds[ALL]:,} {every}." if kinds.get(ALL) else ""
+    said = f"**{kinds[NONE]:,} of {of} queries {share} no content word with the correct answer**"
     other = (
-        ", not even another form of one"
+        ", not even in another form"
         if in_no_form == kinds[NONE]
-        else f", {in_no_form:,} not even another form of one"
+        else f", {in_no_form:,} not even in another form"
         if in_no_form
-        else ", but each another form of one"
+        else ", but each has one in another form"
     )
-    return f"{said}{other}: there a search by words has little to go by{rest}."
+    return f"{said}{other}: a search by words has little to go by.{rest}"
 
 
 def _what_is_shown(shown: int, total: int, are_cut: bool) -> str:
@@ -145,7 +143,7 @@ def _bars(kinds: Mapping[str, int]) -> str:
         for kind in KINDS
     )
     queries = counted(sum(kinds.values()), "query", "queries")
-    what = f"Shared with the answer <span>{queries}</span>"
+    what = f"In the correct answer <span>{queries}</span>"
     return f'<div class="bi-kinds"><h6>{what}</h6>{lines}</div>'
 
 
@@ -165,4 +163,5 @@ def _marked(pairs: Pairs, rows: Sequence[int]) -> str:
                 f'<section class="{"again" if place else ""}"><div>{"" if place else asked}{text}{rest}</div>'
                 f"<i>{kind_of(share)}</i></section>"
             )
-    return f'<div class="bi-near bi-asked"><h6>A query, and its correct answer</h6>{"".join(parts)}</div>'
+    heading = "<h6>A query, and its correct answer <span>words such as “at” and “of” do not count</span></h6>"
+    return f'<div class="bi-near bi-asked">{heading}{"".join(parts)}</div>'

@@ -58,8 +58,7 @@ def corpus(backend: Backend) -> None:
     figures.note("**The first sentences**")
     texts = {"text": list(searched.texts[:8])}
     columns = figures.corpus_columns(texts, searched.columns, range(len(texts["text"])))
-    own = {} if state.get("corpus") else {"compressed": "headline"}  # what the demo's column holds
-    figures.whole_texts(pd.DataFrame(texts | columns).rename(columns=own), key="corpus_examples")
+    figures.whole_texts(pd.DataFrame(texts | columns).rename(columns=current.shown_column), key="corpus_examples")
     with frame.figure("corpus_index"):
         embedding.index_of(request, searched, "corpus")
         before_work.other_layers(request, searched, "corpus")

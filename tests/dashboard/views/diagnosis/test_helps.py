@@ -51,14 +51,14 @@ def test_the_sentence_names_what_the_figure_shows() -> None:
     assert traits.in_words([few]).endswith(traits.too_few(50, 29))
     few = replace(named[0], failures=29, difference=None, adjusted_p=None)
     assert traits.in_words([few]) == (
-        "29 of 79 queries fail. They share most: “negation”, 25 of 29 (86 %; of the found 16 %), too few to be sure."
+        "29 of 79 queries fail. 25 have the trait “negation” (86 %, of the found 16 %): too few to be sure."
     )
     # Where found queries have each trait as often, nothing is named.
     same = replace(few, failed=4, failures=25, found=8, successes=50)
     assert traits.in_words([same]) == "25 of 75 queries fail. They have no trait more often than found queries."
     one = replace(few, failed=1, failures=1)
     assert traits.in_words([one]) == (
-        "1 of 51 queries fails. It has “negation”, as 16 % of the found have, too few to be sure."
+        "1 of 51 queries fails. It has “negation”, as 16 % of the found have: too few to be sure."
     )
     assert traits.in_words([replace(named[0], failures=0, failed=0)]) == "None of 50 queries fails."
 
@@ -71,9 +71,9 @@ def test_the_sentence_names_what_the_figure_shows() -> None:
             5,
             1,
             10,
-            "They share most: “negation”, 3 of 5 (60 %; of the found 10 %), too few to be sure: it takes 30 of each.",
+            "3 have the trait “negation” (60 %, of the found 10 %): too few to be sure, it takes 30 of each.",
         ),
-        (3, 5, 0, 0, "They share most: “negation”, 3 of 5 (60 %); no query is found to compare with."),
+        (3, 5, 0, 0, "3 have the trait “negation” (60 %); no query is found to compare with."),
         (1, 1, 0, 0, "It has “negation”; no query is found to compare with."),
         (0, 1, 0, 0, "It has none of the traits."),
         (0, 1, 3, 9, "It has no trait more often than found queries."),
@@ -111,6 +111,7 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
         "sham, repaired": [1, 0, 0],
         "sham, harmed": [-8, 0, -4],
     }
+    assert [list(trace.text) for trace in drawn.data if trace.name == "repaired"] == [["15", "", ""]]
     points = [list(trace.x) for trace in drawn.data if trace.type == "scatter" and trace.mode == "markers"]
     assert len([trace for trace in drawn.data if trace.type == "scatter" and trace.mode == "lines"]) == 1
     assert points == [[83.6], [72.9], [72.9]]
@@ -120,7 +121,8 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     sentences = (
         "a sham of this kind repaired 1 and harmed 8",
         "left as it is: nothing was better",
-        "left as it is: nothing was better; a sham of this kind repaired 0 and harmed 4",
+        "left as it is: nothing was better",
+        "a sham of this kind repaired 0 and harmed 4",
     )
     assert below == [theme.small(text) for text in sentences]
     low, high = drawn.layout.xaxis2.range

@@ -1079,21 +1079,23 @@ def test_what_queries_share_with_their_answers_is_counted_and_said() -> None:
     assert shared_share("storm", ["Nothing.", "A Storm."]) == 1  # the best of the answers
     assert shared_share("the", ["The end."]) == 1
     assert shared_share("?", ["A?"]) == 0
-    some = shared.finding({"no word": 2, "some words": 5, "every word": 1}, 8, 1)
-    without = "**2 of 8 queries share no word with the correct answer**"
-    end = ": there a search by words has little to go by"
-    assert some.startswith(f"{without}, 1 not even another form of one{end}; ")
-    assert shared.finding({"no word": 2, "some words": 6}, 8, 2) == f"{without}, not even another form of one{end}."
-    assert shared.finding({"no word": 2, "some words": 6}, 8, 0) == f"{without}, but each another form of one{end}."
-    assert some.endswith("1 shares all of its words.")
-    assert shared.finding({"some words": 8}, 8, 0).startswith(
-        "**Each of 8 queries shares a word with its correct answer**"
+    some = shared.finding({shared.NONE: 2, shared.SOME: 5, shared.ALL: 1}, 8, 1)
+    without = "**2 of 8 queries share no content word with the correct answer**"
+    end = ": a search by words has little to go by."
+    assert some.startswith(f"{without}, 1 not even in another form{end} ")
+    assert shared.finding({shared.NONE: 2, shared.SOME: 6}, 8, 2) == f"{without}, not even in another form{end}"
+    assert shared.finding({shared.NONE: 2, shared.SOME: 6}, 8, 0) == f"{without}, but each has one in another form{end}"
+    assert some.endswith(" 1 shares all of its own.")
+    assert shared.finding({shared.SOME: 8}, 8, 0).startswith(
+        "**Each of 8 queries shares a content word with its correct answer**"
     )
-    assert "1 of the first 8 of 9 queries shares no word" in shared.finding({"no word": 1, "some words": 7}, 9, 1)
+    assert "1 of the first 8 of 9 queries shares no content word" in shared.finding(
+        {shared.NONE: 1, shared.SOME: 7}, 9, 1
+    )
     # The number in brackets is that of the trait of failed queries.
     asked = [("voucher", "The vouchers of Rome."), ("storm", "A quiet sea."), ("the", "Rome."), ("plane", "A plane.")]
     assert [shared.has_no_form(query, [answer]) for query, answer in asked] == [False, True, False, False]
-    assert shared.shown_rows(["some words"] * 9 + ["no word"]) == [9, *range(8)]
+    assert shared.shown_rows([shared.SOME] * 9 + [shared.NONE]) == [9, *range(8)]
 
 
 def test_each_answer_of_a_query_has_its_own_kind_and_only_two_are_shown() -> None:
@@ -1105,16 +1107,16 @@ def test_each_answer_of_a_query_has_its_own_kind_and_only_two_are_shown() -> Non
     drawn = shared._marked(pairs, [0, 1, 2])
     first, second, third, fourth = drawn.split("<section")[1:]
     assert "sea</mark>." in first
-    assert "<i>every word</i>" in first
-    assert "<i>some words</i>" in second  # of this answer, though another has every word
+    assert "<i>all content words</i>" in first
+    assert "<i>some content words</i>" in second  # of this answer, though another has every word
     assert "and 2 more answers" in second
     assert "<strong>" not in second
-    assert "<i>no word</i>" in third  # "the" does not count
+    assert "<i>no content word</i>" in third  # "the" does not count
     assert "words …</strong>" in fourth
     assert shared._what_is_shown(1, 3, are_cut=False) == "One query is shown."
     assert shared._what_is_shown(3, 3, are_cut=True) == (
-        "All queries are shown, in the order “no word”, “some words”, “every word”; of more than 2 answers those with most "
-        "of a query's words."
+        "All queries are shown, in the order “no content word”, “some content words”, “all content words”; of more "
+        "than 2 answers those with most of a query's words."
     )
 
 
@@ -1211,7 +1213,7 @@ def test_a_category_is_warned_about_and_rows_with_one_query_hold_its_correct_ans
     assert "looks like a category" not in said
     assert [query for query, _ in shown_pairs(app)] == ["login", "login", "billing", "returns"]
     assert [text.split()[2] for _, text in shown_pairs(app)] == ["0", "2", "1", "3"]
-    assert "3 of 3 queries share no word with the correct answer" in read_texts(app).replace("*", "")
+    assert "3 of 3 queries share no content word with the correct answer" in read_texts(app).replace("*", "")
 
 
 def test_several_correct_answers_by_vectors_and_by_words(open_page: Open, embedded: Backend) -> None:

@@ -349,7 +349,6 @@ def test_the_colours_change_on_every_page(visit: Visit) -> None:
     wait_until(page, f"() => ({background})() === 'rgb(255, 255, 255)'")
 
 
-@pytest.mark.core
 def test_figures_follow_the_systems_colours_while_a_page_is_open(use: Stage) -> None:
     page = use.at("/layers?v=one-word")
     figure(page)
@@ -388,6 +387,7 @@ AT_REST = """() => {
 }"""
 
 
+@pytest.mark.core
 def test_the_colours_change_where_a_person_is(visit: Visit) -> None:
     """No page is loaded, and what is drawn, scrolled to and typed stays."""
     page = visit("/layers?v=one-word&s=a+river+bank")

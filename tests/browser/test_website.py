@@ -98,7 +98,6 @@ def test_it_is_the_same_on_a_web_server(site: SiteReport, page: Page) -> None:
         server.shutdown()
 
 
-@pytest.mark.core
 def test_its_numbers_are_those_of_transformers(site: SiteReport, page: Page) -> None:
     first, second = map(run, SENTENCES)
     at(page, site, "one-word-attention.html")

@@ -313,13 +313,11 @@ def decision(confusion: Confusion, relevant: int, threshold_text: str) -> str:
 
 
 def beside_cosine(joint: float, by_vectors: float) -> str:
-    """Whether reading together ranks the same documents better than the vectors, by average precision 0..1: one short line."""
+    """How well reading together ranks the documents, and how well their vectors do, by average precision 0..1: one short line."""
     digits = 1 if f"{100 * joint:.0f}" == f"{100 * by_vectors:.0f}" else 0
     ours, theirs = (numbers.number(100 * value, digits) for value in (joint, by_vectors))
-    if ours == theirs:
-        return f"It ranks as well as plain cosine (average precision {ours} %)."
-    order = "better" if joint > by_vectors else "worse"
-    return f"It ranks {order} than plain cosine (average precision {ours} against {theirs} %)."
+    said = "as is plain cosine's" if ours == theirs else f"plain cosine's {theirs} %"
+    return f"Its average precision is {ours} %, {said}."
 
 
 def _drawn(

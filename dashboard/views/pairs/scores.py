@@ -313,7 +313,7 @@ def decision(confusion: Confusion, relevant: int, threshold_text: str) -> str:
 
 
 def beside_cosine(joint: float, by_vectors: float) -> str:
-    """How well reading together ranks the documents, and how well their vectors do, by average precision 0..1: one short line."""
+    """How well reading together ranks the documents, and how well their vectors do, by average precision 0..1, in a line."""
     digits = 1 if f"{100 * joint:.0f}" == f"{100 * by_vectors:.0f}" else 0
     ours, theirs = (numbers.number(100 * value, digits) for value in (joint, by_vectors))
     said = "as is plain cosine's" if ours == theirs else f"plain cosine's {theirs} %"

@@ -59,10 +59,11 @@ def token_matrix(
     colour_bar: bool | Literal["key", "above"] = True,
     upright: bool | Literal["always"] = True,
     narrow: bool = False,
+    square: bool = False,
     plot_height: int | None = None,
     borders: Sequence[Border] = (),
 ) -> go.Figure:
-    """A matrix [row, column] as colour, row 0 on top; NaN stays empty. From SQUARE_FROM tokens on, cells are square.
+    """A matrix [row, column] as colour, row 0 on top; NaN stays empty. From SQUARE_FROM tokens on cells are `square`.
 
     `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique on each
     axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it: by a bar
@@ -81,7 +82,7 @@ def token_matrix(
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
     n_rows, n_columns = len(row_labels), len(column_labels)
     most = max(n_rows, n_columns)
-    is_square = narrow or most >= SQUARE_FROM
+    is_square = narrow or square or most >= SQUARE_FROM
     axis = {"type": "category", "showgrid": False, "constrain": "domain"}
     turned = {} if upright is True else {"tickangle": -90 if upright else 0}
     x_axis = {**axis, **ticks(column_labels, narrow), **turned}

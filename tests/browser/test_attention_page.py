@@ -230,9 +230,17 @@ def test_heatmaps_are_drawn_with_the_diagonal(look: Stage) -> None:
     assert set(figure(page, 1)["types"]) == {"scatter"}
 
 
-def test_the_model_view_is_swiped_on_a_phone(look: Stage) -> None:
+def test_the_model_view_shows_all_heads_on_a_phone_and_an_opened_one_is_swiped(look: Stage) -> None:
     page = look.at("/attention?v=model-view", phone=True)
-    expect(frame_of(page).locator("#note")).to_contain_text("Swipe sideways")
+    frame = frame_of(page)
+    tiles = frame.locator(".attn_background")
+    expect(tiles).to_have_count(72, timeout=30_000)
+    edges = tiles.evaluate_all("all => all.map((one) => one.getBoundingClientRect().right)")
+    assert max(edges) <= 390
+    expect(frame.locator("#note")).to_be_empty()
+    frame.get_by_role("button").first.click()
+    expect(frame.locator(".detail").first).to_be_attached()
+    expect(frame.locator("#note")).to_contain_text("Swipe sideways")
 
 
 @pytest.mark.core

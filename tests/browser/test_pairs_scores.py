@@ -83,7 +83,7 @@ def test_the_fields_hold_the_current_texts_and_take_others(use: Stage) -> None:
 def test_on_a_phone_both_scores_are_on_the_first_screen_and_a_long_text_is_folded(use: Stage) -> None:
     long = "The%20bees%20fly%20home.%20" * 60
     page = use.at(f"/pairs?v=one-input&pr={long}", phone=True)
-    scores = page.get_by_text(re.compile("^.*Relevant .*, other .*gets the higher score"))
+    scores = page.get_by_text(re.compile("^.*The relevant document scores .*, the other .*is higher by"))
     expect(scores).to_be_visible(timeout=120_000)
     chips = page.locator(".st-key-chips_relevant .chip")
     expect(chips.first).to_be_visible()

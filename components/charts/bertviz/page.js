@@ -362,9 +362,6 @@
       region.classList.add("cell");
     });
     group(regions, page.heads.length, (region) => tell(region, "click"));
-    // In a narrow frame the drawing is lower than the dashboard, which does not know the frame's width, has given it room for.
-    const frame = window.frameElement, end = Math.ceil(svg.getBoundingClientRect().bottom + window.scrollY) + 24;
-    if (frame && end < window.innerHeight) frame.style.height = `${end}px`;
   }
 
   function dressNeurons() {
@@ -475,7 +472,9 @@
     if (isNew) {
       // A new drawing, not only a cell that was opened. Two views have a fixed width: in a narrower frame they shrink.
       ofCells = "";
-      if (page.view === "model") svg.setAttribute("viewBox", `0 0 970 ${svg.getAttribute("height")}`);
+      const above = page.view === "model" && isNarrow ? 26 : 0; // the larger type needs more room for its heading
+      if (page.view === "model") svg.setAttribute("viewBox", `${-above / 2} ${-above} ${970 + above / 2} ${+svg.getAttribute("height") + above}`);
+      if (above) svg.querySelector("text").setAttribute("y", -above + 2);
       if (page.view === "neuron") {
         const width = isNarrow ? 2 * sizes.token + sizes.share + 3 * sizes.vector + 5.5 * sizes.gap + sizes.row + 4 : 1054;
         svg.setAttribute("viewBox", `0 0 ${width} ${sizes.row * all + 50}`);
@@ -484,12 +483,10 @@
     drawings.observe(svg, { childList: true });
     describe(svg, "group", document.title);
     dress(svg);
-    if (isNarrow) {
-      document.body.classList.toggle("opened", !!svg.querySelector(".detail"));
-      // The frame has the height of the drawing as it is on a laptop.
-      const below = Math.max(svg.getBoundingClientRect().bottom, note.getBoundingClientRect().bottom) + window.scrollY;
-      if (window.frameElement) window.frameElement.style.height = `${Math.ceil(below + 12)}px`;
-    }
+    document.body.classList.toggle("opened", !!svg.querySelector(".detail"));
+    // In a narrow frame the drawing is lower than the dashboard, which does not know the frame's width, has given it room for.
+    const frame = page.view !== "head" && window.frameElement, end = Math.ceil(svg.getBoundingClientRect().bottom + window.scrollY) + 24;
+    if (frame && (isNarrow || end < window.innerHeight)) frame.style.height = frame.parentElement.style.height = `${end}px`;
     if (isNew && page.view === "neuron") openToken();
     write();
     leftOut = "";

@@ -14,6 +14,7 @@ BIBTEX = f"""@software{{bert_internals,
   title   = {{BERT Internals: an interactive view of what happens inside BERT encoders}},
   author  = {{{{The BERT Internals authors}}}},
   version = {{{VERSION}}},
+  year    = {{2026}},
   license = {{MIT}}
 }}"""
 # Where the thing that a term names is seen.
@@ -76,6 +77,10 @@ PAPERS = """
   Representations?](https://aclanthology.org/D19-1006/)
 - The attention views: Vig (2019), [A Multiscale Visualization of Attention in the Transformer
   Model](https://aclanthology.org/P19-3007/)
+- CKA: Kornblith, Norouzi, Lee and Hinton (2019), [Similarity of Neural Network Representations
+  Revisited](https://arxiv.org/abs/1905.00414)
+- MaxSim: Khattab and Zaharia (2020), [ColBERT](https://arxiv.org/abs/2004.12832)
+- BM25: Robertson and Zaragoza (2009), [The Probabilistic Relevance Framework](https://doi.org/10.1561/1500000019)
 """
 
 
@@ -85,8 +90,8 @@ def render() -> None:
         st.caption(f"Version {VERSION}")
     st.markdown(
         "An interactive dashboard of what happens inside BERT-family encoders: how text becomes tokens, how each token's "
-        "vector changes layer by layer, what the attention heads do, and what this means for search. Every number comes "
-        "from a real model that runs on this server. Your sentences are not sent anywhere else."
+        "vector changes layer by layer, what the attention heads do, and what this means for search. Every number was "
+        "computed with a real model, most of them on this server while you look. Your sentences are not sent anywhere else."
     )
     included = next(spec for spec in CATALOG if spec.key == EMBEDDED_KEY)
     st.markdown(

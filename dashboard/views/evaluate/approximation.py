@@ -239,7 +239,8 @@ def _frame(found: HitLosses, times: Mapping[str, float]) -> pd.DataFrame:
 
 
 def _table(found: HitLosses, times: Mapping[str, float]) -> None:
-    figures.plain_table(_frame(found, times), key="approximation_table")
+    with st.container(key="small_table_ways"):
+        figures.plain_table(_frame(found, times), key="approximation_table")
 
 
 def _times_key(searched: SearchVectors) -> tuple[object, ...]:

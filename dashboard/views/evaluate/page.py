@@ -249,7 +249,7 @@ VIEWS = (
             "Is an approximate index faster?",
         ),
         intro=(
-            "Smaller vectors and graphs search large collections faster. How many of the 10 nearest "
+            "Smaller vectors need less memory, and graphs less time. How many of the 10 nearest "
             "sentences do they still find?"
         ),
         draw="dashboard.views.evaluate.approximation:approximation",

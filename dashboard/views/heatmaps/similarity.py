@@ -34,6 +34,7 @@ ALIKE = 0.02  # of a cosine: less is no difference between pairs
 FEW_BESIDE = 6  # pairs, those of four sentences, that stand beside their matrix
 MANY_THINGS = 8  # sentences: more are called by their numbers
 FEW_PAIRS = 15  # those of six sentences
+SIDE = 340  # pixels of a square of layers
 MOST_PERCENT = 99.99  # the highest percentile that a list shows
 
 
@@ -63,8 +64,10 @@ def layers(models: Sequence[Backend]) -> None:
                     rows,
                     columns,
                     f"Layers of {first}" + (f" and {second}" if first != second else ""),
-                    rows=f"layer of {first}",
-                    columns=f"layer of {second}",
+                    rows="layer" if first == second else f"layer of {first}",
+                    columns="layer" if first == second else f"layer of {second}",
+                    square=True,
+                    plot_height=SIDE,
                     value="similarity (CKA)",
                     limits=limits,
                     show_values=len(columns) <= 13 and len(panels) == 1,

@@ -28,13 +28,24 @@ GROUPS = {
     "Tokens and layers": ("tokens", "layers", "heatmaps", "map"),
     "Attention": ("attention", "word_attention"),
     "Search": ("search", "evaluate", "diagnosis"),
-    "Cross-encoders and rankings that are learnt": ("pairs",),
+    "Cross-encoders and learnt rankings": ("pairs",),
+}
+ICONS = {  # by the same folders: all cards of the Laboratory would have its flask
+    "model": ":material/deployed_code:",
+    "tokens": ":material/text_fields:",
+    "layers": ":material/show_chart:",
+    "heatmaps": ":material/grid_on:",
+    "map": ":material/scatter_plot:",
+    "attention": ":material/visibility:",
+    "pairs": ":material/compare_arrows:",
+    "search": ":material/search:",
+    "evaluate": ":material/bar_chart:",
 }
 EXAMPLES = (
     "does [CLS] attend to itself?",
     "where does the meaning of a word appear?",
     "do smaller vectors lose much?",
-    "which tokenizer splits my word?",
+    "how is my word split?",
 )
 
 
@@ -43,7 +54,7 @@ def draw(backend: Backend) -> None:
         "asked",
         st.text_input,
         "Your question",
-        placeholder="does [CLS] attend to itself?",
+        placeholder="Ask, or choose a question below",
         label_visibility="collapsed",
         max_chars=200,
     )
@@ -64,10 +75,14 @@ def groups() -> dict[str, list[View]]:
     found: dict[str, list[View]] = {title: [] for title in GROUPS}
     for view in table.views_of("laboratory"):
         if view.key != "laboratory":
-            subject = view.draw.removeprefix("dashboard.views.").partition(".")[0]
-            title = next((title for title, subjects in GROUPS.items() if subject in subjects), "Else")
+            title = next((title for title, subjects in GROUPS.items() if _subject(view) in subjects), "Else")
             found.setdefault(title, []).append(view)
     return {title: views for title, views in found.items() if views}
+
+
+def _subject(view: View) -> str:
+    """The folder of dashboard/views that declares a view."""
+    return view.draw.removeprefix("dashboard.views.").partition(".")[0]
 
 
 def _found(asked: str, backend: Backend) -> None:
@@ -129,8 +144,9 @@ def _cards(views: list[View]) -> None:
     columns = [column for _ in range(0, len(views), CARDS) for column in st.columns(CARDS)]
     for column, view in zip(columns, views, strict=False):
         page = table.PAGE_BY_KEY[table.place_of(view.key)]
+        icon = ICONS.get(_subject(view), page.icon) if page.key == "laboratory" else page.icon
         with column.container(border=True, key=f"view_card_{view.key}", height="stretch"):
-            if st.button(messages.escape(view.label), key=f"open_{view.key}", icon=page.icon, type="tertiary"):
+            if st.button(messages.escape(view.label), key=f"open_{view.key}", icon=icon, type="tertiary"):
                 navigation.go_to(view.key)
             st.markdown(view.question)
             if page.key != "laboratory":  # where a found one stands

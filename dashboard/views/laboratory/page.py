@@ -10,9 +10,9 @@ DECLARED = Declared(
     views=(
         View(
             key="laboratory",
-            label="All views",
+            label="Overview",
             question="What do you want to know?",
-            intro="Ask in your own words: the views that answer it are listed.",
+            intro="Ask in your own words, and get the views that answer.",
             draw="dashboard.views.laboratory.overview:draw",
             settings=(*OF_MODELS, "asked"),
             examples=({"asked": "does [CLS] attend to itself?"},),

@@ -188,6 +188,9 @@ def catalog() -> None:
     models = [(spec, spec.facts) for spec in CATALOG if spec.facts is not None]
     is_cached = {spec.key: spec.source != "embedded" and hub.cached_folder(spec.key) is not None for spec, _ in models}
     figures.note(_counted_models(models, is_cached))
+    kinds = list(dict.fromkeys(GROUPS[spec.group] for spec, _ in models if spec.group))
+    kind = controls.checked(st.pills, "Kind", key="catalog_kind", options=kinds, label_visibility="collapsed")
+    models = [(spec, facts) for spec, facts in models if kind is None or (spec.group and GROUPS[spec.group] == kind)]
     # Not data frames, which cut texts that are too long for their columns.
     figures.whole_texts(
         pd.DataFrame(
@@ -203,8 +206,8 @@ def catalog() -> None:
                     if spec.is_pickle
                     else "cached"
                     if is_cached[spec.key]
-                    else f"download, {in_words(1e6 * (spec.megabytes or 0), about=True)}",
-                    "parameters": numbers.millions(facts.parameters),
+                    else f"download, {in_words(1e6 * (spec.megabytes or 0), about=True).replace(' ', wording.NBSP)}",
+                    "million parameters": f"{facts.parameters / 1e6:,.1f}",
                     "sentence vector": spec.pooling or "none of its own",
                     "licence": spec.licence or "not known here",
                 }

@@ -115,7 +115,7 @@ def given(backend: Backend) -> None:
     _unknown_pieces(scorer, readings)
     for number, (reading, logits) in enumerate(zip(readings, scores, strict=True)):
         _pair(scorer, number, reading, query, logits)
-    st.caption(_legend(scorer))
+    st.caption(_legend(scorer, readings))
     if not verdict:
         figures.reading(READ, NOT_SHOWN)
     if scorer.spec.key == EMBEDDED_CROSS_ENCODER_KEY:
@@ -243,8 +243,9 @@ def _pair(scorer: Backend, number: int, reading: _Reading, query: str, logits: F
         )
         said = f"**{number + 1} · {reading.role} document** — {_scores(scorer.pair_labels(), logits)}"
         report.add(f"score_{reading.role}", PagePart(message=said))
-        st.markdown(said)
-        pair_links.draw(query, reading.document, key=f"_{reading.role}", model=str(state.get("cross_encoder")))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(said, width="content")
+            pair_links.draw(query, reading.document, key=f"_{reading.role}", model=str(state.get("cross_encoder")))
 
 
 def _unknown_pieces(scorer: Backend, readings: Sequence[_Reading]) -> None:
@@ -278,8 +279,12 @@ def _scores(labels: Sequence[str], logits: np.ndarray) -> str:
     )
 
 
-def _legend(scorer: Backend) -> str:
-    marks = "Dashed: special token. Striped: not in the vocabulary."
+def _legend(scorer: Backend, readings: Sequence[_Reading]) -> str:
+    unknown = scorer.tokenization.unknown_id
+    has_unknown = any(
+        token.id == unknown for reading in readings for token in (reading.tokens.tokens if reading.tokens else ())
+    )
+    marks = "Dashed: special token." + " Striped: not in the vocabulary." * has_unknown
     if scorer.facts.segments < 2:
         return f"Under each piece: position and id; this model has no token types. {marks}"
     text = f"Under each piece: position, id, token type (0 A: query, 1 B: document). {marks}"
@@ -309,12 +314,11 @@ def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> str:
     first, second = (theme.number(logits[0], 2) for logits in (relevant, other))
     if not is_same:
         first, second = apart(relevant[0], other[0])
-    text = f"Relevant **{first}**, other **{second}**: "
+    text = f"The relevant document scores **{first}**, the other **{second}**: "
     if is_same:
-        return f"{text}**both documents get the same score**, to two decimals. It does not say which is relevant."
+        return f"{text}**the same score**, to two decimals. It does not say which is relevant."
     text += (
-        f"the **{'relevant' if difference > 0 else 'other'} document** gets the higher score, by "
-        f"{apart(abs(difference), 0.0)[0]}."
+        f"the **{'relevant' if difference > 0 else 'other'} document** is higher by {apart(abs(difference), 0.0)[0]}."
     )
     return text if difference > 0 else f"{text} Here the model is wrong."
 

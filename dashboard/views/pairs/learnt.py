@@ -291,9 +291,11 @@ def _ranking_table(rankers: Sequence[MeasuredRanking]) -> None:
     table[lead] = ["" if ranker is rankers[0] else _words(standings[ranker.name]) for ranker in rankers]
     shown = table.sort_values(MEASURE, ascending=False, kind="stable")
     measures = list(RANKING_MEASURES)
-    figures.plain_table(shown.assign(**{name: [f"{value:.1f}" for value in shown[name]] for name in measures}))
+    with st.container(key="small_table_rankings"):
+        figures.plain_table(shown.assign(**{name: [f"{value:.1f}" for value in shown[name]] for name in measures}))
     st.caption(
-        f"Means over the test queries, in per cent. Last column: by how much “{messages.escape(rankers[0].name)}” leads, with "
+        "Means over the test queries, in per cent. P@10: the relevant of the first ten; nDCG@10: the same by grades, a "
+        f"first place counting most. Last column: by how much “{messages.escape(rankers[0].name)}” leads, with "
         "the p-value (randomisation test, adjusted by Holm's method)."
     )
     figures.download(table.round(3), "learnt-rankings")

@@ -67,8 +67,8 @@ def test_the_scores_are_those_of_score_pairs(scorer: Backend, read_page: Open) -
         assert f"logit **{in_print(logit)}**, sigmoid **{1 / (1 + np.exp(-logit)):.2f}**" in shown
     relevant, other = logits
     assert (
-        f"Relevant **{in_print(relevant)}**, other **{in_print(other)}**: the **relevant document** gets the higher score"
-        in shown
+        f"The relevant document scores **{in_print(relevant)}**, the other **{in_print(other)}**: "
+        "the **relevant document** is higher by" in shown
     )
     assert "was trained to score how similar two sentences are" in shown
 
@@ -83,7 +83,7 @@ def test_a_wrong_score_is_called_wrong(open_page: Open) -> None:
 
 def test_equal_scores_are_not_called_wrong(open_page: Open) -> None:
     app = open_page("pairs", pr="Bees find their way by the sun.", po="Bees find their way by the sun.")
-    assert "**both documents get the same score**, to two decimals" in texts(app)
+    assert "**the same score**, to two decimals" in texts(app)
     assert "the model is wrong" not in texts(app)
     assert "higher score" not in texts(app)
 
@@ -94,9 +94,7 @@ def test_the_model_fails_clearly_on_the_example_of_shared_words(open_page: Open,
     assert other - relevant > 2
     app = open_page("pairs", pq=query, pr=documents[0], po=documents[1])
     assert app.button_group(key="w_triple").value == "Shared words"
-    assert f"the **other document** gets the higher score, by {other - relevant:.2f}. Here the model is wrong" in texts(
-        app
-    )
+    assert f"the **other document** is higher by {other - relevant:.2f}. Here the model is wrong" in texts(app)
 
 
 def test_a_text_without_a_known_piece_is_named(open_page: Open) -> None:

@@ -87,4 +87,10 @@ def _written(values: np.ndarray) -> list[str]:
 
 def _numbers(values: np.ndarray) -> dict[str, Any]:
     """Of bars: their values, written at their ends."""
-    return {"text": _written(values), "textposition": "outside", "textangle": 0, "cliponaxis": False}
+    return {
+        "text": _written(values),
+        "textposition": "outside",
+        "textangle": 0,
+        "cliponaxis": False,
+        "constraintext": "none",
+    }

@@ -58,8 +58,8 @@ VIEWS = (
             "What is the attention mask?",
             "What are token types, padding and truncation?",
         ),
-        intro="A tensor is a table of numbers. Ids name the pieces, token types say which text of a pair, and the attention "
-        "mask what is text.",
+        intro="A tensor is a table of numbers. Ids name the pieces, token types tell the second text of a pair from the first, "
+        "and the attention mask is 0 where nothing is to be read.",
         draw="dashboard.views.tokens.views:tensors",
         settings=(
             *OF_PAIRS,

@@ -49,7 +49,7 @@ class WordChoice:
             if self.are_forms(sentences):
                 near = self._near(sentences)
                 if near and len(different) == 1 and len(near) <= NAMED:
-                    return f"“{words[0]}” near {', '.join(near)}"
+                    return f"Pairs of “{words[0]}” (near {', '.join(near)})"
                 where = "across sentences" if len({row for row, _ in self.picks}) > 1 else "within its sentence"
                 return f"{' and '.join(f'“{word}”' for word in different[:NAMED])} {where}"
             return f"{_counted(different)} different words: {_listed(different)}"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from components.analysis.first_look.words import Word
     from components.model.trace import TokenizedSentence
 
+FEW = 0.05  # of all heads: so few are not named behind two other kinds
 NAMED = 3  # words of which the counts are given
 
 
@@ -136,7 +137,7 @@ def _counts(word: Word, looks: FirstLooks, sentence: TokenizedSentence, target: 
     at = [item for item in at if item[1] != "at itself" or item == at[0]]
     others = looks.heads - sum(count for count, _ in at)
     left = "itself or punctuation" if itself and looks.rest else "itself" if itself else "punctuation and signs"
-    at += [(others, f"at {left}")] if others else []
+    at += [(others, f"at {left}")] if others > looks.heads * FEW or (others and len(at) < 2) else []
     (count, first), *further = at
     verb = "looks" if count == 1 else "look"
     begin = f"From {wording.quoted(word.text)}, {count} of {counted(looks.heads, 'head')} {verb} first {first}"

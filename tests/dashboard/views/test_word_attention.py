@@ -75,7 +75,8 @@ def test_the_counts_are_those_of_plain_transformers(open_page: Open) -> None:
     words = [piece.isalpha() and at != 10 for at, piece in enumerate(run.pieces)]
     named = f"(“trophy” {counts['trophy']}, “big” {counts['big']})"
     others = sum(words[at] for at in first)
-    said = f"From “it”, {special} of 72 heads look first at [CLS] or [SEP], {others} at words {named}"
+    assert 72 - special - others < 0.05 * 72  # too few to be named
+    said = f"From “it”, {special} of 72 heads look first at [CLS] or [SEP] and {others} at words {named}."
     assert said in shown.replace("\\", "")
     assert (counts["trophy"], special) == (11, 40)
 
@@ -208,6 +209,8 @@ def test_without_what_is_usual_nothing_is_said_of_it() -> None:
         "The largest share of a word goes to “cat”: 45 % in block 1, head 3. "
         "From “dog”, 1 of 3 heads looks first at “cat” and 2 at itself or punctuation."
     )
+    few = FirstLooks(72, ((words[1], 13),), 1, 57, 1)  # two heads of 72 are no third kind
+    assert findings.of_word(words[-1], few, look(0.45, 0.0), sentence).endswith(" and 13 at “cat”.")
     for itself, rest, left in ((2, 0, "2 at itself"), (0, 2, "2 at punctuation and signs")):
         counts = FirstLooks(3, ((words[1], 1),), itself, 0, rest)
         said = findings.of_word(words[-1], counts, None, sentence)

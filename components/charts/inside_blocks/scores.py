@@ -67,7 +67,8 @@ def score_bars(parts: Mapping[str, np.ndarray], attention: np.ndarray, labels: S
         row=2,
         col=1,
     )
-    figure.update_layout(barmode="relative", bargap=0.25)
+    # On a phone all numbers are as small as the longest, those below zero.
+    figure.update_layout(barmode="relative", bargap=0.25, uniformtext={"mode": "show", "minsize": 8})
     theme.legend_below(figure, shown=len(parts) > 1)
     axis = {"type": "category", "categoryorder": "array", "categoryarray": names, "showgrid": False}
     figure.layout.xaxis.update(axis)
@@ -87,4 +88,9 @@ def _written(values: np.ndarray) -> list[str]:
 
 def _numbers(values: np.ndarray) -> dict[str, Any]:
     """Of bars: their values, written at their ends."""
-    return {"text": _written(values), "textposition": "outside", "textangle": 0, "cliponaxis": False}
+    return {
+        "text": _written(values),
+        "textposition": "outside",
+        "textangle": 0,
+        "cliponaxis": False,
+    }

@@ -38,8 +38,8 @@ class ExampleTokenizer:
 EXAMPLES = {
     "bytes": ExampleTokenizer(
         "Byte-level BPE",
-        "The method of GPT-2 and RoBERTa: it joins frequent pairs of bytes, keeps capitals, and marks the space before a piece "
-        "with Ġ. Every text can be written in bytes, so that nothing is unknown.",
+        "Byte-level BPE joins frequent pairs of bytes, as in GPT-2 and RoBERTa, and keeps capitals. Every text can be written "
+        "in bytes, so that nothing is unknown.",
         4_000,
         "its counts say nothing of GPT-2 or RoBERTa, which use this method with pieces of their own",
     ),

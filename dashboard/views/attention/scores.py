@@ -13,7 +13,7 @@ from components.analysis.attention.scores import HeadScores, head_scores
 from components.charts import matrices, theme
 from components.charts.inside_blocks import rotation as rotation_charts
 from components.charts.inside_blocks import scores as charts
-from components.numbers import apart
+from components.numbers import apart, percent
 from components.shown_code.code import Code, Command
 from components.shown_code.inside import Inside
 from components.shown_code.written import literal
@@ -77,9 +77,8 @@ def _bars(model_input: AttentionInput, scored: HeadScores, block: int, head: int
     total = scored.total[query]
     most = int(candidates[np.argmax(attention[candidates])])
     message = (
-        f"{_name(model_input, query)} attends most to {_name(model_input, most)} ({theme.number(attention[most], 2)}): "
-        "its score is the "
-        f"largest, {theme.number(total[most], 2)}"
+        f"{_name(model_input, query)} attends most to {_name(model_input, most)} ({percent(float(attention[most]))}): "
+        f"that score is the largest, {theme.number(total[most], 2)}"
     )
     if len(parts) > 1:
         summed = " + ".join(f"{theme.number(values[query, most], 2)} ({name})" for name, values in scored.parts.items())

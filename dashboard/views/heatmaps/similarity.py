@@ -228,7 +228,9 @@ def sentences(models: Sequence[Backend]) -> None:
                 select_many=False,
             )
     with places[0] if has_list else st.container():
-        figures.colour_bar("percentile" if as_percentiles else "cosine", limits, pale=True)
+        figures.colour_bar(
+            f"{'percentile' if as_percentiles else 'cosine'}, one scale for all layers", limits, pale=True
+        )
     if has_list:
         with places[1], st.container(key="pairs_beside"):
             _draw_pairs(0, _pair_table(similarities[0], texts, calibrations[0]))

@@ -49,7 +49,7 @@ class WordChoice:
             if self.are_forms(sentences):
                 near = self._near(sentences)
                 if near and len(different) == 1 and len(near) <= NAMED:
-                    return f"“{words[0]}” near {', '.join(near)}"
+                    return f"Pairs of “{words[0]}” (near {', '.join(near)})"
                 where = "across sentences" if len({row for row, _ in self.picks}) > 1 else "within its sentence"
                 return f"{' and '.join(f'“{word}”' for word in different[:NAMED])} {where}"
             return f"{_counted(different)} different words: {_listed(different)}"
@@ -113,8 +113,8 @@ class WordChoice:
         return _at_positions(_told_apart(names, [f"sentence {row + 1}" for row, _ in self.picks]), self.picks)
 
     def quoted_names(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
-        """As `names` of tokens of one sentence, for a sentence of text: “the” (9)."""
-        return _at_positions([f"“{word}”" for word in self._words(sentences)], self.picks)
+        """As `names` of tokens of one sentence, for a sentence of text: “the” at position 9."""
+        return _at_positions([f"“{word}”" for word in self._words(sentences)], self.picks, "{} at position {}")
 
     def neighbours(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
         """For each pick a word that tells it from the others: one that only its sentence has, or the next word of those that
@@ -191,11 +191,11 @@ def _told_apart(names: Sequence[str], details: Sequence[str]) -> list[str]:
     ]
 
 
-def _at_positions(names: Sequence[str], picks: Sequence[tuple[int, int]]) -> list[str]:
-    """The names, with their positions after those that occur more than once: "the (9)"."""
+def _at_positions(names: Sequence[str], picks: Sequence[tuple[int, int]], form: str = "{} ({})") -> list[str]:
+    """The names, with their positions, in this form, after those that occur more than once: "the (9)"."""
     counts = Counter(name.lower() for name in names)
     return [
-        f"{name} ({position})" if counts[name.lower()] > 1 else name
+        form.format(name, position) if counts[name.lower()] > 1 else name
         for name, (_, position) in zip(names, picks, strict=True)
     ]
 

@@ -106,7 +106,14 @@ def of_tensors(mask: np.ndarray, tensors: int, second: int = 0, is_pair: bool = 
     if not empty:
         return f"{said}; {'token type 1 (orange) marks the second text' if second else 'nothing is padding'}."
     verb, side = "is" if empty == 1 else "are", "right" if (mask[:, -1] == 0).any() else "left"
-    return f"{said}; {counted(empty, 'place')} at the {side} {verb} padding (grey), which the model leaves out."
+    padded = [(row, int(count)) for row, count in enumerate((mask == 0).sum(axis=1), 1) if count]
+    where = f"{counted(empty, 'place')}"
+    if len(padded) <= NAMED and not is_pair:
+        (row, count), *others = padded
+        where = enumerated(
+            [f"{counted(count, 'place')} of sentence {row}", *(f"{count} of sentence {row}" for row, count in others)]
+        )
+    return f"{said}; {where} {verb} padding (grey) at the {side}, which the model leaves out."
 
 
 def of_lost(lost: Sequence[LostCharacters]) -> str:

@@ -58,8 +58,8 @@ VIEWS = (
             "What is the attention mask?",
             "What are token types, padding and truncation?",
         ),
-        intro="A tensor is a table of numbers. Ids name the pieces, token types say which text of a pair, and the attention "
-        "mask what is text.",
+        intro="A tensor is a table of numbers: ids name pieces, token types tell the texts of a pair apart, the attention mask "
+        "is 0 at padding.",
         draw="dashboard.views.tokens.views:tensors",
         settings=(
             *OF_PAIRS,
@@ -116,7 +116,7 @@ VIEWS = (
             "How do the tokenizers of two models differ?",
             "Does GPT split words as BERT does?",
         ),
-        intro="What is split differently stands on grey. A model works only with the tokenizer it was trained with.",
+        intro="A blue frame is a word in one piece; what is split differently stands on grey.",
         draw="dashboard.views.tokens.views:two_tokenizers",
         settings=(
             *OF_SENTENCES,

@@ -559,7 +559,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         title="The pieces of two tokenizers",
         read="Each column is a part of the text at whose ends both tokenizers cut it, with the pieces of each below it. A blue "
         "frame is a word in one piece, an orange one text that is not in the vocabulary; a grey ground joins what is split "
-        "differently." + ("" if other == "model" else f" {titles[other]}: {example_tokenizers.EXAMPLES[other].note}"),
+        "differently.",
         not_shown="Which of them is better: a model works only with the tokenizer that it was trained with.",
     )
     unknown = (backend.tokenization.unknown_id, second.tokenization.unknown_id if other == "model" and second else None)
@@ -570,13 +570,15 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
             state.put("sentences", examples.sentences)
             state.put("sentence", None)
             st.rerun()  # the whole page, because the bar shows the sentences too
-    limits = "" if other == "model" else messages.escape(example_tokenizers.limits(other))
+    limits = ""
+    if other != "model":
+        limits = messages.escape(f"{example_tokenizers.EXAMPLES[other].note} {example_tokenizers.limits(other)}")
     if below := " ".join(filter(None, (_marks(spans), limits))):
         figures.note(below, "limits")
     if second is None:
         st.caption(
-            "To compare with another model's tokenizer, choose a second model in the sidebar. Those of the list, except the "
-            "included one, need a download from the Hugging Face Hub, where models are published."
+            "To compare with another model's tokenizer, choose a second model in the sidebar. All but the "
+            "included one need a download from the Hugging Face Hub, where models are published."
         )
 
 

@@ -298,7 +298,7 @@ def _nearest_in_words(measured: ClinicCosines, kind: str, layer: int, pooling: P
     parts = [
         f"<h4>{html.escape(kind.capitalize())}: the nearest</h4>",
         *(pair(row, True) for row in nearest),
-        "<h4>But the same meaning, and far apart</h4>",
+        "<h4>The same meaning, yet far apart</h4>",
         pair(far, False),
     ]
     figures.markup(f'<div class="bi-pairs">{"".join(parts)}</div>', "clinic_nearest", of="clinic_cosines")
@@ -353,7 +353,7 @@ def _cosines(
             value="cosine",
             level=(median, "same meaning"),
             chosen=_opened(pairs, kind),
-            notes="typical cosine; nearer than a paraphrase in",
+            notes="bold: typical cosine; %: nearer than a paraphrase",
         ),
         key="clinic_cosines",
         code=pairs_apart(measured.read, layer, pooling),

@@ -125,7 +125,7 @@ def in_words(score: float, found: Calibration | None = None) -> str:
     count, above = len(found.cosines), int(np.count_nonzero(found.cosines >= score))  # a tie counts against the score
     low, high = found.quantiles((5, 95))
     if above == 0:
-        return f"{text}, higher than for all {count:,} {pairs}"
+        return f"{text}, higher than for any of {count:,} {pairs}"
     if above <= FEW_ABOVE and above < count / 20:
         return f"{text}, higher than for all but {above} of {count:,} {pairs}"
     if score > high:

@@ -18,18 +18,21 @@ if TYPE_CHECKING:
     from components.analysis.first_look.words import Word
     from components.model.trace import TokenizedSentence
 
+FEW = 0.05  # of all heads: so few are not named behind two other kinds
 NAMED = 3  # words of which the counts are given
 
 
 def of_word(
     word: Word, looks: FirstLooks, decisive: Look | None, sentence: TokenizedSentence, is_usual_known: bool = True
 ) -> str:
-    """At what most heads look first from a word, and the most decisive look.
+    """The most decisive look of a word, and at what most heads look first from it.
 
     `is_usual_known`: what the heads do in other sentences has been measured.
     """
     said = _counts(word, looks, sentence, None if decisive is None else decisive.target)
-    return f"{said} {_decisive(decisive, sentence, is_usual_known)}"
+    of_decisive = _decisive(decisive, sentence, is_usual_known)
+    is_clear = decisive is not None and (not is_usual_known or decisive.weight - decisive.usual >= DECIDED)
+    return f"{of_decisive} {said}" if is_clear else f"{said} {of_decisive}"
 
 
 def of_head(
@@ -133,8 +136,8 @@ def _counts(word: Word, looks: FirstLooks, sentence: TokenizedSentence, target: 
     itself = looks.itself if at and at[0][1] != "at itself" else 0  # else it counts with marks and signs
     at = [item for item in at if item[1] != "at itself" or item == at[0]]
     others = looks.heads - sum(count for count, _ in at)
-    left = "itself or marks" if itself and looks.rest else "itself" if itself else "marks and signs"
-    at += [(others, f"at {left}")] if others else []
+    left = "itself or punctuation" if itself and looks.rest else "itself" if itself else "punctuation and signs"
+    at += [(others, f"at {left}")] if others > looks.heads * FEW or (others and len(at) < 2) else []
     (count, first), *further = at
     verb = "looks" if count == 1 else "look"
     begin = f"From {wording.quoted(word.text)}, {count} of {counted(looks.heads, 'head')} {verb} first {first}"

@@ -148,8 +148,8 @@ def draw(backend: Backend) -> None:
         controls.choice("look_direction", "The word", DIRECTIONS, show_label=False)
         if looked.decisive:
             st.caption(
-                "Each numbered head is the most decisive one for another word: furthest above its average at that distance, so "
-                "not always the bluest cell."
+                "A numbered head gives a word far more than it usually gives at that distance: its cell is not always the "
+                "bluest."
                 if habits is not None
                 else "Each numbered head gives another word most."
             )

@@ -155,7 +155,7 @@ json.dump(
         "list": any(" new-view " in row for row in rows()),
         "restored": STATES["new-view"]["new_setting"],
         "first screen": ADDRESSES["/meaning?v=new-view"][0],
-        "pairs": pair_links._VIEWS["One word through the layers"],
+        "pairs": pair_links._VIEWS["Words and sentences by layer"],
     },
     sys.stdout,
 )
@@ -177,11 +177,11 @@ def test_a_view_that_is_added_to_the_declarations_is_everywhere(tmp_path: Path) 
     declared.write_text(text, encoding="utf-8")
     (declared.parent / "new.py").write_text(NEW_MODULE, encoding="utf-8")
     places = tmp_path / "dashboard" / "declared" / "table.py"
-    line = '    ("meaning", "One word through the layers", "sentence-pairs"),\n'
+    line = '    ("meaning", "Words and sentences by layer", "sentence-pairs"),\n'
     text = places.read_text(encoding="utf-8")
     assert text.count(line) == 1
     places.write_text(
-        text.replace(line, f'{line}    ("meaning", "One word through the layers", "new-view"),\n'), encoding="utf-8"
+        text.replace(line, f'{line}    ("meaning", "Words and sentences by layer", "new-view"),\n'), encoding="utf-8"
     )
     done = subprocess.run([sys.executable, "-c", SEEN], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2_000:]

@@ -78,11 +78,12 @@ def test_a_search_is_answered() -> None:
     assert findings.of_search("2924", "id", 1, 9_000) == findings.of_search(" ", "contains", 0, 9_000) == ""
 
 
-@pytest.mark.parametrize(
-    ("mask", "said"), [([[1, 1], [1, 0]], "at the right is"), ([[1, 1], [0, 1]], "at the left is")]
-)
+@pytest.mark.parametrize(("mask", "said"), [([[1, 1], [1, 0]], "at the right"), ([[1, 1], [0, 1]], "at the left")])
 def test_padding_is_said_to_be_where_it_is(mask: list[list[int]], said: str) -> None:
-    assert f"1 place {said} padding (grey)" in findings.of_tensors(np.array(mask), 3)
+    assert f"1 place of sentence 2 is padding (grey) {said}, which" in findings.of_tensors(np.array(mask), 3)
+    several = np.array([[1, 0, 0], [1, 1, 1], [1, 1, 0]])
+    assert "; 2 places of sentence 1 and 1 of sentence 3 are padding (grey) at" in findings.of_tensors(several, 3)
+    assert "; 12 places are padding (grey) at" in findings.of_tensors(np.tile(several, (4, 1)), 3)
 
 
 def test_markup_in_a_word_is_shown_as_typed() -> None:

@@ -33,9 +33,9 @@ def ledger(first: Sequence[str], second: Sequence[str], values: Sequence[Sequenc
             ["a", "b"],
             ["x", "y"],
             [[0.4, 0.1], [0.2, 0.3]],
-            "“a” with “x” gives the most, 40.0 %.",
+            "“a” with “x” gives the most, 40.0 % of it.",
         ),
-        (["a", "b"], ["x", "y"], [[0.6, 0.1], [-0.1, 0.05]], "92.3 %; only “b” counts against it."),
+        (["a", "b"], ["x", "y"], [[0.6, 0.1], [-0.1, 0.05]], "92.3 % of it; only “b” counts against it."),
         (["a", "b", "c"], ["x", "y"], [[0.9, 0.1], [-0.1, 0.0], [-0.1, 0.0]], "; “b” and “c” count against it."),
         (
             ["a", "b", "c", "d"],
@@ -72,7 +72,7 @@ def ledger(first: Sequence[str], second: Sequence[str], values: Sequence[Sequenc
             [[0.011, 0.0], [0.001, 0.007]],
             "Of the words, “a” with “x” gives the most, +0.007 ([CLS] with [CLS] gives more, +0.011).",
         ),
-        (["[CLS]", "a"], ["[CLS]", "x"], [[0.3, 0.1], [0.1, 0.5]], "gives the most, 50.0 %."),
+        (["[CLS]", "a"], ["[CLS]", "x"], [[0.3, 0.1], [0.1, 0.5]], "gives the most, 50.0 % of it."),
         (
             ["[CLS]", "a"],
             ["x"],

@@ -101,7 +101,11 @@ def test_what_is_bold_in_the_strip_is_said_with_percentiles_too(open_page: Open)
     rows = {label.removeprefix("<b>").removesuffix("</b>") for label in figure["layout"]["yaxis"]["ticktext"]}
     assert {"bank", "the (4)", "the (7)"} <= rows
     choice = word_choice.WordChoice("against", ((0, 5), (0, 4), (0, 7)), ((0, 1), (0, 2)), False)
-    assert choice.quoted_names(backend().tokenize(page["s"])) == ["“bank”", "“the” (4)", "“the” (7)"]
+    assert choice.quoted_names(backend().tokenize(page["s"])) == [
+        "“bank”",
+        "“the” at position 4",
+        "“the” at position 7",
+    ]
 
 
 def test_words_of_a_sentence_are_called_nearest_only_by_the_values_by_which_they_were_chosen(open_page: Open) -> None:

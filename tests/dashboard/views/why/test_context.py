@@ -24,7 +24,7 @@ def test_no_end_of_an_interval_below_100_is_written_as_100(
 @pytest.mark.parametrize(
     ("score", "said"),
     [
-        (0.9, "The cosine is **0.90**, higher than for all 1,000 unrelated pairs"),
+        (0.9, "The cosine is **0.90**, higher than for any of 1,000 unrelated pairs"),
         (0.4985, "higher than for all but 2 of 1,000 unrelated pairs"),
         (0.5, "higher than for all but 1 of 1,000"),  # a tie counts against the score
         (0.4649, "higher than for 96 % of unrelated pairs"),

@@ -192,8 +192,8 @@ def picture(sets: Sequence[CollectionLook], here: tuple[int, float] | None = Non
     rows.append((f"{sizes}, {look.token_bytes / 1000:.1f} kB as the vectors of its tokens", ""))
     cost_lines(rows, "rerank_costs")
     st.caption(
-        "A cross-encoder reads the query with each candidate anew. Here MaxSim alone orders the candidates; “What helps” mixes it "
-        "with the cosine. "
+        "A cross-encoder reads the query with each candidate anew. Here MaxSim alone orders the candidates; “What helps” mixes "
+        "it with the cosine. "
         "A cross-encoder that was trained for search needs a download: the sidebar has it."
         + (PARAPHRASES if any(item.name == "paraphrases" for item in sets) else "")
     )

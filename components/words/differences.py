@@ -46,22 +46,8 @@ _NUMBER_WORDS = (
 )
 _NUMBERS = frozenset(_NUMBER_WORDS.split())
 # Numbers only beside another one: "a second" is a time too.
-_NUMBERS_BESIDE = frozenset(
-    [
-        "first",
-        "second",
-        "third",
-        "fourth",
-        "fifth",
-        "dozen",
-        "dozens",
-        "hundreds",
-        "thousands",
-        "millions",
-        "billions",
-        "once",
-    ]
-)
+_OTHER_NUMBER_WORDS = "first second third fourth fifth dozen dozens hundreds thousands millions billions once"
+_NUMBERS_BESIDE = frozenset(_OTHER_NUMBER_WORDS.split())
 _DAY_WORDS = (
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september "
     "october november december yesterday today tomorrow morning evening afternoon noon midnight"

@@ -114,12 +114,12 @@ def _counted_over(model_input: AttentionInput, pattern: Pattern) -> str:
     count = len(state.get("sentences"))
     are_all = count > 1 and model_input.pair.second is None and state.get("pattern_over_all")
     said = f"Each score is a mean over the words of {f'all {count} sentences' if are_all else 'this text'}"
-    neighbour = {
-        "previous": "for the first of them, the special token before it is the token before",
-        "next": "for the last of them, the special token after it is the token after",
-    }
-    special = f"; {neighbour[pattern]}" if pattern in neighbour else ""
-    return f"{said}{special}."
+    of, special = "of each" if are_all else "of them", model_input.special
+    if pattern == "previous" and special[0]:
+        said += f"; for the first {of}, the special token before it is the token before"
+    if pattern == "next" and special[-1]:
+        said += f"; for the last {of}, the special token after it is the token after"
+    return f"{said}."
 
 
 def _code(model_input: AttentionInput) -> AnyCode:

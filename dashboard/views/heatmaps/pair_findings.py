@@ -25,8 +25,9 @@ def of_pictures(
     """The pair of words with the highest cosine of each picture; of a sentence with itself those of two different tokens.
 
     `pictures` are the similarities with the row of the other sentence; special tokens and punctuation are passed over where
-    there are others. `as_percentiles`: the cells are percentiles, so that the number is said to be a cosine.
-    `unrelated`: the highest cosine that unrelated tokens usually reach; what is not above it is said to be none.
+    there are others, and a higher pair with one is named behind. `as_percentiles`: the cells are percentiles, so that the
+    number is said to be a cosine. `unrelated`: the highest cosine that unrelated tokens usually reach; what is not above it
+    is said to be none.
     """
     parts, others, are_words, best = [], [], True, -np.inf
     unit = "cosine " if as_percentiles else ""
@@ -58,7 +59,7 @@ def of_pictures(
     kind = "words" if are_words else "tokens"
     more = f" Higher with special tokens or marks: {'; '.join(others)}." if others else ""
     if unrelated is not None and best <= unrelated:
-        limit = f"lie below {number(unrelated, 2)}, as 95 % of unrelated tokens do"
+        limit = f"lie at or below {number(unrelated, 2)}, as 95 % of unrelated tokens do"
         return f"No pair of {kind} stands out: the most similar, {'; '.join(parts)}, {limit}.{more}"
     return f"Most similar {kind}: {'; '.join(parts)}.{more}"
 

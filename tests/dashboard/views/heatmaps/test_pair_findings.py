@@ -21,7 +21,7 @@ def test_the_most_similar_words_are_told_with_their_unit(embedded: Backend) -> N
     assert of_pictures([(picture, 1)], 0, trace.sentences, unrelated=float(most) - 0.01) == said
     chance = of_pictures([(picture, 1)], 0, trace.sentences, unrelated=float(most) + 0.01)
     assert chance == (
-        f"No pair of words stands out: the most similar, “bank” with “bank” of sentence 2 (**{most:.2f}**), lie below "
+        f"No pair of words stands out: the most similar, “bank” with “bank” of sentence 2 (**{most:.2f}**), lie at or below "
         f"{most + 0.01:.2f}, as 95 % of unrelated tokens do."
     )
     percentiles = of_pictures([(picture, 1)], 0, trace.sentences, as_percentiles=True)

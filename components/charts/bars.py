@@ -255,10 +255,11 @@ def cosine_bars(names: Sequence[str], labels: Sequence[str], values: np.ndarray,
 
 
 def count_bars(edges: np.ndarray, counts: np.ndarray, title: str) -> go.Figure:
-    """A histogram of lengths: counts [bin] between edges [bin + 1]."""
+    """A histogram of lengths: counts [bin] between edges [bin + 1]; a bar stands over the whole numbers that it counts."""
+    first, width = int(np.flatnonzero(counts)[0]) if counts.any() else 0, edges[1] - edges[0]
     figure = go.Figure(
         go.Bar(
-            x=(edges[:-1] + edges[1:]) / 2,
+            x=(edges[:-1] + edges[1:] - 1) / 2,
             y=counts,
             width=edges[1:] - edges[:-1],
             marker={"color": theme.BLUE, "line": {"width": 0}},
@@ -266,7 +267,7 @@ def count_bars(edges: np.ndarray, counts: np.ndarray, title: str) -> go.Figure:
             hovertemplate="%{y:,} sentences of %{customdata[0]:.0f} to %{customdata[1]:.0f} tokens<extra></extra>",
         )
     )
-    figure.update_xaxes(title="tokens")
+    figure.update_xaxes(title="tokens", range=[edges[first] - width - 0.5, edges[-1] - 0.5])
     figure.update_yaxes(title="sentences")
     figure.update_layout(bargap=0.02)
     return theme.finish(figure, title, 280)

@@ -107,16 +107,20 @@ def _in_batch(picture: _Picture, wrong: str = "", query: str = "query", answer: 
     places = ((6.4, 1.3), (6.4, 4.8), (1.8, 4.8), (1.8, 1.3))
     _others(picture, (2.9, 3.0), f"another {answer}", places[bool(wrong) :])
     if wrong:
-        _others(picture, (2.9, 3.0), f"its own {wrong}", places[:1])
+        _others(picture, (2.9, 3.0), f"its own {wrong}", places[:1], PUSH)
     picture.pulls_and_pushes()
 
 
 def _others(
-    picture: _Picture, centre: tuple[float, float], label: str, places: tuple[tuple[float, float], ...]
+    picture: _Picture,
+    centre: tuple[float, float],
+    label: str,
+    places: tuple[tuple[float, float], ...],
+    colour: str = PLAIN,
 ) -> None:
     """Points that are pushed away from another one: an arrow behind each says where it goes, and none leads to it."""
     for x, y in places:
-        picture.point(x, y, label, PLAIN, below=y > centre[1])  # the arrow stands on the other side
+        picture.point(x, y, label, colour, below=y > centre[1])  # the arrow stands on the other side
         end = (x + _AWAY * (x - centre[0]), y + _AWAY * (y - centre[1]))
         picture.arrow((x, y), end, PUSH, off=0, start_off=POINT)
 

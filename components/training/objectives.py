@@ -50,8 +50,8 @@ _OBJECTIVES = (
         "encoder",
         "pairs",
         ("pairs", "triplets", "labelled", "scored"),
-        "Each query must find its own answer among those of all rows shown at once (a batch). The others are the wrong "
-        "answers, so a larger batch is a harder question.",
+        "Each query must find its own answer among those of all rows shown at once (a batch). The others are wrong "
+        "answers. A larger batch makes the task harder.",
         r"-\frac{1}{n}\sum_i \log \frac{e^{s \cos(u_i, v_i)}}{\sum_j e^{s \cos(u_i, v_j)}}",
         "Henderson et al. 2017; van den Oord et al. 2018",
         "A square table of the batch: the cosines on the diagonal rise, all others fall.",

@@ -45,6 +45,9 @@ _NUMBER_WORDS = (
     "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion half twice"
 )
 _NUMBERS = frozenset(_NUMBER_WORDS.split())
+# Numbers only beside another one: "a second" is a time too.
+_OTHER_NUMBER_WORDS = "first second third fourth fifth dozen dozens hundreds thousands millions billions once"
+_NUMBERS_BESIDE = frozenset(_OTHER_NUMBER_WORDS.split())
 _DAY_WORDS = (
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september "
     "october november december yesterday today tomorrow morning evening afternoon noon midnight"
@@ -120,7 +123,7 @@ def _kind(one: Sequence[str], other: Sequence[str], runs: Sequence[tuple[bool, l
         return "negation"
     if sorted(left) == sorted(right):
         return "order"
-    numbers = [sorted(filter(is_number, words)) for words in (left, right)]
+    numbers = [sorted(word for word in words if is_number(word) or word in _NUMBERS_BESIDE) for words in (left, right)]
     if all(numbers) and numbers[0] != numbers[1]:
         return "number"
     if left and right and both <= _DAYS:

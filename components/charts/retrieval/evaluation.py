@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import plotly.graph_objects as go
@@ -27,6 +28,7 @@ class Curve:
     values: np.ndarray  # [point]
     low: np.ndarray | None = None
     high: np.ndarray | None = None
+    is_marked: bool = False  # in the colour of the marked bar of `ranking_bars`
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,10 @@ def curves_over(
     """Curves [run] over the same points; intervals as bands in the curve's colour. `ticks` are the labelled points."""
     figure = go.Figure()
     x = np.asarray(points, np.float32)
-    for number, curve in enumerate(curves):
+    marked = theme.PALETTE.index(theme.ORANGE)
+    others = (number for number in count() if number != marked or not any(curve.is_marked for curve in curves))
+    numbers = [marked if curve.is_marked else next(others) for curve in curves]
+    for number, curve in zip(numbers, curves, strict=True):
         style = theme.line_style(number)
         if curve.low is not None and curve.high is not None:
             figure.add_scatter(
@@ -151,7 +156,7 @@ def curves_over(
                 showlegend=False,
                 name=f"interval of {theme.plain(curve.name)}",
             )
-    for number, curve in enumerate(curves):
+    for number, curve in zip(numbers, curves, strict=True):
         name = theme.plain(curve.name, 44)
         figure.add_scatter(
             x=x,

@@ -104,7 +104,7 @@ def _room_for_note(lines: Sequence[PoolingLine]) -> tuple[int, int] | None:
     low = [line for line in lines if line.values[0] == 0]
     if len(low) != 1 or any(line.values[:4].min() <= _FLAT for line in lines if line is not low[0]):
         return None
-    return (26, -3) if low[0].values[1:4].min(initial=100.0) > _RISES else (0, 16)
+    return (12, -12) if low[0].values[1:4].min(initial=100.0) > _RISES else (0, 16)
 
 
 def _label_ends(figure: go.Figure, lines: Sequence[PoolingLine], levels: Sequence[tuple[str, float]]) -> None:

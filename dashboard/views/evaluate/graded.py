@@ -81,7 +81,8 @@ def relevance(backend: Backend) -> None:
         _compared(
             graded, named, measure, len(ready) == len(request.codes), Command(graded_metrics.graded_summary, *measured)
         )
-    _figure([(name, of_run) for _, name, of_run in ranks], measured)
+    best = max(ranks, key=lambda of: float(graded_metrics.MEASURES[measure](of[2]).mean()))[1]
+    _figure([(name, of_run) for _, name, of_run in ranks], best, measured)
 
 
 def _about(graded: GradedSet) -> None:
@@ -187,11 +188,12 @@ def of_perfect(table: pd.DataFrame, measure: str, graded: GradedSet) -> str:
     """How many of the documents that a perfect order has among the first ten the best run has there; "" for other measures."""
     if measure != "nDCG@10":
         return ""
-    found = float(table.iloc[int(table[measure].argmax())]["P@10"]) / 10
+    best = table.iloc[int(table[measure].argmax())]
+    found = float(best["P@10"]) / 10
     there = float(np.mean([min(10, len(grades)) for grades in graded.grades]))
     return (
-        f"Of a query's first ten documents {number(found, 1)} are relevant on average; in a perfect order "
-        f"{number(there, 1)} are."
+        f"Of the first ten documents of {messages.escape(str(best['run']))}, {number(found, 1)} are relevant on average; in a "
+        f"perfect order {number(there, 1)} are."
     )
 
 
@@ -275,11 +277,12 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd
     return pd.DataFrame(rows), [interval(of) for of in judged], [ranks[number][0] for number in compared.unsure]
 
 
-def _figure(ranks: Sequence[tuple[str, RelevantRanks]], measured: Sequence[tuple[str, ...]]) -> None:
+def _figure(ranks: Sequence[tuple[str, RelevantRanks]], best: str, measured: Sequence[tuple[str, ...]]) -> None:
+    """Precision over recall of each run; the `best` has its bar's colour."""
     curves = [(name, graded_metrics.interpolated_precision(outcome).mean(axis=0)) for name, outcome in ranks]
     figures.figure(
         charts.curves_over(
-            [charts.Curve(name, 100 * curve) for name, curve in curves],
+            [charts.Curve(name, 100 * curve, is_marked=name == best) for name, curve in curves],
             LEVELS,
             "Precision by share of answers found",
             x_title="share of correct answers found (recall)",

@@ -226,9 +226,8 @@ def _curves(
         code=code,
         alt=f"{title}'s correlation by layer for {len(values.poolings)} poolings, and of {len(of_words)} word rankings",
         message=f"{messages.escape(backend.spec.title)} agrees best at **layer {layer}, "
-        f"{POOLING_NAMES[pooling]}**: {title} {theme.number(values.of(layer, pooling))}. "
-        + _best_word(of_words)
-        + _why_no_start(values),
+        f"{POOLING_NAMES[pooling]}**: {title} {theme.number(values.of(layer, pooling))}"
+        f"{' (1: the order of people)' * (title == 'Spearman')}. " + _best_word(of_words) + _why_no_start(values),
         read="The first bar is the model, the others are word rankings and static vectors. Higher means better agreement."
         if is_one
         else "Each curve is a pooling over the layers; dashed level lines are word rankings and static "

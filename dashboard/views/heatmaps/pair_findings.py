@@ -25,8 +25,9 @@ def of_pictures(
     """The pair of words with the highest cosine of each picture; of a sentence with itself those of two different tokens.
 
     `pictures` are the similarities with the row of the other sentence; special tokens and punctuation are passed over where
-    there are others. `as_percentiles`: the cells are percentiles, so that the number is said to be a cosine.
-    `unrelated`: the highest cosine that unrelated tokens usually reach; what is not above it is said to be none.
+    there are others, and a higher pair with one is named behind. `as_percentiles`: the cells are percentiles, so that the
+    number is said to be a cosine. `unrelated`: the highest cosine that unrelated tokens usually reach; what is not above it
+    is said to be none.
     """
     parts, others, are_words, best = [], [], True, -np.inf
     unit = "cosine " if as_percentiles else ""

@@ -288,7 +288,7 @@ def _finding(
     if not baseline.is_measured or as_percentiles:
         return f"{text}."
     limit = float(baseline.raw.high[layer])
-    below = sum(pair.similarity < limit for pair in pairs)
+    below = sum(round(pair.similarity, 2) < round(limit, 2) for pair in pairs)  # as they are written
     who = "all" if below == len(pairs) else str(below)
     which = f"do{'es' * (below == 1)} {'this pair' if len(pairs) == 1 else f'{who} of these {len(pairs)}'}"
     return f"{text}; 95 % of unrelated pairs lie below {theme.number(limit, 2)}{f', and so {which}' * bool(below)}."

@@ -186,7 +186,7 @@ VIEWS = (
         label="Corpus",
         question="What is searched?",
         asks=("How do I use a file of my own?",),
-        intro="The sentences that a search goes through, and how long they are. “Corpus”, at the top, has others.",
+        intro="The sentences that a search goes through, and how long they are. The menu “Corpus” at the top has others.",
         draw="dashboard.views.search.whole_corpus.contents:corpus",
         settings=(
             *OF_MODELS,

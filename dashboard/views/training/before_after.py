@@ -284,9 +284,10 @@ def _ranked(
     _what_is_compared(source)
     with right:
         _queries(run, pairs, ranks, source, _untouched_name(settings))
-    figures.plain_table(
-        pd.DataFrame([_row(*both, settings) for both in zip(changes, beside or [None] * 3, strict=True)])
-    )
+    with st.container(key="changed_measures"):  # of which a phone shows what has room
+        figures.plain_table(
+            pd.DataFrame([_row(*both, settings) for both in zip(changes, beside or [None] * 3, strict=True)])
+        )
 
 
 def _measured(models: Models, settings: TrainingSettings, source: str) -> Iterator[tuple[str, ...]]:

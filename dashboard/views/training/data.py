@@ -201,9 +201,14 @@ def _split(plan: Plan) -> None:
         if split.overlap == 0
         else f"**{counted(split.overlap, 'text')} in both parts:** the held-out part says too much."
     )
+    together = (
+        "No two rows share a text."
+        if split.groups == len(rows)
+        else f"Rows that share a text, in any column, stay together: there are {counted(split.groups, 'group')}."
+    )
     st.markdown(
-        f"**{len(split.train):,} rows to train, {len(split.held_out):,} held out{left}.** {text} Rows that share a text, in "
-        f"any column, stay together: there are {counted(split.groups, 'group')}. The held-out part is only for measuring."
+        f"**{len(split.train):,} rows to train, {len(split.held_out):,} held out{left}.** {text} {together} "
+        "The held-out part is only for measuring."
     )
     if dropped:
         lines = "\n".join(

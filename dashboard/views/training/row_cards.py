@@ -90,10 +90,11 @@ def finding(settings: TrainingSettings, table: pd.DataFrame, rows: int, held_out
     objective = settings.objectives[0]
     wrong = sum(str(name).startswith("wrong answer") for name in table.columns)
     at_once = among(settings, rows, wrong)
+    of_rows = f" ({at_once // (1 + wrong)} rows at a time)" if wrong else ""
     first, second, *_ = (*[named(settings.data, name) for name in table.columns if name in TEXTS], "")
     left, right = PLURALS.get(first, f"{first}s"), second
     what = {
-        "mnrl": f"For each of {rows:,} {left} the model learns to pick its {right} out of {at_once} texts",
+        "mnrl": f"For each of {rows:,} {left} the model learns to pick its {right} out of {at_once} texts{of_rows}",
         "triplet": f"Each of {rows:,} {left} learns to be nearer to its {right} than to a wrong text",
         "contrastive": f"In {rows:,} rows, partners are pulled together and other texts pushed apart",
         "online-contrastive": f"In {rows:,} rows, partners are pulled together and other texts pushed apart",
@@ -157,7 +158,7 @@ def _legend(drawn: tuple[Tie, ...], objective: str) -> str:
     if PULLED in kinds:
         parts.append('<span class="pulled">pulled together</span>')
     if PUSHED in kinds:
-        of_first = " (from other rows: drawn for the first one only)" if objective in IN_BATCH else ""
+        of_first = " (all others; drawn for the first one)" if objective in IN_BATCH else ""
         parts.append(f'<span class="pushed">pushed apart{of_first}</span>')
     return f'<p class="key"><b>The first rows</b>{"".join(parts)}</p>'
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from components.numbers import percent
 from components.words.function import FUNCTION_WORDS, PERSONAL
 from dashboard import caching, ready_made
 from dashboard.jobs.stored.included_words import HABITS, WHOLE
-from dashboard.views.attention import findings, flow, head_choice, single_heads
+from dashboard.views.attention import findings, flow, head_choice, single_heads, summaries
 from dashboard.views.attention.guess import changes
 from tests.support.closeness import assert_close
 from tests.support.pages import BANK, Open, backend, choose_view, figures, texts
@@ -299,6 +300,29 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
         "Each score is a mean over the words of this text; for a text's first word, the special token before it is the token "
         "before."
     ) in texts(app)
+
+
+def test_only_special_tokens_are_said_to_be_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts_of: dict[str, Any] = {"sentences": ["a b"] * 3, "pattern_over_all": False}
+    monkeypatch.setattr(summaries.state, "get", texts_of.get)
+
+    def said(pattern: Any, *special: bool) -> str:
+        model_input: Any = SimpleNamespace(pair=SimpleNamespace(second=None), special=np.array(special))
+        return summaries._counted_over(model_input, pattern)
+
+    assert (
+        said("previous", False, False)
+        == said("itself", True, True)
+        == "Each score is a mean over the words of this text."
+    )
+    assert said("next", False, False, True).endswith(
+        "; for the last of them, the special token after it is the token after."
+    )
+    texts_of["pattern_over_all"] = True
+    assert said("previous", True, False, True) == (
+        "Each score is a mean over the words of all 3 sentences; for the first of each, the special token before it is the "
+        "token before."
+    )
 
 
 def test_rollout_and_norms(open_page: Open) -> None:

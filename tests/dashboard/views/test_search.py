@@ -591,13 +591,13 @@ def test_a_corpus_says_how_many_of_its_sentences_are_cut_off() -> None:
     repeated = contents.finding("mine", corpus_facts(own, np.array([9, 3, 4]), 5), repeated=1)
     assert repeated.startswith("**mine has 2 different texts in 3 sentences**, and the middle one")
     alike = contents.finding("mine", corpus_facts(own, np.array([4, 4, 4]), 5))
-    assert alike == "**mine has 3 sentences**, each of 4 tokens. None is cut off: up to 5 are read."
+    assert alike == "**mine has 3 sentences**, each of 4 tokens. None is cut off: the model reads up to 5."
     single = Corpus("mine", ("a",), {})
     assert contents.finding("mine", corpus_facts(single, np.array([9]), 5)) == (
         "**mine has 1 sentence**, of 9 tokens. **It is cut off** after 5."
     )
     assert contents.finding("mine", corpus_facts(single, np.array([5]), 5)) == (
-        "**mine has 1 sentence**, of 5 tokens. It is not cut off: up to 5 are read."
+        "**mine has 1 sentence**, of 5 tokens. It is not cut off: the model reads up to 5."
     )
 
 

@@ -51,7 +51,7 @@ def test_every_objective_has_a_finding_of_its_own(objective: str) -> None:
 def test_the_finding_counts_what_it_says() -> None:
     settings = TrainingSettings(data="demo:not", max_length=12)
     assert row_cards.finding(settings, TRIPLETS, 154, 38, 0, 576) == (
-        "**For each of 154 sentences the model learns to pick its paraphrase out of 32 texts.** "
+        "**For each of 154 sentences the model learns to pick its paraphrase out of 32 texts (16 rows at a time).** "
         "38 rows are held out; none of the 576 texts is cut "
         "off."
     )

@@ -109,7 +109,11 @@ def rows(of: ComparedCells, measure: str, queries: int, colours: Sequence[str]) 
         )
     behind = int(np.count_nonzero(~found.may_be_best))
     all_of = len(of.cells)
-    note = f"{behind} of {all_of} are worse by more than chance" if behind else f"Any of the {all_of} may be the best"
+    note = (
+        f"{behind} of {all_of} are clearly worse: by more than chance"
+        if behind
+        else f"Any of the {all_of} may be the best"
+    )
     return (
         '<div class="bi-candidates"><h3>Which may be the best?</h3><table><thead><tr><th scope="col">vector</th>'
         f'<th scope="col"><div class="ends"><span>{number(low, 0)}</span><span>{escape(measure)}</span>'

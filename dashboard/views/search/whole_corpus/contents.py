@@ -80,14 +80,14 @@ def finding(name: str, facts: CorpusFacts, repeated: int = 0) -> str:
         return (
             f"{said}. **It is cut off** after {limit}."
             if cut
-            else f"{said}. It is not cut off: up to {limit} are read."
+            else f"{said}. It is not cut off: the model reads up to {limit}."
         )
     if (facts.token_lengths == middle).all():
         said += f", each of {counted(middle, 'token')}"
     else:
         said += f", and the middle one by length has {counted(middle, 'token')}"
     if not cut:
-        return f"{said}. None is cut off: up to {limit} are read."
+        return f"{said}. None is cut off: the model reads up to {limit}."
     verb = "is" if cut == 1 else "are"
     return f"{said}. **{cut:,} ({percent(facts.truncated_share)}) {verb} cut off** after {limit} tokens."
 

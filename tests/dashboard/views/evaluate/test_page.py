@@ -769,12 +769,12 @@ def test_graded_relevance_equals_ir_measures(
         "more than chance." in texts(app)
     )
     relevant, there = 10 * theirs[wanted["P@10"]], np.mean([min(10, len(judged)) for judged in qrels.values()])
-    assert f"first ten documents {relevant:.1f} are relevant on average; in a perfect order {there:.1f} are." in texts(
-        app
-    )
+    of_best = f"documents of Layer 6, Mean, {relevant:.1f} are relevant on average; in a perfect order {there:.1f} are."
+    assert of_best in texts(app)
     (bars,) = figures(app)[0]["data"]
     assert list(bars["y"]) == ["BM25", "Layer 6, Mean"]
     assert float(np.asarray(bars["x"], float)[1]) == pytest.approx(best, abs=0.05)
+    assert bars["marker"]["color"][1] == figures(app)[1]["data"][0]["line"]["color"]  # one colour for one run
     curves = traces(app, 1)
     assert list(curves) == ["Layer 6, Mean", "BM25"]
     precise = ir_measures.calc_aggregate([ir_measures.IPrec @ 0.0], qrels, run)

@@ -43,6 +43,7 @@ def said(limit: float, *cosines: float) -> str:
         ),
         (0.22, (0.44,), "At layer 1 the two sentences have a cosine of 0.44; 95 % of unrelated pairs lie below 0.22."),
         (0.22, (0.14,), "lie below 0.22, and so does this pair."),
+        (0.414, (0.412, 0.44, 0.41), "2 and 3 least (0.41); 95 % of unrelated pairs lie below 0.41."),  # as written
     ],
 )
 def test_pairs_that_are_no_more_alike_than_unrelated_ones_are_counted(

@@ -316,11 +316,11 @@ def test_only_special_tokens_are_said_to_be_neighbours(monkeypatch: pytest.Monke
         == "Each score is a mean over the words of this text."
     )
     assert said("next", False, False, True).endswith(
-        "; for the last of them, the special token after it is the token after."
+        "; for a text's last word, the special token after it is the token after."
     )
     texts_of["pattern_over_all"] = True
     assert said("previous", True, False, True) == (
-        "Each score is a mean over the words of all 3 sentences; for the first of each, the special token before it is the "
+        "Each score is a mean over the words of all 3 sentences; for a text's first word, the special token before it is the "
         "token before."
     )
 

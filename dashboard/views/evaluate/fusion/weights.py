@@ -72,16 +72,11 @@ def weights(
     )
     words, left_out = ("the words", "no words") if code.parts[1].words else (last, f"nothing of {last}")
     weight = f"weight of {words} (%)"
+    value, low, high = 100 * np.array([[each.value, each.low, each.high] for each in of_weights]).T
     figures.figure(
         charts.curves_over(
             [
-                charts.Curve(
-                    f"by {'ranks' if settings.normalised == 'rrf' else 'scores'}, weighted",
-                    *(
-                        100 * np.array([getattr(each, part) for each in of_weights])
-                        for part in ("value", "low", "high")
-                    ),
-                ),
+                charts.Curve(f"by {'ranks' if settings.normalised == 'rrf' else 'scores'}, weighted", value, low, high),
                 charts.Curve("by ranks (reciprocal rank fusion)", np.full(len(shares), 100 * by_ranks.value)),
             ],
             shares,

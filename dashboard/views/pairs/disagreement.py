@@ -43,7 +43,7 @@ SEED = (
 )
 MOST_LISTED = 50  # pairs
 MOST_CHARACTERS = 4_000  # of a document whose words are removed
-SHORT = 36  # characters of a query and of a document in the list of pairs
+SHORT = 11  # characters of a text in the chooser
 
 
 @dataclass(frozen=True)

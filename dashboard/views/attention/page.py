@@ -93,8 +93,7 @@ VIEWS = (
         label="Model view",
         question="Where does each head look?",
         asks=("What do all heads of all layers look like as lines?",),
-        intro="One small picture per block and head: lines go from the tokens that look, at the left, to what they look at. "
-        "Click one to enlarge it.",
+        intro="One picture per block and head. Lines go from each token (left) to what it looks at.",
         draw="dashboard.views.attention.single_heads:model_view",
         settings=OF_HEADS,
         examples=({**PAIR, "chosen_blocks": (0, 2), "chosen_heads": (3, 4)},),

@@ -317,9 +317,8 @@ def beside_cosine(joint: float, by_vectors: float) -> str:
     digits = 1 if f"{100 * joint:.0f}" == f"{100 * by_vectors:.0f}" else 0
     ours, theirs = (numbers.number(100 * value, digits) for value in (joint, by_vectors))
     if ours == theirs:
-        return f"It ranks as well as plain cosine (average precision {ours} %)."
-    order = "better" if joint > by_vectors else "worse"
-    return f"It ranks {order} than plain cosine (average precision {ours} against {theirs} %)."
+        return f"Average precision: {ours} %, as by plain cosine."
+    return f"Average precision: {ours} %, by plain cosine {theirs} %."
 
 
 def _drawn(

@@ -707,17 +707,16 @@ def test_output_shapes_and_a_vectors_values(open_page: Open) -> None:
     assert app.metric[0].value == f"{np.linalg.norm(values.astype(float)):.3f}"
     far = np.flatnonzero(np.abs(values) > 3 * np.sqrt(np.mean(values.astype(float) ** 2)))
     said = f"stand{'s' * (len(far) == 1)} out, with more than 3 times the usual distance from 0"
-    assert re.search(rf"\*\*{len(far)}\*\* of “\w+” {said}", texts(app))
+    assert re.search(rf"\*\*{len(far)}\*\* of the 384 numbers of “\w+” {said}", texts(app))
 
 
 def test_a_vector_without_large_numbers_is_said_to_have_none() -> None:
     said = model_sections.vector_in_words(np.array([1.0, -1.0, 1.0]), "cat")
-    assert said == (
-        "Each token comes back as 3 numbers at each layer. None of “cat” has more than 3 times the usual distance from 0 "
-        "(1.00)."
-    )
+    assert said == ("None of the 3 numbers of “cat” has more than 3 times the usual distance from 0 (1.00).")
     many = np.concatenate([np.full(100, 0.1), [9.0, -8.0, 7.0, 6.0]])
-    assert "**4** of “cat” stand out, with more than 3 times" in model_sections.vector_in_words(many, "cat")
+    assert "**4** of the 104 numbers of “cat” stand out, with more than 3 times" in model_sections.vector_in_words(
+        many, "cat"
+    )
     assert model_sections.vector_in_words(many, "cat").endswith("most of all dimensions 100, 101 and 102.")
 
 

@@ -17,6 +17,7 @@ _LINE, _CHARACTER = 17, 7.2  # pixels of a label's height and of one of its char
 _TYPE = 12.5
 _DOT = 5  # pixels from the middle of a point to its edge
 _MARGIN = 0.2  # decades on both sides of the outermost points, for their labels
+_APART = 1.6  # times as many bytes: as near as two numbers on the axis may be
 # Where a label may stand, in pixels from its point: near first. Downwards is positive.
 _PLACES = sorted(
     ((across, down) for down in (-16, 16, *range(-112, 113, 16)) for across in (0, -48, 48, -92, 92)),
@@ -69,13 +70,16 @@ def recall_by_bytes(points: Sequence[Point], title: str, *, k: int, scale: float
             font={"size": _TYPE * scale, "color": theme.line_style(families.index(point.family))["color"]},
         )
     sizes = [point.bytes_per_vector for point in points]
-    ticks = [2**power for power in range(32) if min(sizes) * 0.7 <= 2**power <= max(sizes) * 1.4]
+    ticks: list[float] = []
+    for size in sorted(sizes):
+        if not ticks or size > _APART * ticks[-1]:
+            ticks.append(size)
     figure.update_xaxes(
         title="bytes per vector (logarithmic)",
         type="log",
         range=[np.log10(min(sizes)) - _MARGIN, np.log10(max(sizes)) + _MARGIN],
-        tickvals=ticks[:: 2 if len(ticks) > 5 else 1],
-        ticktext=[f"{tick:,}" for tick in ticks[:: 2 if len(ticks) > 5 else 1]],
+        tickvals=ticks,
+        ticktext=[f"{tick:,.0f}" for tick in ticks],
         tickangle=0,
         zeroline=False,
     )
@@ -144,6 +148,12 @@ def _places(
                     theirs = _box(labelled[other].name, own_x[other] + across, own_y[other] + down, scale)
                     total += _common(box, theirs) + sum(_common(theirs, part) for part in own)
                     total += sum(_common(box, part) for part in _stroke(own_x[other], own_y[other], across, down))
+                others = [at for at in zip(x, y, strict=True) if at != (own_x[number], own_y[number])]
+                total += sum(
+                    _common(part, (across - _DOT, down - _DOT, across + _DOT, down + _DOT))
+                    for part in own
+                    for across, down in others
+                )
                 for across, down in [*zip(x, y, strict=True), *((part * width, line_y) for part, line_y in lines)]:
                     total += _common(box, (across - _DOT, down - _DOT, across + _DOT, down + _DOT))
             return total

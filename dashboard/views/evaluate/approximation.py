@@ -181,8 +181,8 @@ def _message(found: HitLosses, count: int) -> str:
     by_code = {way.approximation.code: way for way in found.ways}
     rescored = f", or {_share(by_code['bits-4'])} if full vectors check the best 40" if "bits-4" in by_code else ""
     said = (
-        f"**int8** finds {_share(by_code['int8'])} of the {found.k} nearest sentences with a quarter of the bytes. One bit per "
-        f"number finds {_share(by_code['bits-1'])}{rescored}."
+        f"**int8** finds {_share(by_code['int8'])} of the {found.k} nearest with a quarter of the bytes; one bit per number "
+        f"finds {_share(by_code['bits-1'])}{rescored}."
     )
     few = too_few_to_pay(count)
     few += (

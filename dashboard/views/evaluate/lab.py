@@ -273,18 +273,17 @@ def best_in_words(recall: np.ndarray, spearman: np.ndarray) -> str:
     poolings, treatments = list(POOLINGS.values()), list(TREATMENTS.values())
 
     def named(cells: list[tuple[int, int]]) -> str:
-        some = [
-            f"**{poolings[p]}** with **{treatments[t].lower().replace('pca', 'PCA')}**"
-            for p, t in (cells if len(cells) <= MOST_NAMED else cells[:1])
-        ]
+        some = cells if len(cells) <= MOST_NAMED else cells[:1]
+        by_treatment = {t: enumerated([f"**{poolings[p]}**" for p, other in some if other == t]) for _, t in some}
+        ways = [f"{of} with **{treatments[t].lower().replace('pca', 'PCA')}**" for t, of in by_treatment.items()]
         more = len(cells) - len(some)
-        return enumerated([*some, *([counted(more, "other way")] if more else [])])
+        return enumerated([*ways, *([counted(more, "other way")] if more else [])])
 
     finding = best_of(recall, 1)
     usual = list(POOLINGS).index("mean"), list(TREATMENTS).index("cosine")
     share = number(recall[finding[0]], 1)
     usually = "" if usual in finding else f"; mean with cosine: {number(recall[usual], 1)} %"
-    said = f"{named(finding)} find{'s' * (len(finding) == 1)} the most ({share} % first{usually})"
+    said = f"Of {recall.size} ways {named(finding)} find{'s' * (len(finding) == 1)} the most ({share} %{usually})"
     agreeing = best_of(spearman, 3)
     if not agreeing:
         return f"{said}."
@@ -303,7 +302,7 @@ def _grid_figure(values: np.ndarray, title: str, unit: str, digits: int) -> go.F
         list(POOLINGS.values()),
         title,
         unit=unit,
-        row_title="compared by",
+        row_title="then",
         column_title="pooling",
         framed=[(len(TREATMENTS) - 1 - treatment, pooling) for pooling, treatment in best_of(values, digits)],
         digits=digits,

@@ -73,7 +73,7 @@ VIEWS = (
             "Is one word nearer to a second than to a third?",
             "How similar are two words of one sentence, layer by layer?",
         ),
-        intro="The cosine of two tokens of one sentence at every layer. Each block lets both take in their context.",
+        intro="Choose two tokens of a sentence: their cosine at every layer. Each block lets both take in their context.",
         draw="dashboard.views.layers.sections:two_tokens",
         settings=(
             *OF_WORDS,

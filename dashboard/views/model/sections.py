@@ -334,13 +334,13 @@ def vector_in_words(values: np.ndarray, piece: str) -> str:
     sizes = np.abs(values.astype(np.float64))
     usual = float(np.sqrt(np.mean(sizes**2)))
     far = np.argsort(-sizes, kind="stable")[: int(np.sum(sizes > FAR * usual))].tolist()
-    said = f"Each token comes back as {len(values):,} numbers at each layer."
+    own = f"of the {len(values):,} numbers of {wording.quoted(piece)}"
     than = f"more than {FAR} times the usual distance from 0 ({numbers.number(usual, 2)})"
     if not far:
-        return f"{said} None of {wording.quoted(piece)} has {than}."
+        return f"None {own} has {than}."
     named = numbers.enumerated([str(dimension) for dimension in far[:NAMED]])
     which = f"dimension{'s' * (len(far) > 1)} {named}" if len(far) <= NAMED else f"most of all dimensions {named}"
-    return f"{said} **{len(far)}** of {wording.quoted(piece)} stand{'s' * (len(far) == 1)} out, with {than}: {which}."
+    return f"**{len(far)}** {own} stand{'s' * (len(far) == 1)} out, with {than}: {which}."
 
 
 def layer_zero(backend: Backend, trace: Trace) -> None:

@@ -89,7 +89,7 @@ def test_a_link_to_a_way_that_reads_all_texts_shows_another(open_page: Open) -> 
     app = at_rest(open_page("evaluate", v="approximation", corpus=corpus_of(29), way="bits-4"))
     assert not app.exception
     assert app.selectbox(key="w_approximation").value == "int8"
-    assert "if the best 40 are checked again" not in texts(app)
+    assert "if full vectors check the best 40" not in texts(app)
     assert "Left out" in texts(app)
 
 
@@ -99,7 +99,7 @@ def test_only_small_collections_are_said_to_teach_nothing_and_to_have_ways_left_
     assert not large.left_out
     assert view._left_out(large, 300) == ""
     assert "Nothing can be learnt" not in view._message(large, 300)
-    assert "if the best 40 are checked again" in view._message(large, 300)
+    assert "if full vectors check the best 40" in view._message(large, 300)
     small = losses(StoredVectors.of_vectors(vectors[:29]), vectors[:5])
     assert {"bits-4", "bits-10"} <= {way.code for way in small.left_out}
     assert all(way.recall.mean() <= 1 for way in small.ways)

@@ -14,6 +14,7 @@ const REACHES = [8, 13, 19, 27, 36, 46, 60]; // pixels from a point to its label
 const TRIES = [...REACHES.slice(0, 5).map((reach) => [reach, true]), ...REACHES.map((reach) => [reach, false])];
 const AROUND = [0, Math.PI, -Math.PI / 2, Math.PI / 2, -0.7, 0.7, Math.PI + 0.7, Math.PI - 0.7, -1.15, 1.15, Math.PI + 1.15, Math.PI - 1.15];
 const ASIDE = [-Math.PI / 2, Math.PI, Math.PI / 2, ...AROUND];
+const RIBBON = "stroke: light-dark(rgba(43, 123, 186, 0.28), rgba(108, 176, 242, 0.5))";
 const MARKED = "rgb(43, 123, 186)"; // theme.BLUE, the colour of the chosen word
 const SVG = "http://www.w3.org/2000/svg";
 const MAPS = ":is([class*='st-key-map_'], .st-key-senses_map) .js-plotly-plot";
@@ -242,7 +243,7 @@ function join(rows) {
     ends[1][isBelow ? 1 : 0] = isBelow ? frame.top + yaxis._offset : frame.left + xaxis._offset;
     const [[ax, ay], [bx, by]] = ends.map(([x, y]) => [x - home.left, y - home.top]);
     const d = isBelow ? `M${ax} ${ay}C${ax} ${(ay + by) / 2} ${bx} ${(ay + by) / 2} ${bx} ${by}` : `M${ax} ${ay}C${(ax + bx) / 2} ${ay} ${(ax + bx) / 2} ${by} ${bx} ${by}`;
-    draw("path", { d, fill: "none", stroke: "#2B7BBA", "stroke-width": rows.length > 8 ? 2 : 6, opacity: 0.28 }, lines);
+    draw("path", { d, fill: "none", style: RIBBON, "stroke-width": rows.length > 8 ? 2 : 6 }, lines);
   }
 }
 

@@ -274,6 +274,8 @@ class WholePath {
     slider.value = this.stopAt() + 1;
     slider.setAttribute("aria-valuetext", `${this.stopAt() + 1} of ${facts.stops.length}: ${this.nameOf(state.stop)}`);
     this.find(".left").setAttribute("aria-checked", state.left);
+    // Before a piece looks at others it acts on nothing; once on, it can be seen and turned off.
+    this.find(".left").style.visibility = ["pieces", "zero"].includes(state.stop) && !state.left ? "hidden" : "";
     // On a phone a choice stands where its effect is seen.
     this.find(".blocks").classList.toggle("aside", !["look", "take", "alone", "blocks"].includes(state.stop));
     this.find(".heads").classList.toggle("aside", !["look", "take"].includes(state.stop));

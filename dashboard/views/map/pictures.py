@@ -469,7 +469,7 @@ def _lines(
     if are_joined:
         found.append(
             (
-                "7px solid rgba(43, 123, 186, 0.28)",
+                "7px solid light-dark(rgba(43, 123, 186, 0.28), rgba(108, 176, 242, 0.5))",
                 f"from {name} towards itself in the other map, which has axes of its own",
             )
         )

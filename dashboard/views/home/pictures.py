@@ -62,6 +62,10 @@ def open_failures() -> None:
 def _senses(senses: Senses) -> dict[str, Any]:
     kinds = list(dict.fromkeys(senses.labels))
     hues = scatter.hues_of(senses.labels)
+    counts = len(senses.labels) * np.array(senses.accuracy[: len(senses.maps)])
+    has_ties = bool(
+        (np.abs(counts - counts.round()) > 0.1).any()
+    )  # which count as guesses, so that no whole number is near
     return {
         "key": SENSES_VIEW,
         "link": table.VIEWS[SENSES_VIEW].label,
@@ -69,7 +73,7 @@ def _senses(senses: Senses) -> dict[str, Any]:
         "labels": [kinds.index(label) for label in senses.labels],
         "names": [f"{senses.word} ({kind})" for kind in kinds],
         "hues": [hues[kind] for kind in kinds],
-        "unit": "% nearest to their own sense",
+        "unit": "% nearest to their own sense" + ", ties in part" * has_ties,
         "sentences": senses.sentences,
         "maps": senses.maps,
         "layers": [

@@ -62,10 +62,8 @@ def open_failures() -> None:
 def _senses(senses: Senses) -> dict[str, Any]:
     kinds = list(dict.fromkeys(senses.labels))
     hues = scatter.hues_of(senses.labels)
-    counts = len(senses.labels) * np.array(senses.accuracy[: len(senses.maps)])
-    has_ties = bool(
-        (np.abs(counts - counts.round()) > 0.1).any()
-    )  # which count as guesses, so that no whole number is near
+    counts = [len(senses.labels) * share for share in senses.accuracy[: len(senses.maps)]]
+    has_ties = any(abs(count - round(count)) > 0.1 for count in counts)  # a tie counts as a guess
     return {
         "key": SENSES_VIEW,
         "link": table.VIEWS[SENSES_VIEW].label,

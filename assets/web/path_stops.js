@@ -594,6 +594,9 @@ const CLOSED = {
     for (const y of [first, second]) pen.curve(area.x - 8 * scale, y, x - 8 * scale, middle, 1.5 * scale, colours.quiet, 0.6);
     pen.text(shownCosine(numbers.similarity()), x - 2 * scale, middle, { size: 18, bold: true });
     pen.text("cosine", x - 2 * scale, middle + 20 * scale, { size: 12, colour: colours.quiet });
+    if (path.state.stop === "pool") return undefined; // which has its vectors there, and the second sentence in words
+    const said = facts.second.text.length > 72 ? `${facts.second.text.slice(0, 71)}…` : facts.second.text;
+    pen.lines(`“${said}”`, area.x - 53 * scale, second + 30 * scale, area.width + 48 * scale, { size: 12, colour: colours.quiet });
     return undefined;
   },
 };

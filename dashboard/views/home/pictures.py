@@ -62,6 +62,8 @@ def open_failures() -> None:
 def _senses(senses: Senses) -> dict[str, Any]:
     kinds = list(dict.fromkeys(senses.labels))
     hues = scatter.hues_of(senses.labels)
+    counts = [len(senses.labels) * share for share in senses.accuracy[: len(senses.maps)]]
+    has_ties = any(abs(count - round(count)) > 0.1 for count in counts)  # a tie counts as a guess
     return {
         "key": SENSES_VIEW,
         "link": table.VIEWS[SENSES_VIEW].label,
@@ -69,7 +71,7 @@ def _senses(senses: Senses) -> dict[str, Any]:
         "labels": [kinds.index(label) for label in senses.labels],
         "names": [f"{senses.word} ({kind})" for kind in kinds],
         "hues": [hues[kind] for kind in kinds],
-        "unit": "% nearest to their own sense",
+        "unit": "% nearest to their own sense" + ", ties in part" * has_ties,
         "sentences": senses.sentences,
         "maps": senses.maps,
         "layers": [

@@ -126,10 +126,10 @@ def _ablation() -> None:
 
 def in_batch(query: str, answer: str, wrong: str, among: int) -> str:
     """What multiple negatives ranking asks for, with the names of the rows' texts and how many are shown at once."""
-    own = f", its own {wrong} among them" if wrong else ""
+    own = f" (its own {wrong} among them)" if wrong else ""
     return (
         f"Each {query} must find its own {answer} among the {among} texts shown at once. The other {among - 1} are wrong "
-        f"answers{own}. A larger batch makes the task harder."
+        f"answers{own}, so that a larger batch makes the task harder."
     )
 
 

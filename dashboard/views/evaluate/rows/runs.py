@@ -286,7 +286,7 @@ def _list(
         for row in rows[:MOST_LISTED]
     )
     more = f"<p>and {len(rows) - MOST_LISTED:,} more, in the table below</p>" if len(rows) > MOST_LISTED else ""
-    lost = ", – is not found" * bool(NOT_FOUND in [*of_run[rows[:MOST_LISTED]], *of_reference[rows[:MOST_LISTED]]])
+    lost = " (–: not found)" * bool(NOT_FOUND in [*of_run[rows[:MOST_LISTED]], *of_reference[rows[:MOST_LISTED]]])
     ranks = f"<small>rank: {escape(names)}{lost}</small>" if len(rows) else ""
     return (
         f'<section><h4><span><i class="{kind}"></i> {escape(title)}: {len(rows):,}</span>{ranks}</h4>'

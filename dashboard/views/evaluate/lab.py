@@ -283,7 +283,7 @@ def best_in_words(recall: np.ndarray, spearman: np.ndarray) -> str:
     usual = list(POOLINGS).index("mean"), list(TREATMENTS).index("cosine")
     share = number(recall[finding[0]], 1)
     usually = "" if usual in finding else f"; mean with cosine: {number(recall[usual], 1)} %"
-    said = f"Of {recall.size} ways {named(finding)} find{'s' * (len(finding) == 1)} the most ({share} %{usually})"
+    said = f"{named(finding)} find{'s' * (len(finding) == 1)} the most ({share} %{usually})"
     agreeing = best_of(spearman, 3)
     if not agreeing:
         return f"{said}."

@@ -363,16 +363,16 @@ def test_the_finding_names_ties_and_what_people_agree_with() -> None:
     spearman = np.full_like(recall, 0.5)
     spearman[0, 3] = 0.777
     assert lab_sections.best_in_words(recall, spearman) == (
-        "Of 25 ways **Mean** and **By rarity** with **cosine** find the most (96.7 %); **Mean** with "
+        "**Mean** and **By rarity** with **cosine** find the most (96.7 %); **Mean** with "
         "**PCA projection** agrees most with people (0.777)."
     )
     recall[1, :2] = 96.7
     assert lab_sections.best_in_words(recall, spearman).startswith(
-        "Of 25 ways **Mean** with **cosine** and 3 other ways find the most (96.7 %);"
+        "**Mean** with **cosine** and 3 other ways find the most (96.7 %);"
     )
     recall[0, 0], recall[1] = 90.0, 50.0
     spearman[0, 0] = np.nan
     assert (
         lab_sections.best_in_words(recall, spearman)
-        == "Of 25 ways **By rarity** with **cosine** finds the most (96.7 %; mean with cosine: 90.0 %)."
+        == "**By rarity** with **cosine** finds the most (96.7 %; mean with cosine: 90.0 %)."
     )

@@ -132,8 +132,8 @@ def _key_of_signs(model: drawing.Model, read: drawing.Read) -> str:
     named = [f"{letter} {word}" for letter, word in LETTERS.items() if letter in letters]
     said = [f"Attention's matrices: {', '.join(named)}."] if named else []
     if read.strips:
-        named = messages.escape(read.piece)
-        said.append(f"Strips: the numbers of “{named}” before and after each block, brown below zero, green above.")
+        piece = messages.escape(read.piece)
+        said.append(f"Strips: the numbers of “{piece}” before and after each block, brown below zero, green above.")
     if read.pooling and "pooler" in model.counts:
         said.append("The dashed pooler is in the file, but the sentence's vector is made without it.")
     return " ".join(said)

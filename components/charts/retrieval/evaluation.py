@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
@@ -28,7 +28,7 @@ class Curve:
     values: np.ndarray  # [point]
     low: np.ndarray | None = None
     high: np.ndarray | None = None
-    is_marked: bool = False  # in the colour of the marked bar of `ranking_bars`
+    is_marked: bool = field(default=False, kw_only=True)  # in the colour of the marked bar of `ranking_bars`
 
 
 @dataclass(frozen=True)

@@ -1023,7 +1023,7 @@ def test_a_query_of_unknown_pieces_is_said(open_page: Open, demo_vectors: np.nda
 
 
 def test_a_language_model_finds_nothing_without_a_shared_word(open_page: Open, demo_vectors: np.ndarray) -> None:
-    assert "No sentence shares a word" in texts(open_page("search", q="zzzz qqqq", vs="jm"))
+    assert "No sentence shares a word" in texts(at_rest(open_page("search", q="zzzz qqqq", vs="jm")))
 
 
 def test_words_without_meaning_are_not_marked(open_page: Open, demo_vectors: np.ndarray) -> None:

@@ -18,6 +18,13 @@ ALL_LINES = (
 )
 
 
+# The drawing ends within its frame.
+IS_WHOLE = """() => {
+    const frame = document.querySelector('iframe'), svg = frame?.contentDocument?.querySelector('#vis svg');
+    return svg && svg.getBoundingClientRect().bottom <= frame.clientHeight;
+}"""
+
+
 def frame_of(page: Page):
     return page.frame_locator("iframe")
 
@@ -46,9 +53,11 @@ def test_on_a_phone_the_list_stands_directly_below_the_lines(look: Stage) -> Non
     )
 
 
+@pytest.mark.core
 def test_the_model_view_has_six_by_twelve_cells(use: Stage) -> None:
     page = use.at("/attention?v=model-view")
     expect(frame_of(page).locator(".attn_background")).to_have_count(72, timeout=30_000)
+    wait_until(page, IS_WHOLE)
     frame_of(page).get_by_role("button", name="Block 0, head 2", exact=True).click()
     expect(frame_of(page).locator("text.detail")).to_have_text("Block 0, Head 2")
 
@@ -58,6 +67,7 @@ def test_the_neuron_view_draws_connections(look: Stage) -> None:
     lines = frame_of(page).locator("svg line")
     expect(lines.first).to_be_attached(timeout=30_000)
     assert lines.count() > 20
+    wait_until(page, IS_WHOLE)
 
 
 @pytest.mark.core

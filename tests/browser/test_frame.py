@@ -115,7 +115,7 @@ def test_the_corpus_is_chosen_in_one_bar_on_every_page_of_it(visit: Visit) -> No
 
 @pytest.mark.core
 def test_a_term_opens_its_entry_where_it_stands(use: Stage) -> None:
-    page = use.at("/inside?v=all-heads&s=A+head+of+state+spoke.")
+    page = use.at("/inside?v=all-heads&b=2&h=0&s=A+head+of+state+spoke.")
     title = page.locator(".st-key-view_title").get_by_role("button", name="Glossary: head")
     title.click()
     entry = page.get_by_role("dialog", name="Glossary: head")

@@ -751,7 +751,7 @@ def test_pages_claim_no_more_than_is_true(
 
 def test_the_baseline_says_what_it_compares() -> None:
     assert "different forms" in caching.glossary()["baseline"]
-    assert "its word vector alone" in caching.glossary()["baseline"]
+    assert "begin with its word vector" in caching.glossary()["baseline"]
 
 
 def test_layer_zero_parts(read_page: Open) -> None:
@@ -1164,7 +1164,7 @@ def test_the_role_of_a_special_token_does_not_repeat_its_name(open_page: Open) -
 def test_pairs_of_layers_say_what_a_cell_is(open_page: Open) -> None:
     app = open_page("heatmaps", v="layer-pairs")
     assert complete_figures(app) == 1
-    assert app.caption[0].value.startswith("Each cell compares two layers.")
+    assert app.caption[0].value.startswith("Each cell compares two layers by CKA.")
 
 
 def test_curves_as_percentiles_are_shares_of_the_unrelated_pairs(open_page: Open) -> None:

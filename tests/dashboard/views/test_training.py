@@ -83,8 +83,8 @@ def test_the_page_opens_with_a_story_and_older_addresses_with_the_damaged_model(
     assert app.button_group(key="w_training_story").value == "not"
     assert app.query_params["preset"] == "not"
     assert (
-        "**For each of 154 sentences the model learns to pick its paraphrase out of 32 texts (16 rows at a time).** 38 rows are held out"
-        in texts(app)
+        "**For each of 154 sentences the model learns to pick its paraphrase out of 32 texts (16 rows at a time).** "
+        "38 rows are held out" in texts(app)
     )
     drawn = cards_of(app)
     assert drawn.count('stroke="#2B7BBA"') == 3  # the partner of each row

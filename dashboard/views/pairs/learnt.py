@@ -251,7 +251,7 @@ def _what_is_learnt(
     st.caption(
         f"**{messages.escape(graded.name)}**: {100 * pairs.is_relevant.mean():.0f} % of the "
         f"{counted(len(pairs), 'pair')} are relevant. No query is in both parts, but documents can be; both "
-        "parts have as large a share of difficult queries (those where BM25's P@10 is low)."
+        "parts have about the same share of difficult queries (those where BM25's P@10 is low)."
         + (f" {graded_sets.DEMO_GRADES}" if not graded.report.files else "")
         + (
             f" Of {len(graded.documents):,} documents {len(pairs.documents):,} are ranked."
@@ -301,7 +301,7 @@ def _ranking_table(rankers: Sequence[MeasuredRanking]) -> None:
         figures.plain_table(shown.assign(**{name: [f"{value:.1f}" for value in shown[name]] for name in measures}))
     st.caption(
         "Means over the test queries, in per cent. P@10: the relevant of the first ten; nDCG@10: the same by grades, a "
-        f"first place counting most. Last column: “{messages.escape(rankers[0].name)}” minus this ranking, with "
+        f"first place counting most. Last column: “{messages.escape(rankers[0].name)}” minus that of the row, with "
         "the p-value (randomisation test, adjusted by Holm's method)."
     )
     figures.download(table.round(3), "learnt-rankings")

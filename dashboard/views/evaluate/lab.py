@@ -333,7 +333,7 @@ def enough_in_words(sweep: Sequence[LabCell], whole: LabCell, size: int) -> str:
         return said
     best = max((cell for cell in sweep if cell.spearman is not None), key=agreement)
     said += (
-        f" With people, **{agreeing.dims}** ({_lower(TREATMENTS[agreeing.treatment])}) agree about as well as all: Spearman "
+        f" With people's scores, **{agreeing.dims}** ({_lower(TREATMENTS[agreeing.treatment])}) agree about as well as all: Spearman "
         f"{number(agreement(agreeing))} and {number(agreement(whole))}"
     )
     if agreement(best) <= max(agreement(whole), agreement(agreeing)):

@@ -387,8 +387,8 @@ def test_the_finding_says_how_few_numbers_are_enough() -> None:
     sweep += [cell(64, "pca", 945, 0.793), cell(128, "pca", 963, 0.777), cell(128, "random", 958, 0.735)]
     assert lab_sections.enough_in_words(sweep, cell(384, "cosine", 967, 0.765), 384) == (
         "**128 of 384 numbers** (PCA projection) put the correct answer first for 96.3 % of the queries, all 384 for 96.7 %. "
-        "With people, **16** (PCA projection) agree about as well as all: Spearman 0.764 and 0.765; 64 (PCA projection) "
-        "agree most, 0.793."
+        "With people's scores, **16** (PCA projection) agree about as well as all: Spearman 0.764 and 0.765; 64 (PCA "
+        "projection) agree most, 0.793."
     )
     assert lab_sections.enough_in_words(sweep, cell(384, "cosine", 990, None), 384) == (
         "No projection puts the correct answer first nearly as often as the whole vector: all 384 for 99.0 %."

@@ -333,8 +333,8 @@ def enough_in_words(sweep: Sequence[LabCell], whole: LabCell, size: int) -> str:
         return said
     best = max((cell for cell in sweep if cell.spearman is not None), key=agreement)
     said += (
-        f" With people's scores, **{agreeing.dims}** ({_lower(TREATMENTS[agreeing.treatment])}) agree about as well as all: Spearman "
-        f"{number(agreement(agreeing))} and {number(agreement(whole))}"
+        f" With people's scores, **{agreeing.dims}** ({_lower(TREATMENTS[agreeing.treatment])}) agree about as well as all: "
+        f"Spearman {number(agreement(agreeing))} and {number(agreement(whole))}"
     )
     if agreement(best) <= max(agreement(whole), agreement(agreeing)):
         return f"{said}."

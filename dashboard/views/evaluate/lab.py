@@ -475,7 +475,7 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
     figures.reading(
         "From left to right vectors keep more numbers (on a logarithmic scale); the flat line is the whole vector. Where a "
         "curve meets this line, the remaining numbers are not needed for this task. The sentence above says where a projection "
-        f"first loses at most {ALMOST:.0f} point, or {ALMOST / 100:.2f} of Spearman's correlation.",
+        f"first loses at most {number(ALMOST, 0)} point, or {number(ALMOST / 100, 2)} of Spearman's correlation.",
         "Whether the remaining numbers matter for other tasks. PCA and whitening end at the number of directions in which the "
         "sentences differ: because of the normalisation at the end of a layer, it is smaller than the vector's size.",
     )

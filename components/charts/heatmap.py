@@ -259,16 +259,27 @@ def layer_strip(
 
 
 def word_scores(
-    values: np.ndarray, words: Sequence[str], columns: Sequence[str], first: int, title: str, *, dark: bool = False
+    values: np.ndarray,
+    words: Sequence[str],
+    columns: Sequence[str],
+    first: int,
+    title: str,
+    *,
+    without_sign: Sequence[int] = (),
+    dark: bool = False,
 ) -> go.Figure:
     """Scores -1..1 of words [word, column] as cells with their numbers, one row per word from top to bottom; blue adds.
+
+    The columns `without_sign` say nothing about adding, and are grey.
 
     The first `first` words are those of text A, the others those of B; a line parts them. The labels in `words` must be
     unique.
     """
+    coloured = np.array(values, np.float32)
+    coloured[:, list(without_sign)] = 0
     figure = go.Figure(
         theme.heatmap(
-            values,
+            coloured,
             ["<br>".join(textwrap.wrap(column, 8, break_long_words=False)) for column in columns],
             [theme.plain(word, 20) for word in words],
             "score",
@@ -277,7 +288,8 @@ def word_scores(
             text=written(values, "score"),
             texttemplate="%{text}",
             showscale=False,  # the cells have numbers
-            hovertemplate="%{y}<br>%{x}: %{z:.3f} of the largest<extra></extra>",
+            customdata=np.array(values, np.float32),
+            hovertemplate="%{y}<br>%{x}: %{customdata:.3f} of the largest<extra></extra>",
             xgap=2,
             ygap=1,
         )

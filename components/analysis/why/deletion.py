@@ -62,12 +62,6 @@ class DeletionCurve:
         """How many words of each sequence are gone at a step."""
         return _counts(self.removals, float(self.shares[step]))
 
-    def first_words(self, most: int) -> list[int]:
-        """The first words to go, those of two sequences in turn."""
-        longest = max(map(len, self.removals))
-        in_turn = [removal[place] for place in range(longest) for removal in self.removals if place < len(removal)]
-        return in_turn[:most]
-
 
 @dataclass(frozen=True, eq=False)
 class MethodComparison:

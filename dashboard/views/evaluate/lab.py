@@ -25,6 +25,8 @@ from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.evaluate import choices, sts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     import plotly.graph_objects as go
 
     from components.jobs import IsStopped, ReportProgress
@@ -66,6 +68,7 @@ removes what all sentences share. PCA and whitening are fitted on the sentences 
 
 IN_SHORT = "By rarity: rare pieces count more. PCA keeps the directions of most variation; whitened, all vary equally."
 DIMENSIONS, FEWEST_PAIRS = 128, 3
+ALMOST = 1.0  # per cent that fewer numbers may lose and still be called enough
 MOST_NAMED = 2  # of the best ways that are equally good; of more the first, so that the line stays short
 DIMENSIONS_HELP = "How many numbers (dimensions) of each vector the three projections keep."
 UNITS = 10_000  # in which a job of several phases reports its progress
@@ -175,7 +178,7 @@ def lab(backend: Backend) -> None:
             if not np.isnan([recall, spearman]).all():
                 _heatmaps(layer, recall, spearman, ())
         raise
-    _grids(backend, cells, layer, dims)
+    _grids(work, cells, layer, dims)
     choices.about(pairs)
     if len(all_pairs) > len(pairs):
         st.info(
@@ -268,27 +271,74 @@ def best_of(values: np.ndarray, digits: int) -> list[tuple[int, int]]:
     return [(int(p), int(t)) for p, t in np.argwhere(written == written.max())]
 
 
-def best_in_words(recall: np.ndarray, spearman: np.ndarray) -> str:
-    """Which ways find most, Recall@1 [pooling, treatment] in per cent, and which agree most with people; ties are named."""
+def _lower(treatment: str) -> str:
+    return treatment.lower().replace("pca", "PCA")
+
+
+def best_in_words(recall: np.ndarray, spearman: np.ndarray, queries: int, pairs: int, kept: str) -> str:
+    """Which ways are best, Recall@1 [pooling, treatment] in per cent, and which agree most with people; ties are named.
+
+    Of so many queries, and so many pairs that people scored; projections have `kept` so many numbers.
+    """
     poolings, treatments = list(POOLINGS.values()), list(TREATMENTS.values())
 
     def named(cells: list[tuple[int, int]]) -> str:
         some = cells if len(cells) <= MOST_NAMED else cells[:1]
         by_treatment = {t: enumerated([f"**{poolings[p]}**" for p, other in some if other == t]) for _, t in some}
-        ways = [f"{of} with **{treatments[t].lower().replace('pca', 'PCA')}**" for t, of in by_treatment.items()]
+        ways = [f"{of} with **{_lower(treatments[t])}**" for t, of in by_treatment.items()]
         more = len(cells) - len(some)
         return enumerated([*ways, *([counted(more, "other way")] if more else [])])
 
     finding = best_of(recall, 1)
     usual = list(POOLINGS).index("mean"), list(TREATMENTS).index("cosine")
     share = number(recall[finding[0]], 1)
-    usually = "" if usual in finding else f"; mean with cosine: {number(recall[usual], 1)} %"
-    said = f"{named(finding)} find{'s' * (len(finding) == 1)} the most ({share} %{usually})"
+    usually = "" if usual in finding else f" (mean with cosine: {number(recall[usual], 1)} %)"
+    said = (
+        f"{named(finding)} put{'s' * (len(finding) == 1)} the correct answer first most often: "
+        f"for {share} % of {counted(queries, 'query', 'queries')}{usually}."
+    )
     agreeing = best_of(spearman, 3)
     if not agreeing:
-        return f"{said}."
+        return said
     verb = "agrees" if len(agreeing) == 1 else "agree"
-    return f"{said}; {named(agreeing)} {verb} most with people ({number(spearman[agreeing[0]])})."
+    projected = any(list(TREATMENTS)[t] in pooling_lab.PROJECTIONS for _, t in agreeing)
+    return (
+        f"{said} {named(agreeing)} {verb} most with people's scores of {counted(pairs, 'pair')}: "
+        f"Spearman {number(spearman[agreeing[0]])}{f' with {kept} numbers' if projected else ''}."
+    )
+
+
+def enough_in_words(sweep: Sequence[LabCell], whole: LabCell, size: int) -> str:
+    """With how few numbers a projection does about as well as the whole vector of `size`, and how many agree most."""
+
+    def fewest(value_of: Callable[[LabCell], float], lost: float) -> LabCell | None:
+        enough = [cell for cell in sweep if value_of(cell) >= value_of(whole) - lost]
+        return min(enough, key=lambda cell: (cell.dims, -value_of(cell)), default=None)
+
+    def recall(cell: LabCell) -> float:
+        return 100 * cell.mean("Recall@1")
+
+    def agreement(cell: LabCell) -> float:
+        return _number(cell.spearman)
+
+    found, agreeing = fewest(recall, ALMOST), fewest(agreement, ALMOST / 100)
+    all_numbers = f"all {size} for {number(recall(whole), 1)} %"
+    said = (
+        f"No projection puts the correct answer first nearly as often as the whole vector: {all_numbers}."
+        if found is None
+        else f"**{found.dims} of {size} numbers** ({_lower(TREATMENTS[found.treatment])}) put the correct answer first for "
+        f"{number(recall(found), 1)} % of the queries, {all_numbers}."
+    )
+    if agreeing is None:
+        return said
+    best = max((cell for cell in sweep if cell.spearman is not None), key=agreement)
+    said += (
+        f" With people's scores, **{agreeing.dims}** ({_lower(TREATMENTS[agreeing.treatment])}) agree about as well as all: "
+        f"Spearman {number(agreement(agreeing))} and {number(agreement(whole))}"
+    )
+    if agreement(best) <= max(agreement(whole), agreement(agreeing)):
+        return f"{said}."
+    return f"{said}; {best.dims} ({_lower(TREATMENTS[best.treatment])}) agree most, {number(agreement(best))}."
 
 
 def _grid_figure(values: np.ndarray, title: str, unit: str, digits: int) -> go.Figure:
@@ -302,7 +352,7 @@ def _grid_figure(values: np.ndarray, title: str, unit: str, digits: int) -> go.F
         list(POOLINGS.values()),
         title,
         unit=unit,
-        row_title="then",
+        row_title="treatment",
         column_title="pooling",
         framed=[(len(TREATMENTS) - 1 - treatment, pooling) for pooling, treatment in best_of(values, digits)],
         digits=digits,
@@ -339,14 +389,16 @@ def _heatmaps(layer: int, recall: np.ndarray, spearman: np.ndarray, cells: tuple
         st.caption("The empty cells follow when all sentences are embedded.")
 
 
-def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) -> None:
+def _grids(work: Lab, cells: tuple[LabCell, ...], layer: int, dims: int) -> None:
     by_name = {(cell.pooling, cell.treatment): cell for cell in cells}
     recall = np.array([[100 * by_name[p, t].mean("Recall@1") for t in TREATMENTS] for p in POOLINGS])
     spearman = np.array([[_number(by_name[p, t].spearman) for t in TREATMENTS] for p in POOLINGS])
-    st.markdown(f":material/insights: {best_in_words(recall, spearman)}")
     fewer = {POOLINGS[p]: by_name[p, "pca"].dims for p in POOLINGS if by_name[p, "pca"].dims < dims}
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
-    st.caption(f"{IN_SHORT} Projections keep {kept} of {backend.facts.hidden_size} numbers.")
+    size = work.backend.facts.hidden_size
+    said = best_in_words(recall, spearman, len(work.pairs.queries), len(work.scored.first), kept)
+    st.markdown(f":material/insights: {said}")
+    st.caption(f"{IN_SHORT} Projections keep {kept} of {size} numbers.")
     _heatmaps(layer, recall, spearman, cells)
     if fewer:
         counts = ", ".join(f"{name} {count}" for name, count in fewer.items())
@@ -356,7 +408,7 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
     figures.reading(
         "Each cell pools the same token vectors (columns) and treats the result (rows) in one way; the highest have frames. "
         "The brighter a cell, the higher, from the lowest to the highest of its figure. The projections "
-        f"keep {kept} of {backend.facts.hidden_size} numbers. The left figure is Recall@1 on these pairs, the right one "
+        f"keep {kept} of {size} numbers. The left figure is Recall@1 on these pairs, the right one "
         "Spearman's correlation with people's scores (1: the same order, 0: none) on the ready-made pairs of “Similarity” "
         "under Diagnose. Two forward passes over all texts (one of them for the idf "
         "weights) give every pooling of every layer; no slider needs another pass. Click a column for its curves below.",
@@ -388,6 +440,7 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
     by_treatment = {name: [cell for cell in sweep if cell.treatment == name] for name in pooling_lab.PROJECTIONS}
     untreated = next(cell for cell in cells if (cell.pooling, cell.treatment) == (pooling, "cosine"))
     dims = sorted({cell.dims for cell in sweep})
+    st.markdown(f":material/insights: {enough_in_words(sweep, untreated, work.backend.facts.hidden_size)}")
     for column, unit, value_of, key in zip(
         st.columns(2),
         ("Correct answer first (%)", "Agreement with people"),
@@ -421,7 +474,8 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
             )
     figures.reading(
         "From left to right vectors keep more numbers (on a logarithmic scale); the flat line is the whole vector. Where a "
-        "curve meets this line, the remaining numbers are not needed for this task.",
+        "curve meets this line, the remaining numbers are not needed for this task. The sentence above says where a projection "
+        f"first loses at most {number(ALMOST, 0)} point, or {number(ALMOST / 100, 2)} of Spearman's correlation.",
         "Whether the remaining numbers matter for other tasks. PCA and whitening end at the number of directions in which the "
         "sentences differ: because of the normalisation at the end of a layer, it is smaller than the vector's size.",
     )

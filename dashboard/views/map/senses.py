@@ -333,7 +333,7 @@ def _at_layer_0(has_position_vectors: bool) -> str:
 
 def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: int) -> go.Figure:
     """The curves small, with their names at their ends and a line at the layer that the map shows."""
-    last = len(curve.accuracy) - 1
+    last, best = len(curve.accuracy) - 1, curve.best
     ends = {"same sense": curve.accuracy[-1], "by chance": chance}
     for trace, colour in zip(chart.data, (theme.BLUE, theme.GREY), strict=True):
         trace.line.color = trace.marker.color = colour
@@ -351,7 +351,21 @@ def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: i
             xshift=8,
             showarrow=False,
         )
-    chart.add_vline(x=shown, line={"color": theme.GREY, "width": 2, "dash": "dot"})  # orange is a sense
+    if best < last:  # the share that the finding names; at the end of the curve it stands there already
+        chart.add_annotation(
+            x=best,
+            y=float(curve.accuracy[best]),
+            text=_percent(float(curve.accuracy[best])),
+            yshift=12,
+            showarrow=False,
+        )
+    chart.add_shape(  # up to the curve, so that no number stands on it; orange is a sense
+        x0=shown,
+        x1=shown,
+        y0=-0.03,
+        y1=float(curve.accuracy[shown]),
+        line={"color": theme.GREY, "width": 2, "dash": "dot"},
+    )
     chart.update_layout(showlegend=False, height=264)
     chart.layout.margin.r = 150
     chart.update_xaxes(title={"text": "layer", "standoff": 4}, range=[-0.3, last + 0.3])

@@ -154,6 +154,8 @@ def _answer(rankers: Sequence[MeasuredRanking]) -> str:
             how = "not clearly better than" if standing.difference > 0 else "not better than"
         named[how].append(written(by_name[name], shown))
     verdict = "Yes" if len(named["better than"]) == len(compared) else "Partly"
+    if cosine is not None and standings[cosine.name].is_clear and standings[cosine.name].difference < 0:
+        verdict = "Yes, but worse than without learning"
     chance = standings[learnt_rankers.CHANCE]
     if not (chance.is_clear and chance.difference > 0):
         count = len(rankers[0].values[MEASURE])
@@ -209,12 +211,13 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
         ),
         table=lambda: _rankings(rankers).round(3),
     )
-    if cosine := next((ranker.name for ranker in rankers if ranker.name.startswith("Cosine")), ""):
-        st.caption(
-            f"MAP: mean average precision. “{messages.escape(cosine)}” compares the very vectors that are learnt from; "
-            "“Bi-encoder” compares the model's own sentence vectors, of its last layer and with the pooling that it was "
-            "published with."
-        )
+    cosine = next((ranker.name for ranker in rankers if ranker.name.startswith("Cosine")), "")
+    of_cosine = f"“{messages.escape(cosine)}” compares the very vectors that are learnt from; " if cosine else ""
+    st.caption(
+        f"MAP: mean average precision; the thin lines are its 95 % intervals. {of_cosine}“Bi-encoder” compares the model's own "
+        "sentence vectors, of its last layer and with the pooling that it was published with. BM25 and Jelinek-Mercer compare "
+        "words, the second by how probable the query's words are in the document."
+    )
 
 
 def _what_is_learnt(
@@ -235,17 +238,20 @@ def _what_is_learnt(
             f"layer {choice.layer}, come the numbers of the pair: q × d, number by number"
         )
     train, test = (len(pairs.rows_of(part)) for part in (split.train, split.test))
+    ranked = f"all {counted(len(pairs.documents), 'document')} are then ranked by that sum"
+    if reading == "together":
+        ranked = "the first documents of BM25 and of the bi-encoder are then sorted by that sum, and the others follow"
+    ranked += f"; their {counted(test, 'pair')} test it pair by pair below"
     st.markdown(
         f"{made}. Logistic regression finds one weight for each of these {count:,} numbers, so that their weighted sum is high "
         f"for relevant pairs and low for others. It learns from {counted(train, 'pair')} of "
-        f"{counted(len(split.train), 'query', 'queries')} (training); the model itself stays as it is. The documents of the "
-        f"{counted(len(split.test), 'other query', 'other queries')} (test, {counted(test, 'pair')}) are then ranked by "
-        "that sum."
+        f"{counted(len(split.train), 'query', 'queries')} (training); the model itself stays as it is. For each of the "
+        f"{counted(len(split.test), 'other query', 'other queries')} (test), {ranked}."
     )
     st.caption(
         f"**{messages.escape(graded.name)}**: {100 * pairs.is_relevant.mean():.0f} % of the "
-        f"{counted(len(pairs), 'pair')} are relevant. No query is in both parts, but documents can be; the split is "
-        "stratified by BM25's P@10, so that both parts have as many easy and difficult queries."
+        f"{counted(len(pairs), 'pair')} are relevant. No query is in both parts, but documents can be; both "
+        "parts have about the same share of difficult queries (those where BM25's P@10 is low)."
         + (f" {graded_sets.DEMO_GRADES}" if not graded.report.files else "")
         + (
             f" Of {len(graded.documents):,} documents {len(pairs.documents):,} are ranked."
@@ -286,16 +292,16 @@ def _rankings(rankers: Sequence[MeasuredRanking]) -> pd.DataFrame:
 def _ranking_table(rankers: Sequence[MeasuredRanking]) -> None:
     figures.subheader("All rankings and measures")
     standings = _standings(rankers)
-    lead = f"lead in {MEASURE}"
+    difference = f"difference in {MEASURE}"
     table = _rankings(rankers)
-    table[lead] = ["" if ranker is rankers[0] else _words(standings[ranker.name]) for ranker in rankers]
+    table[difference] = ["" if ranker is rankers[0] else _words(standings[ranker.name]) for ranker in rankers]
     shown = table.sort_values(MEASURE, ascending=False, kind="stable")
     measures = list(RANKING_MEASURES)
     with st.container(key="small_table_rankings"):
         figures.plain_table(shown.assign(**{name: [f"{value:.1f}" for value in shown[name]] for name in measures}))
     st.caption(
         "Means over the test queries, in per cent. P@10: the relevant of the first ten; nDCG@10: the same by grades, a "
-        f"first place counting most. Last column: by how much “{messages.escape(rankers[0].name)}” leads, with "
+        f"first place counting most. Last column: “{messages.escape(rankers[0].name)}” minus that of the row, with "
         "the p-value (randomisation test, adjusted by Holm's method)."
     )
     figures.download(table.round(3), "learnt-rankings")

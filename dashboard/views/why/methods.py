@@ -45,11 +45,12 @@ ORDER_HELP = "Least important first: the cosine should stay high for long."
 IN_FOUR_WORDS = {
     "ledger": "what its tokens add",
     "left_out": "the fall without it",
-    "rollout": "attention followed through blocks",
+    "rollout": "attention followed through blocks; it has no sign, so it is grey",
     "gradient": "slope when it grows",
 }
 FIRST_WORDS = 100  # of each text: so many are tested at once, and more on request
 MOST_WORDS = 500  # of each text, even on request
+WITHOUT_SIGN = ("rollout",)
 _PACES = "_seconds_per_token"  # session key
 SAMPLE_TOKENS = 1024  # read to measure how fast this machine is
 MOST_NAMED = 3  # words in the sentence above the figure
@@ -250,10 +251,14 @@ def _message(comparison: MethodComparison, by_way: Mapping[str, DeletionCurve], 
             f"No method does better than chance with this pair: mean cosine along the curve {of_chance} in random "
             f"orders, and {of_best} at best ({METHOD_NAMES[best]})."
         )
-    words = ", ".join(messages.escape(_named(comparison, index)) for index in by_way[best].first_words(MOST_NAMED))
+    orders = by_way[best].removals  # one of both texts, or one of each
+    words = "; ".join(
+        ", then ".join(messages.escape(_named(comparison, index)) for index in order[: -(-MOST_NAMED // len(orders))])
+        for order in orders
+    )
     lead = "finds the words of this pair best" if most_first else "knows best which words of this pair can be spared"
     sentence = (
-        f"**{METHOD_NAMES[best]}** {lead}: {words} go first. Mean cosine along its curve **{of_best}**, in random "
+        f"**{METHOD_NAMES[best]}** {lead}: {words}. Mean cosine along its curve **{of_best}**, in random "
         f"orders {of_chance}."
     )
     if comparison.cosine < 0:
@@ -269,7 +274,7 @@ def _curves(comparison: MethodComparison, place: str) -> None:
     by_way = comparison.first if most_first else comparison.last
     from_both = state.get("deletion_from") == "both"
     names, chance = list(by_way), by_way[RANDOM]
-    steps = range(len(chance.shares))
+    steps, is_mean = range(len(chance.shares)), len(chance.removals) == 2
 
     def last_words(method: str, step: int) -> str:
         curve = by_way[method]
@@ -298,10 +303,9 @@ def _curves(comparison: MethodComparison, place: str) -> None:
         [None if name == RANDOM else list(METHODS).index(name) for name in names],
         [[details(name, step) for step in steps] for name in names],
         f"{which.capitalize()} first, {place}",
-        f"words removed from {'both texts' if from_both else 'one text'}, in %",
+        f"words removed{' from both texts' if from_both else ', mean of both' if is_mean else ' from one text'}, in %",
     )
     ends = sorted(float(by_way[name].cosines[-1]) for name in names)
-    spread = f" Each order ends with another last word: at 100 % the cosines are {number(ends[0], 2)} to {number(ends[-1], 2)}."
     figures.figure(
         end_labels.label_ends(chart),
         key="deletion_curves",
@@ -316,7 +320,6 @@ def _curves(comparison: MethodComparison, place: str) -> None:
         "[DeYoung et al. 2020](https://aclanthology.org/2020.acl-main.408/)). The dotted line is the mean of "
         f"{RANDOM_ORDERS} random orders. A text's last word is never removed: at 100 % one word is left"
         + (" in each text." if from_both else "; the curve is the mean of those of A and of B.")
-        + (spread if ends[-1] - ends[0] >= SAME else "")
         + (f" {len(steps) - 1} steps are measured." if len(steps) <= max(map(len, chance.removals)) else ""),
         not_shown="What the model does with natural texts: a text without some of its words can be unlike any that it was "
         "trained on, and its cosine can rise again. “Leave one out” removes words itself, so that this test is close to "
@@ -328,6 +331,13 @@ def _curves(comparison: MethodComparison, place: str) -> None:
             else ""
         ),
     )
+    means = "Each curve is the mean of two: words removed from A while B stays whole, and from B while A does. "
+    last = "A text's last word stays" + (
+        f", and each order leaves another one: so the curves end apart, at {number(ends[0], 2)} to {number(ends[-1], 2)}."
+        if ends[-1] - ends[0] >= SAME
+        else "."
+    )
+    st.caption(f"{means if is_mean else ''}{last}")
 
 
 def _scores(comparison: MethodComparison, place: str) -> None:
@@ -358,6 +368,7 @@ def _scores(comparison: MethodComparison, place: str) -> None:
             columns,
             int((texts[shown] == "A").sum()),
             f"Scores of the words, {place}",
+            without_sign=[column for column, name in enumerate(methods) if name in WITHOUT_SIGN],
             dark=controls.is_dark(),
         ),
         key="word_scores",
@@ -366,9 +377,10 @@ def _scores(comparison: MethodComparison, place: str) -> None:
         message=message,
         table=table,
         read="A row is a word, a column a method. Blue: the similarity hangs on the word; orange: the word holds the texts "
-        "apart. Each column is divided by its largest value, up or down, as they measure different things; the table has "
-        "the scores themselves. **Share of score**: what its tokens add to the cosine. **Leave one out**: the fall of the "
-        "cosine without the word. **Attention rollout**: the word's share of its own text's vector by attention alone. "
+        "apart; grey: the method gives no sign. Each column is divided by its largest value, up or down, as they measure "
+        "different things; the table has the scores themselves. **Share of score**: what its tokens add to the cosine. "
+        "**Leave one out**: the fall of the cosine without the word. **Attention rollout**: the word's share of its own "
+        "text's vector by attention alone. "
         "**Gradient × input**: the slope of the cosine when the word's vector is stretched. " + reasons,
         not_shown="Which method is right: the curves test that. The share of score counts what stands at a word's place at "
         "this layer, which contains its neighbours too; rollout does not know the other text; the gradient is that of an "

@@ -244,6 +244,9 @@ def test_word_scores_part_the_texts_on_one_symmetric_scale() -> None:
     (line,) = figure.layout.shapes
     assert (line.y0, line.y1) == (1.5, 1.5)
     assert word_scores(values, ["A1", "A2", "A3"], ["a", "b"], 3, "Title").layout.shapes == ()
+    grey = word_scores(values, ["A1", "A2", "A3"], ["a", "b"], 3, "Title", without_sign=[0]).data[0]
+    assert grey.z[:, 0].tolist() == [0, 0, 0]
+    np.testing.assert_allclose(grey.customdata, values, rtol=1e-6)
 
 
 def test_every_cell_of_a_similarity_heatmap_can_be_clicked_and_the_chosen_pair_is_framed_twice() -> None:

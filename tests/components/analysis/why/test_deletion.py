@@ -85,12 +85,6 @@ def test_words_of_one_text_at_a_time_are_removed_while_the_other_stays_whole(pai
     assert [curve.counts(step) for step in (0, 2, 7)] == [[0, 0], [2, 1], [7, 4]]
     assert curve.cosines[2] == pytest.approx((of_first[2] + of_second[1]) / 2)
     assert curve.cosines[-1] == pytest.approx((of_first[7] + of_second[4]) / 2)
-    assert curve.first_words(4) == [
-        curve.removals[0][0],
-        curve.removals[1][0],
-        curve.removals[0][1],
-        curve.removals[1][1],
-    ]
 
 
 def test_from_equal_texts_words_have_to_be_removed_one_text_at_a_time(embedded):

@@ -362,17 +362,34 @@ def test_the_finding_names_ties_and_what_people_agree_with() -> None:
     recall[0, 0], recall[4, 0] = 96.71, 96.69  # both are written as 96.7
     spearman = np.full_like(recall, 0.5)
     spearman[0, 3] = 0.777
-    assert lab_sections.best_in_words(recall, spearman) == (
-        "**Mean** and **By rarity** with **cosine** find the most (96.7 %); **Mean** with "
-        "**PCA projection** agrees most with people (0.777)."
+    said = functools.partial(lab_sections.best_in_words, queries=630, pairs=150, kept="128")
+    assert said(recall, spearman) == (
+        "**Mean** and **By rarity** with **cosine** put the correct answer first most often: for 96.7 % of 630 queries. "
+        "**Mean** with **PCA projection** agrees most with people's scores of 150 pairs: Spearman 0.777 with 128 numbers."
     )
     recall[1, :2] = 96.7
-    assert lab_sections.best_in_words(recall, spearman).startswith(
-        "**Mean** with **cosine** and 3 other ways find the most (96.7 %);"
+    assert said(recall, spearman).startswith(
+        "**Mean** with **cosine** and 3 other ways put the correct answer first most often: for 96.7 %"
     )
     recall[0, 0], recall[1] = 90.0, 50.0
     spearman[0, 0] = np.nan
-    assert (
-        lab_sections.best_in_words(recall, spearman)
-        == "**By rarity** with **cosine** finds the most (96.7 %; mean with cosine: 90.0 %)."
+    assert said(recall, spearman) == (
+        "**By rarity** with **cosine** puts the correct answer first most often: for 96.7 % of 630 queries "
+        "(mean with cosine: 90.0 %)."
+    )
+
+
+def test_the_finding_says_how_few_numbers_are_enough() -> None:
+    def cell(dims: int, treatment: str, first: int, spearman: float | None) -> Any:
+        return SimpleNamespace(dims=dims, treatment=treatment, mean=lambda _: first / 1000, spearman=spearman)
+
+    sweep = [cell(8, "pca", 300, 0.71), cell(16, "random", 370, 0.65), cell(16, "pca", 640, 0.764)]
+    sweep += [cell(64, "pca", 945, 0.793), cell(128, "pca", 963, 0.777), cell(128, "random", 958, 0.735)]
+    assert lab_sections.enough_in_words(sweep, cell(384, "cosine", 967, 0.765), 384) == (
+        "**128 of 384 numbers** (PCA projection) put the correct answer first for 96.3 % of the queries, all 384 for 96.7 %. "
+        "With people's scores, **16** (PCA projection) agree about as well as all: Spearman 0.764 and 0.765; 64 (PCA "
+        "projection) agree most, 0.793."
+    )
+    assert lab_sections.enough_in_words(sweep, cell(384, "cosine", 990, None), 384) == (
+        "No projection puts the correct answer first nearly as often as the whole vector: all 384 for 99.0 %."
     )

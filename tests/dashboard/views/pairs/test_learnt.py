@@ -18,7 +18,7 @@ from components.retrieval.learnt import learnt_ranking
 from components.retrieval.search.lexical import make_ranker
 from dashboard import caching
 from dashboard.corpora import current
-from dashboard.views.pairs import learnt_rankers
+from dashboard.views.pairs import learnt, learnt_rankers
 from tests.support.pages import Open, at_rest, backend, figures, plain_table, setting, texts
 
 QUERIES = 40
@@ -95,9 +95,23 @@ def test_the_learnt_ranking_stands_beside_the_others(page: AppTest) -> None:
     )
 
 
-def test_what_is_learnt_is_told_with_its_weights(page: AppTest) -> None:
+@pytest.mark.parametrize(
+    ("cosine", "said"),
+    [(0.9, "**Yes, but worse than without learning.** "), (0.5, "**Partly.** "), (0.2, "**Yes.** ")],
+)
+def test_the_answer_says_when_learning_does_harm(cosine: float, said: str) -> None:
+    def ranker(name: str, value: float) -> learnt_rankers.MeasuredRanking:
+        return learnt_rankers.MeasuredRanking(name, {"MAP": np.full(20, value)}, name.startswith("Learnt"))
+
+    names = {"Learnt: [CLS] layer 6": 0.5, "Cosine: [CLS] layer 6": cosine, "BM25": 0.3, learnt_rankers.CHANCE: 0.1}
+    assert learnt._answer([ranker(*each) for each in names.items()]).startswith(said)
+
+
+def test_what_is_learnt_is_told_with_its_weights(page: AppTest, few: GradedSet) -> None:
     told = texts(page)
     assert "one weight for each of these 384 numbers" in told
+    assert f"(test), all {len(few.documents)} documents are then ranked by that sum" in told
+    assert "the thin lines are its 95 % intervals" in told
     assert "of 384 weights are positive" in told
     weights = next(plain_table(page, number) for number, table in enumerate(page.table) if "weight" in table.value)
     sizes = [abs(float(value)) for value in weights["weight"]]

@@ -50,7 +50,10 @@ def test_curves_scores_and_areas_of_a_pair(open_page: Open, expected) -> None:
     for name, curve in expected.first.items():
         np.testing.assert_allclose(drawn[METHOD_NAMES[name]], curve.cosines, atol=1e-5)
     heat = figures(app)[SCORES]["data"][0]
-    np.testing.assert_allclose(heat["z"], np.array([expected.scaled(name) for name in METHODS]).T, atol=1e-4)
+    scores = np.array([expected.scaled(name) for name in METHODS]).T
+    np.testing.assert_allclose(heat["customdata"], scores, atol=1e-4)
+    signed = [name not in view.WITHOUT_SIGN for name in METHODS]
+    np.testing.assert_allclose(heat["z"], scores * signed, atol=1e-4)  # rollout has no sign, and no colour
     assert heat["y"] == [
         "A1  We",
         "A2  rob",
@@ -71,6 +74,16 @@ def test_curves_scores_and_areas_of_a_pair(open_page: Open, expected) -> None:
     assert hover[0] == "0 of 3 and 0 of 5 removed"
     assert re.fullmatch(r"3 of 3 and 5 of 5 removed, the last “\w+” \(A\) and “\w+” \(B\)", hover[-1])
     assert "while the other text stays whole" in texts(app)
+    assert figures(app)[CURVES]["layout"]["xaxis"]["title"]["text"] == "words removed, mean of both, in %"
+    ends = sorted(f"{curve.cosines[-1]:.2f}" for curve in expected.first.values())
+    assert "Each curve is the mean of two: words removed from A while B stays whole" in texts(app)
+    assert f"so the curves end apart, at {ends[0]} to {ends[-1]}." in texts(app)
+    # The order of each text by itself: a word of B can have a higher score than one of A that is named before it.
+    of_a, of_b = (
+        ", then ".join(f"“{expected.pair.words[index].text}” ({side})" for index in order[:2])
+        for side, order in zip("AB", expected.first[best].removals, strict=True)
+    )
+    assert f"best: {of_a}; {of_b}." in texts(app).replace("\\", "")
 
 
 def test_the_first_picture_and_its_finding_are_what_the_model_says_without_each_word(open_page: Open) -> None:

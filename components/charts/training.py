@@ -199,7 +199,7 @@ def measure_panels(
             figure.update_yaxes(range=(-0.08, 1.08), row=row, col=1)
         figure.update_yaxes(zeroline=False, nticks=5, row=row, col=1)
         if names[row - 1] in shares:
-            figure.update_yaxes(tickformat=".0%", row=row, col=1)
+            figure.update_yaxes(tickvals=(0, 0.5, 1), ticktext=("0 %", "50 %", "100 %"), row=row, col=1)
     for heading in figure.layout.annotations:  # so far the titles of the panels
         heading.update(x=0, xanchor="left", text=f"<b>{heading.text}</b>")
     _over_steps(figure, title, steps, None)
@@ -213,7 +213,7 @@ def measure_panels(
         axis = "" if place == 0 else str(place + 1)
         written = percent if name in shares else _TWO_DECIMALS
         if marked is not None and panels[name]:
-            _mark_step(figure, marked, next(iter(panels[name].values())), axis, written)
+            _mark_step(figure, marked, next(iter(panels[name].values())), axis, written, 2 * marked > steps)
         _name_ends(figure, ends, _LOSS_HEIGHT // max(1, len(names)), axis, written)
     return figure
 
@@ -224,22 +224,24 @@ def _mark_step(
     curve: tuple[np.ndarray, np.ndarray],
     axis: str,
     written: Callable[[float], str],
+    is_late: bool,
 ) -> None:
-    """A line at a step of a panel, and the value of its first curve there, below the curve."""
+    """A line at a step of a panel, and the value of its first curve there: below it, or above a low one."""
     line = {"color": theme.GREY, "dash": "dot", "width": 2}
     figure.add_shape(type="line", x0=marked, x1=marked, y0=0, y1=1, xref=f"x{axis}", yref=f"y{axis} domain", line=line)
-    for value in curve[1][curve[0] == marked]:
+    for value in curve[1][curve[0] == marked].tolist():
+        is_low = value < 0.35
         figure.add_annotation(
             x=marked,
-            y=float(value),
+            y=value,
             xref=f"x{axis}",
             yref=f"y{axis}",
-            text=f"<b>step {marked:,}: {written(float(value))}</b>",
+            text=f"<b>step {marked:,}: {written(value)}</b>",
             font={"size": theme.FONT_SIZE},
-            xanchor="left",
-            yanchor="top",
-            xshift=4,
-            yshift=-4,
+            xanchor="right" if is_late else "left",
+            yanchor="bottom" if is_low else "top",
+            xshift=-4 if is_late else 4,
+            yshift=4 if is_low else -4,
             showarrow=False,
         )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
@@ -10,6 +11,7 @@ from plotly.subplots import make_subplots
 
 from components.arrays import Float64
 from components.charts import curves, theme
+from components.numbers import percent
 
 MOST_POINTS = 2_000  # of a curve: more are thinned, since no screen shows them
 CUT_OFF = "#D6246E"
@@ -18,6 +20,7 @@ _LOSS_HEIGHT, _ROOM, _LETTER = 400, 60, 9.9  # pixels: of the loss, beside the e
 _SIDES = (theme.BLUE, theme.GREEN, theme.ORANGE, *theme.PALETTE[3:])
 _HEIGHT, _LOW = 330, 230  # pixels; the low one leaves room for a row of the data below it
 _NAME = 20  # pixels: a line with a name above bars
+_TWO_DECIMALS = partial(theme.number, digits=2)
 
 
 def smoothed(values: np.ndarray, window: int) -> Float64:
@@ -107,7 +110,13 @@ def loss_curves(
     return figure
 
 
-def _name_ends(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], height: int, axis: str = "") -> None:
+def _name_ends(
+    figure: go.Figure,
+    ends: Sequence[tuple[float, float, str, str]],
+    height: int,
+    axis: str = "",
+    written: Callable[[float], str] = _TWO_DECIMALS,
+) -> None:
     """Write each line's name and last value beside its end, in its colour, apart from each other."""
     finite = [end for end in ends if np.isfinite(end[1])]
     shown = [trace for trace in figure.data if (trace.yaxis or "y") == f"y{axis}"]
@@ -127,7 +136,7 @@ def _name_ends(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]],
             y=place,
             xref=f"x{axis}",
             yref=f"y{axis}",
-            text=f"<b>{theme.plain(name)} {theme.number(y, 2)}</b>",
+            text=f"<b>{theme.plain(name)} {written(y)}</b>",
             font={"color": colour if colour != theme.GREY else None, "size": theme.FONT_SIZE},
             xanchor="left",
             xshift=12,
@@ -143,12 +152,15 @@ def measure_panels(
     title: str,
     *,
     steps: int,
+    marked: int | None = None,
+    shares: Collection[str] = (),
     height: int = 0,
 ) -> go.Figure:
     """Measures on held-out rows over the steps of a run, in panels below each other, all from 0 to 1 where they lie there.
 
     `panels` maps a panel's title to its named curves (steps, values); `levels` maps a curve's name to what the model had before
-    it was damaged, drawn as a dashed line. The end of each curve has its name and last value.
+    it was damaged, drawn as a dashed line. The end of each curve has its name and last value; of the first curve the value at
+    the `marked` step, which is kept, is written too. The panels `shares` are in per cent.
     """
     names = list(panels)
     figure = make_subplots(
@@ -186,6 +198,8 @@ def measure_panels(
         if values.size == 0 or (np.nanmin(values) >= 0 and np.nanmax(values) <= 1):
             figure.update_yaxes(range=(-0.08, 1.08), row=row, col=1)
         figure.update_yaxes(zeroline=False, nticks=5, row=row, col=1)
+        if names[row - 1] in shares:
+            figure.update_yaxes(tickvals=(0, 0.5, 1), ticktext=("0 %", "50 %", "100 %"), row=row, col=1)
     for heading in figure.layout.annotations:  # so far the titles of the panels
         heading.update(x=0, xanchor="left", text=f"<b>{heading.text}</b>")
     _over_steps(figure, title, steps, None)
@@ -195,9 +209,41 @@ def measure_panels(
     figure.update_xaxes(title="step", row=max(1, len(names)), col=1)
     figure.layout.height = height or _LOSS_HEIGHT
     figure.layout.showlegend = False
-    for place, ends in enumerate(of_panels):
-        _name_ends(figure, ends, _LOSS_HEIGHT // max(1, len(names)), "" if place == 0 else str(place + 1))
+    for place, (name, ends) in enumerate(zip(names, of_panels, strict=True)):
+        axis = "" if place == 0 else str(place + 1)
+        written = percent if name in shares else _TWO_DECIMALS
+        if marked is not None and panels[name]:
+            _mark_step(figure, marked, next(iter(panels[name].values())), axis, written, 2 * marked > steps)
+        _name_ends(figure, ends, _LOSS_HEIGHT // max(1, len(names)), axis, written)
     return figure
+
+
+def _mark_step(
+    figure: go.Figure,
+    marked: int,
+    curve: tuple[np.ndarray, np.ndarray],
+    axis: str,
+    written: Callable[[float], str],
+    is_late: bool,
+) -> None:
+    """A line at a step of a panel, and the value of its first curve there: below it, or above a low one."""
+    line = {"color": theme.GREY, "dash": "dot", "width": 2}
+    figure.add_shape(type="line", x0=marked, x1=marked, y0=0, y1=1, xref=f"x{axis}", yref=f"y{axis} domain", line=line)
+    for value in curve[1][curve[0] == marked].tolist():
+        is_low = value < 0.35
+        figure.add_annotation(
+            x=marked,
+            y=value,
+            xref=f"x{axis}",
+            yref=f"y{axis}",
+            text=f"<b>step {marked:,}: {written(value)}</b>",
+            font={"size": theme.FONT_SIZE},
+            xanchor="right" if is_late else "left",
+            yanchor="bottom" if is_low else "top",
+            xshift=-4 if is_late else 4,
+            yshift=4 if is_low else -4,
+            showarrow=False,
+        )
 
 
 def step_curves(

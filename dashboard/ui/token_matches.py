@@ -98,6 +98,7 @@ def figure(
         rows="query token",
         columns="document token",
         value="cosine",
+        pale=True,
         colour_bar=colour_bar,
         show_values=len(columns) <= MOST_VALUES,
         **arguments,

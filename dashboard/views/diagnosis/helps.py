@@ -16,7 +16,7 @@ from components.numbers import counted, signed
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.evaluation.ranks import inverse
 from components.retrieval.failures.remedies import USUAL, diagnosis, kinds
-from components.retrieval.failures.remedies.costs import COSTS
+from components.retrieval.failures.remedies.costs import BYTES, TIMES
 from components.retrieval.failures.repair import every_way, repaired
 from components.retrieval.failures.vocabulary import CorpusWords
 from components.shown_code.code import Command
@@ -55,7 +55,7 @@ READ = (
     "measured on the other; to leave everything as it is, is always one of them. "
     f"{SHAM[:1].upper()}{SHAM[1:]}: a remedy should do clearly better. On the right, the dot is Recall@1 and the bar the 95 % "
     "interval of its change (Tango); a remedy helps (blue) if the whole bar lies right of the dashed line, harms (orange) if "
-    "it lies left of it, and its change may be chance (grey) if the line crosses it."
+    f"it lies left of it, and its change may be chance (grey) if the line crosses it. {MRR} {MIXED} {BYTES}"
 )
 
 
@@ -223,12 +223,12 @@ def _remedies(
 
 
 def of_shams(rows: Sequence[RemedyRow]) -> str:
-    """What the shams of the measured remedies did, and why it is told."""
-    acted = [row for row in rows if any(row.control)]
-    drawn = (
-        f"below {'its' if len(acted) == 1 else 'their'} remed{'y' if len(acted) == 1 else 'ies'} in narrow grey bars"
+    """What the narrow bars are; "" where none is drawn."""
+    return (
+        " A narrow grey bar is a check: the remedy with the signal of a wrong query."
+        if any(any(row.control) for row in rows)
+        else ""
     )
-    return f"Shams: {SHAM}; " + (f"it stands {drawn}." if acted else "here they did nothing.")
 
 
 def named_in_bold(sentence: str, titles: Sequence[str]) -> str:
@@ -238,7 +238,7 @@ def named_in_bold(sentence: str, titles: Sequence[str]) -> str:
 
 def _further(found: Diagnosed, told: Diagnosis) -> None:
     """What each remedy gives beyond the first place, what it costs and needs, a search that tries it, and training."""
-    st.caption(f"{COLOURS} {of_shams(told.rows)}")
+    st.caption(COLOURS + of_shams(told.rows))
     shown = [
         "remedy",
         "chosen by each half",
@@ -251,7 +251,7 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
     ]
     with st.container(key="remedy_needs"):  # of which a phone has room for four columns
         figures.plain_table(_in_words(_table(told))[shown], key="remedy_needs")
-    st.caption(" ".join(filter(None, (MRR, MIXED, COSTS, found.others.left_out))))
+    st.caption(f"{TIMES} {found.others.left_out}".rstrip())
     debugger_table.of_pairs(found.pairs, is_above=False)
     failed, rows = np.flatnonzero(found.now > 1), told.rows
     if not len(failed):
@@ -380,7 +380,7 @@ def _in_words(table: pd.DataFrame) -> pd.DataFrame:
             "MRR": written("MRR", "{:.1f}".format),
             "change of Recall@1, 95 %": interval("change, 95 %"),
             "change of MRR, 95 %": interval("change of MRR, 95 %"),
-            "ms per query (median)": written("ms per query (median)", "{:.1f}".format),
+            "ms per query (median)": written("ms per query (median)", "{:.0f}".format),
             "bytes per text": written("bytes per text", "{:,.0f}".format),
         }
     )

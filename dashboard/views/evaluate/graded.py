@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.retrieval import evaluation as charts
-from components.numbers import enumerated, number
+from components.numbers import enumerated, number, percent
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.metrics import interval
 from components.retrieval.evaluation.second_stage import second_relevant_ranks
@@ -280,6 +280,7 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd
 def _figure(ranks: Sequence[tuple[str, RelevantRanks]], best: str, measured: Sequence[tuple[str, ...]]) -> None:
     """Precision over recall of each run; the `best` has its bar's colour."""
     curves = [(name, graded_metrics.interpolated_precision(outcome).mean(axis=0)) for name, outcome in ranks]
+    half, whole = dict(curves)[best][[LEVELS.index(0.5), LEVELS.index(1.0)]]
     figures.figure(
         charts.curves_over(
             [charts.Curve(name, 100 * curve, is_marked=name == best) for name, curve in curves],
@@ -292,6 +293,8 @@ def _figure(ranks: Sequence[tuple[str, RelevantRanks]], best: str, measured: Seq
         key="graded_curve",
         code=Command(graded_metrics.interpolated_precision, *measured, prints='the curves as "precision_at_recall"'),
         alt=f"Interpolated precision at recall 0, 0.1 … 1 of {len(curves)} runs",
+        message=f"To find half of the correct answers with **{messages.escape(best)}**, {percent(half)} of the texts that you "
+        f"read are correct; to find all, {percent(whole)}.",
         read="The horizontal axis is the share of the relevant documents that you want to find. The height of a curve is the "
         "share of relevant documents among those you then read (the best precision at that recall or beyond, averaged over "
         "queries).",

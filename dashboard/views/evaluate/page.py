@@ -160,8 +160,8 @@ VIEWS = (
             "What is nDCG on my test collection?",
         ),
         intro=(
-            "Each query has several correct answers. A grade says how relevant each is: 2 is better than 1, "
-            "and 0 is not relevant."
+            "Here a query has several correct answers, since less relevant texts count too. A grade says how relevant "
+            "each is: 2 is better than 1, and 0 is not relevant."
         ),
         draw="dashboard.views.evaluate.graded:relevance",
         settings=(
@@ -195,7 +195,7 @@ VIEWS = (
             "Do cosines agree with what people say?",
             "What is Spearman's correlation on STS?",
         ),
-        intro="People scored how similar pairs of sentences are. Do the cosines order the pairs in the same way?",
+        intro="Pairs of sentences have scores for how similar they are. Do the cosines order the pairs in the same way?",
         draw="dashboard.views.evaluate.sts:similarity",
         settings=(
             *OF_MODELS,

@@ -103,8 +103,8 @@ def _about(pairs: ScoredPairs, source: str) -> None:
     text = f"{counted(len(pairs.first), 'pair')}"
     if source == "demo":
         text += (
-            ", scored from 0 (unrelated) to 5 (the same meaning) by their authors. Some are difficult on purpose: this is a "
-            "demonstration, not a benchmark"
+            ", scored from 0 (unrelated) to 5 (the same meaning) by those who wrote them. Some are difficult on purpose: this "
+            "is a demonstration, not a benchmark"
         )
     text += "."
     st.caption(text)
@@ -227,7 +227,7 @@ def _curves(
         alt=f"{title}'s correlation by layer for {len(values.poolings)} poolings, and of {len(of_words)} word rankings",
         message=f"{messages.escape(backend.spec.title)} agrees best at **layer {layer}, "
         f"{POOLING_NAMES[pooling]}**: {title} {theme.number(values.of(layer, pooling))}"
-        f"{' (1: the order of people)' * (title == 'Spearman')}. " + _best_word(of_words) + _why_no_start(values),
+        f"{' (1 = the same order as people)' * (title == 'Spearman')}. " + _best_word(of_words) + _why_no_start(values),
         read="The first bar is the model, the others are word rankings and static vectors. Higher means better agreement."
         if is_one
         else "Each curve is a pooling over the layers; dashed level lines are word rankings and static "

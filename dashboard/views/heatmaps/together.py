@@ -181,8 +181,8 @@ def _across(trace: Trace, between: Sequence[TokenSimilarity], names: Sequence[st
     pairs = [(*found, name) for row, name in enumerate(names) if (found := _most_similar(trace, row, between[row]))]
     if pairs:
         cosine, first, second, name = max(pairs)
-        words = f"The two {first}" if first == second else f"{first} and {second}"
-        said = f"{words} are the most alike words: **{numbers.number(cosine, 2)}** with {name}. {said}"
+        words = f"The two tokens {first}" if first == second else f"The tokens {first} and {second}"
+        said = f"{words} are the most alike: **{numbers.number(cosine, 2)}** with {name}. {said}"
     return f"{nothing and nothing + '. '}{said}"
 
 

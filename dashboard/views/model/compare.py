@@ -335,8 +335,21 @@ def _table(values: Mapping[str, Float64], quantity: str) -> pd.DataFrame:
 
 
 def _pieces(models: Mapping[str, Backend], traces: Mapping[str, Trace], row: int) -> None:
-    """The sentence as each model cuts it, in chips, with counts."""
-    figures.subheader("The same sentence in pieces")
+    """The sentence as each model cuts it, in chips, with counts; folded where all cut it into the same pieces."""
+    title = "The same sentence in pieces"
+    if (
+        len({tuple(token.piece for token in trace.sentences[row].tokens) for trace in traces.values()})
+        == 1
+        < len(models)
+    ):
+        with st.expander(f"{title}: the same in each of them"):
+            _chips(models, traces, row, title)
+    else:
+        figures.subheader(title)
+        _chips(models, traces, row, title)
+
+
+def _chips(models: Mapping[str, Backend], traces: Mapping[str, Trace], row: int, title: str) -> None:
     lines = []
     for number, (name, model) in enumerate(models.items()):
         sentence = traces[name].sentences[row]
@@ -368,7 +381,7 @@ def _pieces(models: Mapping[str, Backend], traces: Mapping[str, Trace], row: int
         "compare_pieces",
         lambda: pd.DataFrame(lines),
         arrays.pieces({name: controls.current_input(model) for name, model in models.items()}, row),
-        "The same sentence in pieces",
+        title,
     )
     st.caption(
         "A model reads ids of its own vocabulary: the more pieces a text has, the longer and slower it is to read."

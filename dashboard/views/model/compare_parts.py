@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -20,8 +21,24 @@ if TYPE_CHECKING:
 def draw(models: Mapping[str, Backend]) -> None:
     """Bars of the parameters, then a table of the models' properties."""
     totals = {name: totals_by_part(model.parameter_parts) for name, model in models.items()}
+    title = "Where the parameters are"
+    is_same = len(totals) > 1 and len({tuple(counts.items()) for counts in totals.values()}) == 1
+    with st.expander(f"{title}: the same in each of them") if is_same else nullcontext():
+        _parameters(models, totals, title)
+    figures.subheader("What each model is")
+    properties = _properties(models)
+    same = (properties[list(models)].nunique(axis=1) == 1) & (len(models) > 1)
+    figures.whole_texts(properties[~same], key="compare_properties", scrolls=False)
+    if same.any():
+        with st.expander(f"The same in each of them ({same.sum()})"):
+            figures.whole_texts(
+                properties[same].iloc[:, :2].set_axis(["property", "each model"], axis=1), "compare_same", False
+            )
+
+
+def _parameters(models: Mapping[str, Backend], totals: Mapping[str, Mapping[str, int]], title: str) -> None:
     figures.figure(
-        bars.models_by_part(list(totals), list(totals.values()), "Where the parameters are"),
+        bars.models_by_part(list(totals), list(totals.values()), title),
         key="compare_parameters",
         code=parameters_of(models, by_kind=True),
         alt=f"Bars of the parameters of {len(models)} models, by part",
@@ -40,15 +57,6 @@ def draw(models: Mapping[str, Backend]) -> None:
             ]
         ),
     )
-    figures.subheader("What each model is")
-    properties = _properties(models)
-    same = (properties[list(models)].nunique(axis=1) == 1) & (len(models) > 1)
-    figures.whole_texts(properties[~same], key="compare_properties", scrolls=False)
-    if same.any():
-        with st.expander(f"The same in each of them ({same.sum()})"):
-            figures.whole_texts(
-                properties[same].iloc[:, :2].set_axis(["property", "each model"], axis=1), "compare_same", False
-            )
 
 
 def _message(totals: Mapping[str, Mapping[str, int]]) -> str:

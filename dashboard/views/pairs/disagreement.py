@@ -43,7 +43,7 @@ SEED = (
 )
 MOST_LISTED = 50  # pairs
 MOST_CHARACTERS = 4_000  # of a document whose words are removed
-SHORT = 11  # characters of a text in the chooser
+SHORT = 60  # characters of a text in the chooser
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _pair_choice(pairs: tuple[Disagreement, ...], corpus: Corpus) -> int:
 
 
 def _short_name(pair: Disagreement, document: str) -> str:
-    """A pair in as few letters as a list on a phone shows: its ranks, and how both texts begin."""
+    """A pair in a line: its ranks, and how both texts begin."""
     ranks = f"{pair.by_vectors}→{pair.by_cross_encoder}"
     return f"{ranks} {shortened(pair.query, SHORT)} · {shortened(document, SHORT)}"
 
@@ -292,7 +292,7 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
         f"Each query token's best cosine is {numbers.number(matches.similarity.mean, 2)} on average. {not_by_this}",
     )
     figures.reading(
-        "Every row is a query token; its brightest cell is the document token that matches it best.",
+        "Every row is a query token; its bluest cell is the document token that matches it best.",
         not_shown,
     )
 

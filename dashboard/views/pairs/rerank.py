@@ -420,8 +420,8 @@ def _times(orders: _TwoStages) -> None:
     alone = "" if scores.was_alone and first.was_alone else " Other jobs were at work meanwhile: alone it is faster."
     st.caption(
         "Measured on this server once the models are warm: the first pass of each, which takes longer, is not counted. The "
-        f"first two are the median of {reranking.REPEATS} passes. Other programs make the times longer. The second stage takes "
-        f"{_milliseconds(scores.seconds / count)} per candidate, and its time grows with k: {_WHY_SO_LONG[orders.stage.kind]}"
+        f"first two are the median of {reranking.REPEATS} passes. Other programs make the times longer. The time of the "
+        f"second stage grows with k: {_WHY_SO_LONG[orders.stage.kind]}"
         f".{alone}"
     )
 

@@ -24,7 +24,7 @@ from dashboard.jobs import evaluation
 from dashboard.jobs.stored import second_looks
 from dashboard.ui import figures, messages
 from dashboard.ui.waiting import frame
-from dashboard.ui.wording import searched_texts
+from dashboard.ui.wording import counted, searched_texts
 
 if TYPE_CHECKING:
     from components.model.trace import Pooling
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from components.retrieval.reranking.quality import Reordered, SecondLook
     from dashboard.jobs.reranking import SecondStage
 
-PARAPHRASES = (
-    " A paraphrase searches for its sentence here; in “Kinds of search” the sentence searches, which finds others."
-)
 MOST_TEXTS = 1_000  # of a corpus that is measured without asking
 
 
@@ -180,13 +177,14 @@ def picture(sets: Sequence[CollectionLook], here: tuple[int, float] | None = Non
     )
     more = look.milliseconds[first.depth]
     machine = "once, on two cores" if first.is_stored else "on this server"
-    read = f"first {first.depth} sorted by stored token vectors; measured {machine}"
+    rows = [
+        (f"A query by vectors alone\nmeasured {machine}", f"{number(look.query_milliseconds, 1)} ms"),
+        (f"Token vectors stored\nfirst {first.depth} sorted again, measured {machine}", f"+ {number(more, 1)} ms"),
+    ]
     if here is not None:
-        read += f". Here the model reads {here[0]:,} texts again: {1000 * here[1]:,.0f} ms more"
-    times = f"{number(look.query_milliseconds, 1)} → {number(look.query_milliseconds + more, 1)} ms"
-    rows = [(f"Time of a query\n{read}", times)]
+        rows.append((f"Texts read again\n{counted(here[0], 'text')}, for this query", f"+ {1000 * here[1]:,.0f} ms"))
     if look.enough() < first.depth:
-        rows.append((f"The first {look.enough()} candidates are enough: {first.depth} find no more right texts", ""))
+        rows.append((f"{first.depth} candidates find no more right texts than {look.enough()}", ""))
     rows += [of_all(item.name, item.look, item.depth) for item in sets]
     sizes = f"A text takes {look.vector_bytes / 1000:.1f} kB as one vector"
     rows.append((f"{sizes}, {look.token_bytes / 1000:.1f} kB as the vectors of its tokens", ""))
@@ -194,7 +192,6 @@ def picture(sets: Sequence[CollectionLook], here: tuple[int, float] | None = Non
     st.caption(
         "A cross-encoder reads the query with each candidate anew. Here MaxSim alone orders the candidates; “What helps” mixes "
         "it with the cosine. A cross-encoder that was trained for search needs a download: the sidebar has it."
-        + (PARAPHRASES if any(item.name == "paraphrases" for item in sets) else "")
     )
 
 

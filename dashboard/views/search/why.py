@@ -208,7 +208,7 @@ def _max_sim(request: SearchRequest, row: int, trained: Backend | None, is_ranki
         key="why_matrix",
         message=f"{beside}MaxSim{of_hidden}, the sum of each query token's best cosine, is {number(similarity.total, 3)}; the "
         f"mean of these cosines is {mean}. {unrelated}",
-        read="Every row is a query token; its brightest cell is the document token that matches it best ([Khattab and "
+        read="Every row is a query token; its bluest cell is the document token that matches it best ([Khattab and "
         "Zaharia 2020](https://arxiv.org/abs/2004.12832)).",
         not_shown=("" if has_ranked else "How the hit was found: the search compares one vector per sentence. ")
         + "MaxSim is also one-sided: it ignores what the sentence says beyond the query.",

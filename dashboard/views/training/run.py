@@ -185,7 +185,7 @@ def _figures(run: RunFolder) -> None:
         _loss(run, past, steps, best)
     with right:
         if state.get("training_figure") == "measures":
-            _measures(run, past, steps, undamaged)
+            _measures(run, past, steps, undamaged, best)
         else:
             {"rate": _rate, "speed": _speed}[state.get("training_figure")](run, past, steps)
     for notice in _first_of_each(past.notices):
@@ -214,7 +214,7 @@ def _loss(run: RunFolder, past: History, steps: int, best: int | None) -> None:
     )
 
 
-def _measures(run: RunFolder, past: History, steps: int, undamaged: Mapping[str, float]) -> None:
+def _measures(run: RunFolder, past: History, steps: int, undamaged: Mapping[str, float], best: int | None) -> None:
     known = {label: past.measures[name] for name, label in choice.MEASURES.items() if name in past.measures}
     curves = known | {name: curve for name, curve in past.measures.items() if name not in choice.MEASURES}
     levels = {label: float(undamaged[name]) for name, label in choice.MEASURES.items() if name in undamaged}
@@ -231,6 +231,8 @@ def _measures(run: RunFolder, past: History, steps: int, undamaged: Mapping[str,
             levels,
             "",
             steps=steps,
+            marked=best,
+            shares=("On held-out rows",) if set(curves) <= {"Recall@1", "Recall@10", "accuracy", collapsed} else (),
         ),
         key="training_measures",
         code=choice.code_of(run),

@@ -481,7 +481,7 @@ def test_long_texts_are_drawn_in_cells_that_are_means(
 
 def test_a_pair_with_a_text_without_tokens_has_no_mean(open_page: Open) -> None:
     app = open_page("heatmaps", v="read-together", s=["a bank", "\u200b", "a river"], sa="0", pb=["1", "2"])
-    assert "A text without tokens has no cosine: sentence 2. The two “a” are the most alike words: **" in texts(app)
+    assert "A text without tokens has no cosine: sentence 2. The two tokens “a” are the most alike: **" in texts(app)
     assert "On average, without special tokens: " in texts(app)
     assert " with sentence 3." in texts(app)
     assert " with sentence 2" not in texts(app)

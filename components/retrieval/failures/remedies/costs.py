@@ -2,9 +2,10 @@
 
 A query is timed as a person waits for it: by itself, from its text to the first ten hits. Some queries, the same ones for
 every remedy, are searched a few times each, after a first time that is not counted; of all these searches the median is told,
-which a few that other work on the machine lengthens do not move. The bytes are those of the arrays by which a text is found,
-with vectors in float32; a remedy's own are added to those of the vectors that it needs. What is kept once, however many texts
-there are (the words of a corpus, by which a query is repaired), is no part of them, and told by itself.
+which a few that other work on the machine lengthens do not move. A remedy takes turns with a search as it is now, so that
+other work lengthens both: the median of their differences is its own part. The bytes are those of the arrays by which a text
+is found, with vectors in float32; a remedy's own are added to those of the vectors that it needs. What is kept once, however
+many texts there are (the words of a corpus, by which a query is repaired), is no part of them, and told by itself.
 
 What it does not show: the text itself, which every search keeps, the model's weights, and the time to make an index.
 """
@@ -27,11 +28,12 @@ from components.sizes import in_words
 HITS = 10
 TIMED, TIMED_SECOND = 5, 2  # queries that are timed; of a cross-encoder
 REPEATS = 3  # searches of each
-COSTS = (
-    "Ms per query: the median of some searches on this machine, each of one query, from its text to the first ten hits; other "
-    "work lengthens it, so that on a busy machine a factor of two means nothing. Bytes per text: computed from the arrays by "
-    "which a text is found, with vectors in float32."
+TIMES = (
+    "Ms per query: the median of some searches on this machine, each of one query, from its text to the first ten hits. To "
+    "that of a search as it is now a remedy adds its own part, measured in turn with that search."
 )
+BYTES = "Bytes per text: computed from the arrays by which a text is found, with vectors in float32."
+COSTS = f"{TIMES} {BYTES}"
 
 Embed = Callable[[str], Any]  # a query's text -> its vector [dim]
 
@@ -43,6 +45,7 @@ class SearchCost:
     milliseconds: float  # per query, measured
     bytes_per_text: float  # computed
     bytes_once: float = 0.0  # computed: what is kept beside, whatever the number of texts
+    more: float = 0.0  # milliseconds per query more than a search as it is now, measured in turn with it
 
     @property
     def once(self) -> str:
@@ -67,22 +70,27 @@ def cost(
     is_stopped: IsStopped = lambda: False,
     timed: int = TIMED,
     bytes_once: float = 0.0,
+    now: Callable[[str], object] | None = None,
 ) -> SearchCost:
     """The cost of searches, for at most `timed` of the queries: the median of all but the first search of each.
 
-    That one warms up: the first text of a length costs more than the next, by as much as the whole search.
+    That one warms up: the first text of a length costs more than the next, by as much as the whole search. A search as it is
+    `now` takes turns with each.
 
     Raises Stopped, also where `search` does.
     """
     numbers = np.linspace(0, len(queries) - 1, min(timed, len(queries))).astype(int).tolist()
-    seconds = []
-    for number in numbers * (1 + REPEATS):
+    searches = (search,) if now is None else (now, search)
+    times = np.zeros((len(numbers) * (1 + REPEATS), len(searches)))
+    for row, number in enumerate(numbers * (1 + REPEATS)):
         if is_stopped():
             raise Stopped
-        started = time.perf_counter()
-        search(queries[number])
-        seconds.append(time.perf_counter() - started)
-    return SearchCost(1000 * float(np.median(seconds[len(numbers) :])), bytes_per_text, bytes_once)
+        for column, each in enumerate(searches):
+            started = time.perf_counter()
+            each(queries[number])
+            times[row, column] = 1000 * (time.perf_counter() - started)
+    own, beside = times[len(numbers) :, -1], times[len(numbers) :, 0]
+    return SearchCost(float(np.median(own)), bytes_per_text, bytes_once, float(np.median(own - beside)))
 
 
 def cost_now(now: Present, is_stopped: IsStopped = lambda: False) -> SearchCost:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -185,7 +185,17 @@ def diagnosed(
     failures: Sequence[Failure] = (),
     values: Sequence[TraitShare] = (),
 ) -> Diagnosis:
-    """The diagnosis with its advice, from the measured rows in the order of their costs; `cost` is that of a search now."""
+    """The diagnosis with its advice, from the measured rows in the order of their costs; `cost` is that of a search now.
+
+    A remedy's time is then that of this search and its own part.
+    """
+    if cost is not None:
+        rows = [
+            row
+            if row.cost is None
+            else replace(row, cost=replace(row.cost, milliseconds=max(0.0, cost.milliseconds + row.cost.more)))
+            for row in rows
+        ]
     results = {row.name: row.result for row in rows}
     advised = advice(
         now,

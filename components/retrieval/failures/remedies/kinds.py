@@ -170,7 +170,8 @@ def _replacing(
     def cost_of(option: str) -> SearchCost:
         searched, embed = by[option]
         search = first_hits(embed, searched.document_vectors)
-        return cost(search, now.queries, searched.bytes_per_text, is_stopped, bytes_once=bytes_once)
+        as_now = first_hits(now.asked_alone, now.document_vectors)
+        return cost(search, now.queries, searched.bytes_per_text, is_stopped, bytes_once=bytes_once, now=as_now)
 
     return Remedy(name, options, control, seconds, cost_of)
 
@@ -261,7 +262,8 @@ def _hybrid(setting: RemedyInput, progress: ReportProgress, is_stopped: IsStoppe
             return top(FUSIONS[option].of(both).scores[0], HITS)
 
         own_bytes = ranker.nbytes / max(1, len(pairs.documents))
-        return cost(search, now.queries, now.bytes_per_text + own_bytes, is_stopped)
+        as_now = first_hits(now.asked_alone, now.document_vectors)
+        return cost(search, now.queries, now.bytes_per_text + own_bytes, is_stopped, now=as_now)
 
     return Remedy("hybrid", options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds, cost_of)
 
@@ -358,7 +360,7 @@ def _reranking(
         def in_order(query: str) -> Int64:
             return top(again(query, search(query)), HITS)
 
-        return cost(in_order, now.queries, now.bytes_per_text + more_bytes, is_stopped, timed)
+        return cost(in_order, now.queries, now.bytes_per_text + more_bytes, is_stopped, timed, now=search)
 
     return Remedy(name, options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds, cost_of, draws)
 

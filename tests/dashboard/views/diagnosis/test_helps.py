@@ -137,9 +137,9 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
 
 def test_shams_are_told_where_they_are_drawn() -> None:
     did, nothing = SimpleNamespace(control=(1, 8)), SimpleNamespace(control=(0, 0))
-    assert helps.of_shams([did, nothing]).endswith("is chance; it stands below its remedy in narrow grey bars.")  # type: ignore[list-item]
-    assert helps.of_shams([did, did]).endswith("it stands below their remedies in narrow grey bars.")  # type: ignore[list-item]
-    assert helps.of_shams([nothing]).endswith("here they did nothing.")  # type: ignore[list-item]
+    said = " A narrow grey bar is a check: the remedy with the signal of a wrong query."
+    assert helps.of_shams([did, nothing]) == helps.of_shams([did, did]) == said  # type: ignore[list-item]
+    assert helps.of_shams([nothing]) == ""  # type: ignore[list-item]
 
 
 def test_the_remedies_that_a_finding_names_are_bold() -> None:

@@ -89,9 +89,9 @@ def test_what_holds_of_all_queries_is_said_of_the_included_models_alone(monkeypa
 
 
 def test_a_name_in_the_chooser_is_short_and_has_ranks_and_both_texts() -> None:
-    pair = view.Disagreement("A query that is far too long", 0, 10, 1, 0.5, 1.0, False)
-    name = view._short_name(pair, "Its   document\nis even longer than that")
-    assert name == "10→1 A query tha… · Its documen…"
+    pair = view.Disagreement("A short query", 0, 10, 1, 0.5, 1.0, False)
+    name = view._short_name(pair, "Its   document\nis long: " + 60 * "a")
+    assert name == f"10→1 A short query · Its document is long: {38 * 'a'}…"
 
 
 def test_the_sample_of_queries_is_seeded_and_grows() -> None:

@@ -453,12 +453,13 @@ def tokens(backend: Backend) -> None:
     default = 3 if len(texts) > 2 else 0
     with controls.row():
         query = controls.sentence_of(texts, "sentence_a", "Sentence", 0)
-        first = controls.sentence_of(texts, "against", "Compare with", min(1, len(texts) - 1) + 1, none="itself")
+        named = "First compared with" if default else "Compared with"  # the second stands among the options
+        first = controls.sentence_of(texts, "against", named, min(1, len(texts) - 1) + 1, none="itself")
         trace = controls.current_trace(backend)
         last = trace.n_layers
         layer = controls.stepped("layer", "Layer", 0, last, last, caching.glossary()["layer"])
         with controls.options():
-            second = controls.sentence_of(texts, "also_against", "Also compare with", default, none="no other")
+            second = controls.sentence_of(texts, "also_against", "Then compared with", default, none="no other")
             special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
             as_percentiles = controls.percentiles()
     messages.truncation(trace.sentences)

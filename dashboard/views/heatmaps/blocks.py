@@ -251,6 +251,14 @@ def tell_cells(factor: int, tokens: int) -> None:
         )
 
 
+def tell_numbered() -> None:
+    """Which cells have numbers; the style sheet shows what is so on this screen."""
+    st.html(
+        '<p class="bi-numbered"><span>The highest quarter of the cells has numbers.</span>'
+        "<span>The highest 4 % of the cells have numbers.</span></p>"
+    )
+
+
 def no_tokens() -> None:
     """Say that there is nothing to draw without special tokens."""
     st.info("This text has no tokens of its own. Switch the special tokens on, or type more text.")
@@ -534,11 +542,10 @@ def tokens(backend: Backend) -> None:
                     else None,
                 )
     figures.colour_bar(value, limits, pale=True)
+    if numbered:
+        tell_numbered()
     st.caption(
-        f"{HIGHEST_NUMBERED} " * numbered
-        + (
-            f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."
-            if baseline.is_measured
-            else messages.no_baseline(baseline)
-        )
+        f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."
+        if baseline.is_measured
+        else messages.no_baseline(baseline)
     )

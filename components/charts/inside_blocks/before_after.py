@@ -255,7 +255,7 @@ def _lay_below(figure: go.Figure, start: float, scale: Scales) -> None:
     others, *own = figure.data[: 1 if scale.itself is None else 2]
     for cells in own:
         _lay_bar(cells, start, scale.itself or ITSELF)
-    _lay_bar(others, start + 0.3 * len(own), scale.another, zero_or_less=True)
+    _lay_bar(others, start + 0.31 * len(own), scale.another, zero_or_less=True)
 
 
 def _lay_bar(cells: go.Heatmap, start: float, ends: tuple[float, float], zero_or_less: bool = False) -> None:
@@ -270,7 +270,7 @@ def _lay_bar(cells: go.Heatmap, start: float, ends: tuple[float, float], zero_or
         "yref": "container",
         "y": 0,
         "yanchor": "bottom",
-        "len": 0.25,
+        "len": 0.24,
         "thickness": 8,
         "ypad": 2,
         "xpad": 4,

@@ -265,7 +265,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     };
 
   pills.hidden = !layout.telling.length;
-  pills.replaceChildren(element("span", "soft", "Looks that stand out most"));
+  pills.replaceChildren(element("span", "soft", "Furthest above the usual"));
   layout.telling.forEach(({ at, text }, place) => {
     const pill = element("button", "pill");
     pill.type = "button";
@@ -296,7 +296,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       tiles[at].classList.add("telling");
       const mark = element("span", "mark", `${place + 1}`), [x, y] = places.get(at);
       mark.classList.toggle("on", at === selected);
-      mark.style.cssText = `left: ${x - 6}px; top: ${y - 7}px`;
+      mark.style.cssText = `left: ${x - 6}px; top: ${y - 3}px`;
       mark.setAttribute("aria-hidden", "true");
       return mark;
     });

@@ -31,6 +31,8 @@ SAME_PLACE = 0.004  # of a map's extent: points that are nearer lie on one place
 RING = 0.6  # how much larger a point is for each that lies on it
 RINGS = 3  # points for which another becomes larger
 TRAIL = "rgba(43, 123, 186, 0.4)"  # BLUE
+# Lines to the nearest points of a map that moves, by whether they are dashed; as between points of maps that do not.
+NEAREST = ({"color": theme.BLUE, "dash": "solid", "width": 1}, {"color": theme.GREY, "dash": "dash", "width": 2})
 _STEP_MS = 700
 
 Renderer = Literal["svg", "webgl"]
@@ -119,12 +121,12 @@ def moving_map(
     height: int = 580,
     scale: float = 1.0,
     marked: MarkedPoints | None = None,
-    nearest: Mapping[int, Sequence[tuple[int, int]]] | None = None,
+    nearest: Mapping[int, Sequence[tuple[int, int, bool]]] | None = None,
 ) -> go.Figure:
     """Maps [token, 2 or 3] by layer, with a slider and a button that plays them in order, on the same axes; the last is open.
 
-    In two dimensions, with `nearest`, dotted lines join its pairs of rows, as many at every layer, and the marked points trail
-    the way that they have come from a ring at the first layer.
+    In two dimensions, with `nearest`, lines join its pairs of rows, as many at every layer, dashed ones those whose third is
+    true, and the marked points trail the way that they have come from a ring at the first layer.
     """
     layers = sorted(maps)
     last = maps[layers[-1]]
@@ -142,7 +144,10 @@ def moving_map(
     trailed = marked.rows if joined and marked is not None else ()
 
     def lines(layer: int) -> list[dict[str, Any]]:
-        return [_segments(maps[layer], joined[layer]), _trails(maps, layer, trailed)] if joined else []
+        if not joined:
+            return []
+        kinds = [_segments(maps[layer], joined[layer], is_dashed) for is_dashed in (True, False)]
+        return [*kinds, _trails(maps, layer, trailed)]
 
     figure.frames = [
         go.Frame(
@@ -156,7 +161,7 @@ def moving_map(
         )
         for layer in layers
     ]
-    looks = ({"color": theme.GREY, "dash": "dot", "width": 1.5}, {"color": TRAIL, "width": 3})
+    looks = (*(NEAREST[is_dashed] for is_dashed in (True, False)), {"color": TRAIL, "width": 3})
     for line, look in zip(lines(layers[-1]), looks, strict=False):
         figure.add_scatter(**line, **_LINES, line=look)
     redraw = set(kinds) != {"scatter"}  # only SVG points can be animated; the others are redrawn
@@ -278,17 +283,33 @@ def join_pairs(
     return figure
 
 
-_RING_RADIUS = 0.015  # of a map's extent
+_RING_RADIUS = 0.025  # of a map's extent
 _RING_ANGLES = np.linspace(0, 2 * np.pi, 17)
 _LINES: dict[str, Any] = {"mode": "lines", "hoverinfo": "skip", "showlegend": False}
 
 
-def _segments(points: np.ndarray, pairs: Sequence[tuple[int, int]]) -> dict[str, list[float | None]]:
-    """Lines between pairs of rows of points [token, 2], with a gap after each."""
+def _segments(
+    points: np.ndarray, pairs: Sequence[tuple[int, int, bool]], is_dashed: bool
+) -> dict[str, list[float | None]]:
+    """Lines between the pairs of rows of points [token, 2] that are dashed or not, with a gap after each.
+
+    The others have no length, so that there are as many lines at every layer, and one glides into the next.
+    """
+    ends = [(first, second if kind == is_dashed else first) for first, second, kind in pairs]
     return {
-        axis: [place for pair in pairs for place in (*(float(points[row, column]) for row in pair), None)]
+        axis: [place for pair in ends for place in (*(float(points[row, column]) for row in pair), None)]
         for column, axis in enumerate("xy")
     }
+
+
+def turned(maps: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """The maps [token, 2] turned together so that they are lowest: the frame is wide, and distances stay as they are."""
+    places = np.concatenate(list(maps.values()))
+    angles = np.radians(np.arange(0, 180, 5))
+    heights = [np.ptp(places @ (np.sin(angle), np.cos(angle))) for angle in angles]
+    sine, cosine = (function(angles[int(np.argmin(heights))]) for function in (np.sin, np.cos))
+    turn = np.array([[cosine, sine], [-sine, cosine]], places.dtype)
+    return {layer: points @ turn for layer, points in maps.items()}
 
 
 def _trails(maps: Mapping[int, np.ndarray], until: int, rows: Sequence[int]) -> dict[str, list[float | None]]:

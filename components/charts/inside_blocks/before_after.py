@@ -138,6 +138,8 @@ def before_and_after(
             "title": {"text": "comes out", "standoff": 4},
         }
         _add_picture(figure, picture, rows, axis, of_colours, dark)
+        if number == 0:  # below the last picture: on a phone the first one is off the screen
+            _lay_below(figure, (len(pictures) - 1) * (width + gap), of_colours)
         shapes += [
             _outline(axis, (column - 0.47, column + 0.47), (row - 0.47, row + 0.47), theme.ORANGE)
             for row, column in picture.framed
@@ -243,15 +245,21 @@ def _add_picture(
             **place,
         )
         drawn.append(own)
-        _lay_below(own, 0.0, scale.itself or ITSELF)
-    _lay_below(others, 0.45 if is_told_apart else 0.0, scale.another, zero_or_less=True)
     figure.add_traces(drawn)
     if is_told_apart and len(rows) <= NUMBERED:
         _add_numbers(figure, picture, rows, place, own, others)
 
 
-def _lay_below(cells: go.Heatmap, start: float, ends: tuple[float, float], zero_or_less: bool = False) -> None:
-    """Lay the colour bar of some cells into the figure's lower edge, with its ends; as a whole, as axes are set."""
+def _lay_below(figure: go.Figure, start: float, scale: Scales) -> None:
+    """Lay the colour bars of the first picture's cells beside each other into the figure's lower edge, from `start` on."""
+    others, *own = figure.data[: 1 if scale.itself is None else 2]
+    for cells in own:
+        _lay_bar(cells, start, scale.itself or ITSELF)
+    _lay_bar(others, start + 0.31 * len(own), scale.another, zero_or_less=True)
+
+
+def _lay_bar(cells: go.Heatmap, start: float, ends: tuple[float, float], zero_or_less: bool = False) -> None:
+    """Lay one colour bar, with its ends; as a whole, as axes are set."""
     bar = cells.colorbar.to_plotly_json()
     low = "≤ 0" if zero_or_less and ends[0] == 0 else theme.number(ends[0], 2)
     cells.colorbar = {
@@ -262,7 +270,7 @@ def _lay_below(cells: go.Heatmap, start: float, ends: tuple[float, float], zero_
         "yref": "container",
         "y": 0,
         "yanchor": "bottom",
-        "len": 0.3,
+        "len": 0.24,
         "thickness": 8,
         "ypad": 2,
         "xpad": 4,

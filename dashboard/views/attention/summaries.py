@@ -160,17 +160,24 @@ def _hint(scored: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
 
 
 def _ranking(scored: HeadPatterns, pattern: Pattern) -> pd.DataFrame:
+    share = "of the highest entropy" if pattern == "broad" else f"to {MEANING[pattern].split(',')[0]}"
     return pd.DataFrame(
         [
             {
                 "block": ranked.block,
                 "head": ranked.head,
-                ("of the highest entropy" if pattern == "broad" else "share"): f"{100 * ranked.score:.0f} %",
-                "mostly to": NAMES[scored.best_pattern(ranked.block, ranked.head)[0]],
+                share: f"{100 * ranked.score:.0f} %",
+                "mostly to": _mostly(scored, ranked),
             }
             for ranked in scored.top(pattern, TOP)
         ]
     )
+
+
+def _mostly(scored: HeadPatterns, ranked: RankedHead) -> str:
+    """The pattern with a head's highest score, and its share: another one than that of the ranking can be above it."""
+    best, share = scored.best_pattern(ranked.block, ranked.head)
+    return "no single place" if best == "broad" else f"{NAMES[best].lower()} {100 * share:.0f} %"
 
 
 def _all_scores(scored: HeadPatterns) -> pd.DataFrame:

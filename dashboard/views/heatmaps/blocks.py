@@ -251,6 +251,14 @@ def tell_cells(factor: int, tokens: int) -> None:
         )
 
 
+def tell_numbered() -> None:
+    """Which cells have numbers; the style sheet shows what is so on this screen."""
+    st.html(
+        '<p class="bi-numbered"><span>The highest quarter of the cells has numbers.</span>'
+        "<span>The highest 4 % of the cells have numbers.</span></p>"
+    )
+
+
 def no_tokens() -> None:
     """Say that there is nothing to draw without special tokens."""
     st.info("This text has no tokens of its own. Switch the special tokens on, or type more text.")
@@ -453,12 +461,13 @@ def tokens(backend: Backend) -> None:
     default = 3 if len(texts) > 2 else 0
     with controls.row():
         query = controls.sentence_of(texts, "sentence_a", "Sentence", 0)
-        first = controls.sentence_of(texts, "against", "Compare with", min(1, len(texts) - 1) + 1, none="itself")
+        named = "First compared with" if default else "Compared with"  # the second stands among the options
+        first = controls.sentence_of(texts, "against", named, min(1, len(texts) - 1) + 1, none="itself")
         trace = controls.current_trace(backend)
         last = trace.n_layers
         layer = controls.stepped("layer", "Layer", 0, last, last, caching.glossary()["layer"])
         with controls.options():
-            second = controls.sentence_of(texts, "also_against", "Also compare with", default, none="no other")
+            second = controls.sentence_of(texts, "also_against", "Then compared with", default, none="no other")
             special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
             as_percentiles = controls.percentiles()
     messages.truncation(trace.sentences)
@@ -533,11 +542,10 @@ def tokens(backend: Backend) -> None:
                     else None,
                 )
     figures.colour_bar(value, limits, pale=True)
+    if numbered:
+        tell_numbered()
     st.caption(
-        f"{HIGHEST_NUMBERED} " * numbered
-        + (
-            f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."
-            if baseline.is_measured
-            else messages.no_baseline(baseline)
-        )
+        f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."
+        if baseline.is_measured
+        else messages.no_baseline(baseline)
     )

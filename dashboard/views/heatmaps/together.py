@@ -24,6 +24,7 @@ from dashboard.views.heatmaps.blocks import (
     cosine_picture,
     no_tokens,
     tell_cells,
+    tell_numbered,
     tokens_a_cell,
 )
 
@@ -123,7 +124,7 @@ def pairs(backend: Backend) -> None:
                 )
     figures.colour_bar("cosine", limits, pale=True)
     if numbered:
-        st.caption(HIGHEST_NUMBERED)
+        tell_numbered()
     tell_cells(factor, max(max(between.matrix.shape) for between in shown.values()))
     if len(kept) < len(partners):
         st.caption(

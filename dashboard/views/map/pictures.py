@@ -107,7 +107,7 @@ def ends(backend: Backend) -> None:
         }
         are_joined = marked is not None and len(layers) == 2 and is_flat
         has_lines = any(pairs.values())
-        marks = _marks(marked, are_joined=are_joined, told_apart=True if has_lines else None)
+        marks = _marks(marked, are_joined=are_joined, has_lines=has_lines)
         with figure_slot:
             read, not_shown = how_to_read(options)
             figures.finding(
@@ -168,8 +168,9 @@ def through(backend: Backend) -> None:
     nearest = {layer: findings.nearest_pairs(token_set, marked, around.get(layer)) for layer in layers}
     place_of = {int(row): number for number, row in enumerate(drawn_rows)}
     has_lines = options.dims == 2 and len(drawn_rows) == len(token_set) and bool(nearest[0])
+    places = {layer: layer_map.points[drawn_rows] for layer, layer_map in maps.items()}
     figure = scatter.moving_map(
-        {layer: layer_map.points[drawn_rows] for layer, layer_map in maps.items()},
+        scatter.turned(places) if options.dims == 2 and len(drawn_rows) else places,
         texts(token_set, drawn_rows),
         _part(_coloured(token_set, by), drawn_rows),
         f"Layers 0 to {layers[-1]}, {METHOD_NAMES[options.method]}",  # short: Play stands beside it
@@ -179,18 +180,20 @@ def through(backend: Backend) -> None:
         scale=controls.scale(),
         marked=None if marked is None else scatter.MarkedPoints(marked.word, _positions(drawn_rows, marked.rows)),
         nearest={
-            layer: [(place_of[row], place_of[other]) for row, other, _ in pairs] for layer, pairs in nearest.items()
+            layer: [(place_of[row], place_of[other], is_other) for row, other, is_other in pairs]
+            for layer, pairs in nearest.items()
         }
         if has_lines
         else None,
     )
     trusts = [maps[layer].trust for layer in layers]
-    marks = _marks(marked, are_joined=False, told_apart=False if has_lines else None)
+    marks = _marks(marked, are_joined=False, has_lines=has_lines)
     message = findings.of_layers(token_set, marked, layers, around)
-    lines = _lines(marked, nearest[0], are_joined=False, is_moving=True) if has_lines else []
+    pairs = [*itertools.chain(*nearest.values())]
+    lines = _lines(marked, pairs, are_joined=False, is_moving=True) if has_lines else []
     with figure_slot:
         above = st.container()
-        left, right = st.columns([4, 1], gap="medium")
+        left, right = st.columns([5, 2], gap="medium")
     with left:
         figures.figure(
             figure,
@@ -202,14 +205,15 @@ def through(backend: Backend) -> None:
             line_in=above,
             read=f"{READ} {marks}"
             + (" A pale blue line is the path that it has taken from layer 0, where its ring is." if has_lines else "")
-            + " The maps of all layers start from one common map and are turned to fit it. "
+            + " The maps of all layers start from one common map, are turned to fit it, and have the same axes. "
             + (MOVES_IN_PCA if options.method == "pca" else "If a token moves, its neighbours have often changed."),
             not_shown=f"{how_to_read(options)[1]} {_trust_of_layers(trusts)} {_rule_of_method()}",
             table=lambda: _table(token_set, maps),
             on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),
         )
     with right:  # the map would not be larger in a wider frame
-        _key(token_set, by, [*lines, f"<span>{choices.IN_WORDS[options.method]}</span>"], "map_moving")
+        said = f"{choices.IN_WORDS[options.method]} All layers have the same axes."
+        _key(token_set, by, [*lines, f"<span>{said}</span>"], "map_moving")
     labels.thin()
     choices.about(backend, token_set)
     layer = controls.layer(backend.facts.layers, "Layer of the neighbours below") if len(rows) == 1 else layers[-1]
@@ -372,11 +376,8 @@ def _judged(trusts: Sequence[MapTrust]) -> str:
     )
 
 
-def _marks(marked: findings.MarkedWord | None, *, are_joined: bool, told_apart: bool | None) -> str:
-    """What the marks in the maps are; `are_joined` where lines between two maps are drawn.
-
-    `told_apart`: whether lines to the nearest tokens differ by their sentence; None where there are no such lines.
-    """
+def _marks(marked: findings.MarkedWord | None, *, are_joined: bool, has_lines: bool) -> str:
+    """What the marks in the maps are; `are_joined` where lines between two maps are drawn, `has_lines` within one."""
     if marked is None:
         return ""
     lines = ""
@@ -385,9 +386,8 @@ def _marks(marked: findings.MarkedWord | None, *, are_joined: bool, told_apart: 
     elif are_joined:
         lines = ", and a blue ribbon leads from each of them to its height in the other map"
     near = ""
-    if told_apart is not None:
-        near = " Lines within a map lead to the tokens nearest in the model"
-        near += ": solid and blue in the same sentence, else dashed." if told_apart else "."
+    if has_lines:
+        near = " Lines within a map lead to the tokens nearest in the model: solid and blue in the same sentence, else dashed."
     return (
         f"The blue points are “{messages.escape(marked.word[:40])}”{lines}.{near} A label with × stands for several points. "
         "Whatever has no room gets its label when the map is enlarged."
@@ -444,18 +444,15 @@ def _lines(
 ) -> list[str]:
     """The key of the lines that are drawn: a sample of each kind, and what it leads to.
 
-    `pairs` are those of all maps, `are_joined` where lines lead from one map to the other. In a map that `is_moving` the lines
-    of own and of other sentences look the same, and the word trails its way.
+    `pairs` are those of all maps, `are_joined` where lines lead from one map to the other. In a map that `is_moving` the word
+    trails its way.
     """
     if marked is None:
         return []
     name = f"“{html.escape(shortened(marked.word, MOST_OF_WORD))}”"
     near = f"to the tokens nearest to {name}"
     found = []
-    if is_moving and pairs:
-        found.append((f"2px dotted {theme.GREY}", near))
-        found.append((f"3px solid {scatter.TRAIL}", f"the path of {name} from layer 0 (○)"))
-    elif pairs:
+    if pairs:
         kinds = {is_other for _, _, is_other in pairs}
         if False in kinds:
             found.append((f"1px solid {theme.BLUE}", f"{near}, in the same sentence"))
@@ -466,6 +463,8 @@ def _lines(
                     "in another sentence" if False in kinds else f"{near}, in another sentence",
                 )
             )
+    if is_moving and pairs:
+        found.append((f"3px solid {scatter.TRAIL}", f"the path of {name} from layer 0 (○)"))
     if are_joined:
         found.append(
             (

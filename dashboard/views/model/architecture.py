@@ -127,7 +127,7 @@ def draw(backend: Backend) -> None:
 
 
 def _key_of_signs(model: drawing.Model, read: drawing.Read) -> str:
-    """What the letters in a block, the strips and the dashed pooler are, as far as they are drawn."""
+    """What the letters in a block, the strips and the pooler are, as far as the model has them."""
     letters = {name for attention, _, _ in model.blocks for name, _, _ in attention}
     named = [f"{letter} {word}" for letter, word in LETTERS.items() if letter in letters]
     said = [f"Attention's matrices: {', '.join(named)}."] if named else []
@@ -135,7 +135,7 @@ def _key_of_signs(model: drawing.Model, read: drawing.Read) -> str:
         piece = messages.escape(read.piece)
         said.append(f"Strips: the numbers of “{piece}” before and after each block, brown below zero, green above.")
     if read.pooling and "pooler" in model.counts:
-        said.append("The dashed pooler is in the file, but the sentence's vector is made without it.")
+        said.append("The file also has a pooler, but the sentence's vector is made without it.")
     return " ".join(said)
 
 

@@ -168,7 +168,7 @@ def test_marked_points_trail_the_way_that_they_have_come():
         Colours("sentence", ["1", "1", "2"]),
         "Map",
         marked=scatter.MarkedPoints("bank", [0, 1]),
-        nearest={layer: [(0, 2)] for layer in maps},
+        nearest={layer: [(0, 2, layer == 0)] for layer in maps},
     )
     trail, ring = figure.data[-1], 18  # of 17 points and a gap; a way has one point for each layer and a gap
     assert (trail.mode, len(trail.x)) == ("lines", 2 * (4 + ring))
@@ -179,9 +179,24 @@ def test_marked_points_trail_the_way_that_they_have_come():
         radii = [np.hypot(x - way[0][0], y - way[0][1]) for x, y in places]  # around where it begins
         assert np.allclose(radii, radii[0])
         assert radii[0] > 0
+    # A dashed line at layer 0, a solid one later; the other has no length, so that both glide.
+    assert [trace.line.dash for trace in figure.data[-3:-1]] == ["dash", "solid"]
+    for frame, drawn in zip(figure.frames, (0, 1, 1), strict=True):
+        assert [len(set(data.y[:2])) for data in frame.data[-3:-1]] == [1 + (kind == drawn) for kind in (0, 1)]
     first = figure.frames[1].data[-1]
     assert [first.x[:4], first.x[4 + ring : 8 + ring]] == [(0, 1, 1, None), (0, 2, 2, None)]  # up to its layer
     assert {shape.type for shape in figure.layout.shapes} == {"rect"}  # with a circle, plotly forgets a lasso
+
+
+def test_maps_turn_together_until_they_are_lowest_and_distances_stay():
+    upright = np.random.default_rng(0).normal(size=(30, 2)) @ np.diag([1, 9])
+    maps = scatter.turned({0: upright, 1: upright + np.array([0.0, 1.0])})
+    assert np.ptp(maps[0][:, 0]) > 4 * np.ptp(maps[0][:, 1])
+    for points in maps.values():
+        np.testing.assert_allclose(
+            np.linalg.norm(points - points[0], axis=1), np.linalg.norm(upright - upright[0], axis=1)
+        )
+    np.testing.assert_allclose(np.linalg.norm(maps[1] - maps[0], axis=1), 1)
 
 
 def test_markup_in_a_token_is_shown_as_text(points):

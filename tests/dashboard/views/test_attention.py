@@ -295,7 +295,7 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
     table = app.dataframe[0].value
     assert (table["block"][0], table["head"][0]) == (block, head)
     assert f"Block {block}, head {head} gives" in texts(app)
-    assert list(table.columns) == ["block", "head", "share", "mostly to"]
+    assert list(table.columns) == ["block", "head", "to the token before", "mostly to"]
     assert (
         "Each score is a mean over the words of this text; for a text's first word, the special token before it is the token "
         "before."

@@ -19,6 +19,7 @@ from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.word_senses import sense_curve
 from components.charts import theme
 from components.charts.curves import layer_curves
+from components.charts.scatter import turned
 from components.errors import InputError
 from components.jobs import Stopped
 from components.retrieval.corpora.corpus import read_corpus
@@ -168,10 +169,10 @@ def test_through_the_layers_has_a_frame_for_each(open_page: Open, bank_tokens: A
     shown = token_set.of_trace(backend().trace(BANK), special=False)
     start = start_map(shown.vectors, MapOptions("pca"))
     assert [frame["name"] for frame in figure["frames"]] == [str(layer) for layer in range(7)]
+    expected = turned({layer: np.asarray(layer_map(shown.at(layer), MapOptions("pca"), start)) for layer in range(7)})
     for frame in figure["frames"]:
-        expected = layer_map(shown.at(int(frame["name"])), MapOptions("pca"), start)
         drawn = {"data": [old | new for old, new in zip(figure["data"], frame["data"], strict=True)]}
-        np.testing.assert_allclose(places(drawn), expected, atol=1e-5)
+        np.testing.assert_allclose(places(drawn), expected[int(frame["name"])], atol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["tsne", "pacmap"])
@@ -636,14 +637,20 @@ def test_through_the_layers_lines_lead_to_the_nearest_tokens_of_each_layer(
 ) -> None:
     (figure,) = figures(open_page("map", by="pca", v="layer-by-layer"))
     lines = [number for number, trace in enumerate(figure["data"]) if trace["mode"] == "lines"]
-    assert len(lines) == 2  # to the nearest, and the way that the word has come
+    assert len(lines) == 3  # to the nearest of other and of own sentences, and the way that the word has come
     for layer, frame in enumerate(figure["frames"]):
         points = places({"data": [old | new for old, new in zip(figure["data"], frame["data"], strict=True)]})
-        drawn = frame["data"][lines[0]]
-        ends = np.array([drawn["x"], drawn["y"]], float).T.reshape(-1, 3, 2)[:, :2]  # [line, end, xy]
-        rows = [[int(np.argmin(np.linalg.norm(points - end, axis=1))) for end in line] for line in ends]
+        rows, counts = [], []
+        for number in lines[:2]:
+            drawn = frame["data"][number]
+            ends = np.array([drawn["x"], drawn["y"]], float).T.reshape(-1, 3, 2)[:, :2]  # [line, end, xy]
+            ends = ends[(ends[:, 0] != ends[:, 1]).any(axis=1)]  # one of the other kind has no length
+            rows += [[int(np.argmin(np.linalg.norm(points - end, axis=1))) for end in line] for line in ends]
+            counts.append(len(ends))
+        if layer in (0, 6):  # as the finding counts
+            assert counts == ([6, 3] if layer == 0 else [2, 7])
         banks = [row for row, token in enumerate(bank_tokens.tokens) if token.text == "bank"]
-        way = np.array([frame["data"][lines[1]][axis] for axis in "xy"], float).T.reshape(
+        way = np.array([frame["data"][lines[2]][axis] for axis in "xy"], float).T.reshape(
             -1, 26, 2
         )  # [bank, layer, xy]
         np.testing.assert_allclose(way[:, layer], points[banks], atol=1e-5)

@@ -52,7 +52,7 @@ def test_the_finding_of_the_included_model(open_page: Open, sent: list[bytes]) -
     ) in texts(app)
     assert (
         "Attention's matrices: Q query, K key, V value, O output. Strips: the numbers of “bank” before and after each block, "
-        "brown below zero, green above. The dashed pooler is in the file, but"
+        "brown below zero, green above. The file also has a pooler, but"
     ) in texts(app)
     assert facts["parts"]["attention"]["share"] == "16 %"
     assert facts["parts"]["pieces"]["count"] == "11.7 million"

@@ -207,7 +207,7 @@ def catalog() -> None:
                     else "cached"
                     if is_cached[spec.key]
                     else f"download, {in_words(1e6 * (spec.megabytes or 0), about=True).replace(' ', wording.NBSP)}",
-                    "million parameters": f"{facts.parameters / 1e6:,.1f}",
+                    "parameters": numbers.millions(facts.parameters),
                     "sentence vector": spec.pooling or "none of its own",
                     "licence": spec.licence or "not known here",
                 }

@@ -264,14 +264,11 @@ def _hybrid(setting: RemedyInput, progress: ReportProgress, is_stopped: IsStoppe
             both = [RunScores(cosines, np.ones(cosines.shape, np.bool_)), ranker_scores(ranker, [query])(slice(1))]
             return top(FUSIONS[option].of(both).scores[0], HITS)
 
-        own_bytes = ranker.nbytes / max(1, len(pairs.documents))
-        return cost(
-            search,
-            now.queries,
-            now.bytes_per_text + own_bytes,
-            is_stopped,
-            now=lambda query: top(cosines_of(query), HITS),
-        )
+        def as_now(query: str) -> Int64:
+            return top(np.asarray(cosines_of(query), np.float32), HITS)
+
+        size = now.bytes_per_text + ranker.nbytes / max(1, len(pairs.documents))
+        return cost(search, now.queries, size, is_stopped, now=as_now)
 
     return Remedy("hybrid", options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds, cost_of)
 

@@ -213,35 +213,33 @@ def measure_panels(
         axis = "" if place == 0 else str(place + 1)
         written = percent if name in shares else _TWO_DECIMALS
         if marked is not None and panels[name]:
-            _mark_step(figure, marked, next(iter(panels[name].values())), axis, written, 2 * marked > steps)
+            line = {"color": theme.GREY, "dash": "dot", "width": 2}
+            figure.add_vline(x=marked, line=line, row=place + 1, col=1)
+            if not place:
+                _name_kept(figure, marked, next(iter(panels[name].values())), written, 2 * marked > steps)
         _name_ends(figure, ends, _LOSS_HEIGHT // max(1, len(names)), axis, written)
     return figure
 
 
-def _mark_step(
+def _name_kept(
     figure: go.Figure,
     marked: int,
     curve: tuple[np.ndarray, np.ndarray],
-    axis: str,
     written: Callable[[float], str],
     is_late: bool,
 ) -> None:
-    """A line at a step of a panel, and the value of its first curve there: below it, or above a low one."""
-    line = {"color": theme.GREY, "dash": "dot", "width": 2}
-    figure.add_shape(type="line", x0=marked, x1=marked, y0=0, y1=1, xref=f"x{axis}", yref=f"y{axis} domain", line=line)
+    """The value of a curve at a step, below the curve, or above a low one; left of a late step."""
     for value in curve[1][curve[0] == marked].tolist():
         is_low = value < 0.35
         figure.add_annotation(
             x=marked,
             y=value,
-            xref=f"x{axis}",
-            yref=f"y{axis}",
             text=f"<b>step {marked:,}: {written(value)}</b>",
             font={"size": theme.FONT_SIZE},
             xanchor="right" if is_late else "left",
             yanchor="bottom" if is_low else "top",
             xshift=-4 if is_late else 4,
-            yshift=4 if is_low else -4,
+            yshift=8 if is_low else -8,
             showarrow=False,
         )
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64, read_only, unit
+from components.arrays import Float32, Float64, Int64, read_only, unit
 from components.jobs import IsStopped, ReportProgress, Stopped, part_of
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.second_stage import CandidateScores, candidate_scores, candidates, either_ranks
@@ -256,14 +256,19 @@ def _hybrid(setting: RemedyInput, progress: ReportProgress, is_stopped: IsStoppe
     directions = unit(np.asarray(now.document_vectors, np.float32))
 
     def cost_of(option: str) -> SearchCost:
+        def cosines_of(query: str) -> Float64:
+            return directions @ unit(np.asarray(now.asked_alone(query), np.float32))
+
         def search(query: str) -> Int64:
-            cosines = (directions @ unit(np.asarray(now.asked_alone(query), np.float32)))[None]
+            cosines = cosines_of(query)[None]
             both = [RunScores(cosines, np.ones(cosines.shape, np.bool_)), ranker_scores(ranker, [query])(slice(1))]
             return top(FUSIONS[option].of(both).scores[0], HITS)
 
-        own_bytes = ranker.nbytes / max(1, len(pairs.documents))
-        as_now = first_hits(now.asked_alone, now.document_vectors)
-        return cost(search, now.queries, now.bytes_per_text + own_bytes, is_stopped, now=as_now)
+        def as_now(query: str) -> Int64:
+            return top(np.asarray(cosines_of(query), np.float32), HITS)
+
+        size = now.bytes_per_text + ranker.nbytes / max(1, len(pairs.documents))
+        return cost(search, now.queries, size, is_stopped, now=as_now)
 
     return Remedy("hybrid", options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds, cost_of)
 

@@ -34,17 +34,17 @@ def test_the_median_of_all_searches_counts(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_remedy_adds_its_own_part_to_a_search_with_which_it_takes_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other work makes each search longer than the last; the remedy takes 3 ms more."""
-    clock, done = [0.0], [0]
+    """The remedy takes 3 ms more; other work lengthens the first eight searches by 50 ms."""
+    clock, asked = [0.0], []
     monkeypatch.setattr(costs.time, "perf_counter", lambda: clock[0])
 
-    def search(query: str, more: float = 0.0) -> None:
-        done[0] += 1
-        clock[0] += (more + 10 + done[0] // 2) / 1000
+    def search(query: str, more: int = 0) -> None:
+        asked.append(more)
+        clock[0] += (10 + more + (50 if len(asked) <= 8 else 0)) / 1000
 
-    found = cost(partial(search, more=3.0), ["a", "b"], 4.0, now=search)
-    assert found.more == pytest.approx(4.0)  # with the millisecond that other work adds between the two
-    assert found.milliseconds > 10
+    found = cost(partial(search, more=3), ["a", "b"], 4.0, now=search)
+    assert (found.more, found.milliseconds) == (pytest.approx(3.0), pytest.approx(13.0))
+    assert asked == [0, 3, 3, 0] * (1 + REPEATS)  # each of them first in turn
 
 
 def test_a_search_of_one_query_finds_what_the_ranks_say_and_remedies_add_their_arrays() -> None:

@@ -234,8 +234,8 @@ def _name_kept(
         figure.add_annotation(
             x=marked,
             y=value,
-            text=f"<b>step {marked:,}: {written(value)}</b>",
-            font={"size": theme.FONT_SIZE},
+            text=f"<b>{written(value)}</b>",
+            font={"size": theme.FONT_SIZE, "color": theme.BLUE},
             xanchor="right" if is_late else "left",
             yanchor="bottom" if is_low else "top",
             xshift=-4 if is_late else 4,

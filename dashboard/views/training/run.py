@@ -176,8 +176,8 @@ def _figures(run: RunFolder) -> None:
         findings.watched(past, undamaged, best),
         key="training_finding",
         read="A dot is the loss of a step, the grey line the mean of several. The blue line is the loss on the held-out rows, "
-        "without dropout; it may begin lower, since batches with fewer rows have fewer wrong answers. The ring is the step "
-        "whose weights are kept: the best one on the held-out rows. A dashed line is the model before it was damaged.",
+        "without dropout; it may begin lower, since batches with fewer rows have fewer wrong answers. The dotted lines are at "
+        "the step whose weights are kept: the best one on the held-out rows. A dashed line is the model before it was damaged.",
         not_shown="How good the model is on other texts: “Before and after” measures that.",
     )
     left, right = st.columns([3, 2], gap="large")

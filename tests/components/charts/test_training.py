@@ -65,7 +65,7 @@ def test_measures_stand_in_panels_with_the_undamaged_level() -> None:
         {"Found": curves, "Cosine": alone}, {}, "", steps=8, marked=4, shares=["Found"]
     ).layout
     texts = [item.text for item in kept.annotations]
-    assert {"<b>step 4: 50 %</b>", "<b>Recall@1 50 %</b>", "<b>now 0.20</b>"} < set(texts)
+    assert {"<b>50 %</b>", "<b>Recall@1 50 %</b>", "<b>now 0.20</b>"} < set(texts)
     assert [shape.x0 for shape in kept.shapes] == [4, 4]
     assert (kept.yaxis.ticktext, kept.yaxis2.ticktext) == (("0 %", "50 %", "100 %"), None)
     whole = {name: (np.array([0, 4]), np.array([0.2, 1.0])) for name in ("Recall@1", "Recall@10", "MRR")}

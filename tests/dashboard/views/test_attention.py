@@ -764,7 +764,7 @@ def test_the_filter_of_texts_acts_on_all_heads_patterns_and_flow(open_page: Open
     block, head = np.unravel_index(shares.argmax(), shares.shape)
     table = app.dataframe[0].value
     assert (table["block"][0], table["head"][0]) == (block, head)
-    assert table["share"][0] == f"{100 * shares.max():.0f} %"
+    assert table["to the [SEP] tokens"][0] == f"{100 * shares.max():.0f} %"
 
 
 def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
@@ -778,7 +778,8 @@ def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
     shares = sums / count
     block, head = np.unravel_index(shares.argmax(), shares.shape)
     table = app.dataframe[0].value
-    assert (table["block"][0], table["head"][0], table["share"][0]) == (block, head, f"{100 * shares.max():.0f} %")
+    share = table["to the token before"][0]
+    assert (table["block"][0], table["head"][0], share) == (block, head, f"{100 * shares.max():.0f} %")
 
 
 def test_norms_of_one_head(open_page: Open) -> None:

@@ -215,15 +215,17 @@ def test_a_sample_of_the_occurrences_is_said_to_be_one() -> None:
 def test_only_lines_that_are_drawn_are_explained() -> None:
     tokens, _ = tokens_of([" ".join(f"bank{number}" for number in range(40)), "A bank."])
     marked = findings.MarkedWord("bank", (1, 2))
-    assert "a blue ribbon leads from each of them" in pictures._marks(marked, are_joined=True, told_apart=True)
-    moving = pictures._marks(marked, are_joined=False, told_apart=False)
+    assert "a blue ribbon leads from each of them" in pictures._marks(marked, are_joined=True, has_lines=True)
+    moving = pictures._marks(marked, are_joined=False, has_lines=True)
     assert "lines join" not in moving
-    assert "Lines within a map lead to the tokens nearest in the model." in moving
-    assert "else dashed" in pictures._marks(marked, are_joined=False, told_apart=True)
-    assert "Lines within" not in pictures._marks(marked, are_joined=False, told_apart=None)  # in three dimensions
+    assert (
+        "Lines within a map lead to the tokens nearest in the model: solid and blue in the same sentence, else dashed."
+        in moving
+    )
+    assert "Lines within" not in pictures._marks(marked, are_joined=False, has_lines=False)  # in three dimensions
     of_many = findings.MarkedWord("bank", tuple(range(100)))
     assert findings.around_of(tokens, of_many, tokens.layers) == {}  # of so many the nearest are not drawn
-    many = pictures._marks(of_many, are_joined=True, told_apart=None)
+    many = pictures._marks(of_many, are_joined=True, has_lines=False)
     assert "Lines within a map" not in many
     assert f"blue ribbons lead from the first {labels.MOST_JOINED} of them" in many
 

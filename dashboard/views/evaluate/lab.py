@@ -294,17 +294,18 @@ def best_in_words(recall: np.ndarray, spearman: np.ndarray, queries: int, pairs:
     share = number(recall[finding[0]], 1)
     usually = "" if usual in finding else f" (mean with cosine: {number(recall[usual], 1)} %)"
     said = (
-        f"{named(finding)} put{'s' * (len(finding) == 1)} the correct answer first most often: "
-        f"for {share} % of {counted(queries, 'query', 'queries')}{usually}."
+        f"{named(finding)} put{'s' * (len(finding) == 1)} the most correct answers first: "
+        f"{share} % of {counted(queries, 'query', 'queries')}{usually}."
     )
     agreeing = best_of(spearman, 3)
     if not agreeing:
         return said
     verb = "agrees" if len(agreeing) == 1 else "agree"
     projected = any(list(TREATMENTS)[t] in pooling_lab.PROJECTIONS for _, t in agreeing)
+    size = f", {kept} numbers" if projected else ""
     return (
-        f"{said} {named(agreeing)} {verb} most with people's scores of {counted(pairs, 'pair')}: "
-        f"Spearman {number(spearman[agreeing[0]])}{f' with {kept} numbers' if projected else ''}."
+        f"{said} {named(agreeing)} {verb} most with people: "
+        f"Spearman {number(spearman[agreeing[0]])} on {counted(pairs, 'pair')}{size}."
     )
 
 
@@ -398,8 +399,8 @@ def _grids(work: Lab, cells: tuple[LabCell, ...], layer: int, dims: int) -> None
     size = work.backend.facts.hidden_size
     said = best_in_words(recall, spearman, len(work.pairs.queries), len(work.scored.first), kept)
     st.markdown(f":material/insights: {said}")
-    st.caption(f"{IN_SHORT} Projections keep {kept} of {size} numbers.")
     _heatmaps(layer, recall, spearman, cells)
+    st.caption(f"{IN_SHORT} Projections keep {kept} of {size} numbers.")
     if fewer:
         counts = ", ".join(f"{name} {count}" for name, count in fewer.items())
         st.caption(

@@ -364,17 +364,17 @@ def test_the_finding_names_ties_and_what_people_agree_with() -> None:
     spearman[0, 3] = 0.777
     said = functools.partial(lab_sections.best_in_words, queries=630, pairs=150, kept="128")
     assert said(recall, spearman) == (
-        "**Mean** and **By rarity** with **cosine** put the correct answer first most often: for 96.7 % of 630 queries. "
-        "**Mean** with **PCA projection** agrees most with people's scores of 150 pairs: Spearman 0.777 with 128 numbers."
+        "**Mean** and **By rarity** with **cosine** put the most correct answers first: 96.7 % of 630 queries. "
+        "**Mean** with **PCA projection** agrees most with people: Spearman 0.777 on 150 pairs, 128 numbers."
     )
     recall[1, :2] = 96.7
     assert said(recall, spearman).startswith(
-        "**Mean** with **cosine** and 3 other ways put the correct answer first most often: for 96.7 %"
+        "**Mean** with **cosine** and 3 other ways put the most correct answers first: 96.7 %"
     )
     recall[0, 0], recall[1] = 90.0, 50.0
     spearman[0, 0] = np.nan
     assert said(recall, spearman) == (
-        "**By rarity** with **cosine** puts the correct answer first most often: for 96.7 % of 630 queries "
+        "**By rarity** with **cosine** puts the most correct answers first: 96.7 % of 630 queries "
         "(mean with cosine: 90.0 %)."
     )
 

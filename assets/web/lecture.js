@@ -82,8 +82,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const words = make("span", "words");
     words.append(head);
     if (picture.says) words.append(make("span", "says", picture.says));
-    const small = picture.small ? Object.assign(new Image(), { alt: "", src: `data:image/webp;base64,${picture.small}` }) : make("i", "", picture.noPicture);
-    if (!picture.small) small.prepend(Object.assign(make("span", "icon", picture.icon), { ariaHidden: "true", translate: false }));
+    const image = (url) => Object.assign(new Image(), { alt: "", src: `data:image/webp;base64,${url}` });
+    const small = picture.small ? image(picture.small) : make("i", "", "");
+    if (!picture.small) {
+      if (picture.example) small.append(image(picture.example)); // pale: of other sentences
+      else small.append(Object.assign(make("span", "icon", picture.icon), { ariaHidden: "true", translate: false }));
+      small.append(make("span", "lacking", picture.noPicture));
+    }
     open.append(small, words);
     const pencil = button("pencil", "✎", `Title of picture ${number + 1}: ${picture.title}`, () => {
       const field = make("input", "naming");

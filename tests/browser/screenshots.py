@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from dashboard.declared import document, table
@@ -43,6 +44,9 @@ PICTURES_OF_A_LECTURE = (
 )
 MEANWHILE = "You can visit other pages in the meantime."  # while a page works
 NOT_DRAWN = "[data-testid=stMain] [data-testid=stSkeleton], [data-testid=stMain] [data-testid=stProgress]"
+
+
+BELOW_CONTROLS = (263, 280, 1263, 880)  # left, top, right and bottom in a picture of a view
 
 
 def main() -> None:
@@ -91,7 +95,18 @@ def take_views(browser: Browser, server: Server, keys: Sequence[str]) -> None:
         path = f"/{table.place_of(key)}?v={key}{SHOWN_WITH.get(key, '')}"
         open_drawn(page, server.url if key == "home" else server.url + path)
         page.screenshot(path=document.PICTURES / f"{key}.jpg", type="jpeg", quality=70)
+        make_small(key)
     page.close()
+
+
+def make_small(key: str) -> None:
+    """Of the picture of a view what is below its controls, small: for a lecture whose picture has not been drawn."""
+    folder = ROOT / "assets" / "screenshots" / "small"
+    folder.mkdir(exist_ok=True)
+    with Image.open(document.PICTURES / f"{key}.jpg") as picture:
+        picture.crop(BELOW_CONTROLS).resize((288, 173), Image.Resampling.LANCZOS).save(
+            folder / f"{key}.webp", quality=70
+        )
 
 
 def open_drawn(page: Page, address: str) -> None:

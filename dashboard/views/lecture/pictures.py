@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+from functools import cache
 
 import streamlit as st
 
+from components.folders import ASSETS
 from components.markup import to_text
 from components.model.catalog import spec_of
 from dashboard import state
@@ -71,6 +73,7 @@ def _list(stars: tuple[str, ...], lacking: int) -> None:
     if lacking:
         which = "the" if lacking == len(stars) else f"{lacking:,} more"
         line += f" Press “Draw” once: then the export holds {which} picture{'s' * (lacking != 1)}."
+        line += " Until then a pale example stands here."
     st.caption(line)
     browser.web_component("lecture", '<ol class="lecture"></ol>')(
         key=_KEY,
@@ -87,8 +90,8 @@ def _list(stars: tuple[str, ...], lacking: int) -> None:
     )
     _undo()
     st.caption(
-        "To change the order, drag a picture by its dots, or press ↑ or ↓ on them; on a phone, tap the arrows. On the "
-        "projector, → and ← show the next picture and the one before, as do the two buttons of a presenter."
+        "To change the order, drag the dots or press ↑ and ↓ there; with a finger, tap the arrows. On the projector, → and ← "
+        "show the next picture and the one before, as do the two buttons of a remote control."
         + " “The whole path” is shown stop by stop."
         * any(lecture.read(star).view == "whole-path" for star in stars)
     )
@@ -147,7 +150,15 @@ def _card(star: str) -> dict[str, str]:
         "model": shortened(spec_of(model[0]).title, _MOST_OF_A_MODEL) if model and len(model) == 1 else "",
         "noPicture": "no small picture yet" if lecture.is_drawn(star) else "not drawn yet",
         "small": base64.b64encode(shown.small).decode() if shown is not None else "",
+        "example": _example(picture.view),
     }
+
+
+@cache
+def _example(view: str) -> str:
+    """A small picture of what a view shows of the included sentences, as base64 of WebP; empty where none is stored."""
+    stored = ASSETS / "screenshots" / "small" / f"{view}.webp"
+    return base64.b64encode(stored.read_bytes()).decode() if stored.is_file() else ""
 
 
 def _ordered() -> None:

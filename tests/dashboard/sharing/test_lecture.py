@@ -238,10 +238,20 @@ def test_a_star_puts_the_picture_into_the_list_of_the_page_and_of_the_session_fi
     assert setting(again, "lecture") == ()
 
 
+def test_what_has_not_been_drawn_is_shown_by_a_stored_example_of_its_view(session: dict[str, Any]) -> None:
+    star = lecture.star_of("inside", "block_change")
+    card = pictures._card(star)
+    assert (card["small"], card["noPicture"]) == ("", "not drawn yet")
+    stored = base64.b64decode(card["example"])
+    assert (stored[:4], stored[8:12]) == (b"RIFF", b"WEBP")
+    assert len({pictures._example(key) for key in table.VIEWS}) == len(table.VIEWS)  # each has its own
+    assert pictures._example("no view") == ""
+
+
 def test_a_lecture_from_a_link_names_its_pictures_and_is_walked_through(open_page: Open) -> None:
     stars = ["inside?v=block&s=One%20bank.#block_change", "text?v=decoding&s=Two%20banks.#x"]
     app = at_rest(open_page("lecture", lecture=stars))
-    assert "Press “Draw” once: then the export holds the pictures." in texts(app)
+    assert "Press “Draw” once: then the export holds the pictures. Until then a pale example stands here." in texts(app)
     export = app.get("download_button")[0].proto
     assert (export.label, export.disabled) == ("Export 0 of 2 pictures", True)
     app.button(key="begin_lecture").click()

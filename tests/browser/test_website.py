@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from dashboard.website.pages import PAGES, Given
 from dashboard.website.writing import MOST_BYTES, SiteReport, write
@@ -109,7 +109,7 @@ def test_its_numbers_are_those_of_transformers(site: SiteReport, page: Page) -> 
     similarity = float(cosine(first.vectors[-1].mean(axis=0), second.vectors[-1].mean(axis=0)))
     assert f"The cosine is {similarity:.2f}" in finding(page)
     at(page, site, "whole-path.html", "#compare,10,0,0")
-    assert f"cosine {similarity:.2f}" in page.locator(".path .text").inner_text().lower()
+    expect(page.locator(".path .text")).to_contain_text(f"cosine {similarity:.2f}", ignore_case=True)
     at(page, site, "block.html")
     changed = [float(cosine(second.vectors[block], second.vectors[block + 1]).mean()) for block in range(6)]
     assert f"{min(changed):.2f}" in page.locator(".finding").nth(1).inner_text()

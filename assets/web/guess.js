@@ -33,25 +33,20 @@ function heading(x, y, strong, soft, size, mark, isKnown) {
   return line;
 }
 
-// Bars of one mask's guesses on a scale from 0 to 100 %, or beside another mask's to the next round share above the largest of
-// both, whose whole width lies behind each; the true piece is blue, and stands
-// apart where it is not among the first. Where nobody knows the truth, the first guess is green.
+// Bars of a mask's guesses on a scale from 0 to the next round share above the largest, of two masks of both; the true piece
+// is blue, and stands apart where it is not among the first. Where nobody knows the truth, the first guess is green.
 function drawBars(svg, panel, panels, x, y, width, height, size, root) {
   const u = rem(), { rows } = panel, far = rows.some((row) => row.far), own = panel.known ? "own" : "own first";
   const step = height / Math.max(rows.length + (far ? 0.5 : 0), 6);
   const all = panels.flatMap((other) => other.rows); // bars of two masks have the same scale
-  const reach = panels.length > 1 ? [0.05, 0.1, 0.2, 0.5].find((share) => share >= Math.max(...all.map((row) => row.share))) ?? 1 : 1;
+  const reach = [0.05, 0.1, 0.2, 0.5].find((share) => share >= Math.max(...all.map((row) => row.share))) ?? 1;
   const names = Math.min(width * 0.42, Math.max(...all.map((row) => widthOf(row.piece, size, row.own ? 700 : 400, root))) + 12 * u);
   const numbers = Math.max(...all.map((row) => widthOf(row.said, size - 1, row.own ? 700 : 400, root))) + 12 * u;
-  const room = Math.max(20, width - names - numbers), end = `${Math.round(100 * reach)} %`;
-  const title = Math.max(...panels.map((each) => widthOf(`${each.title} ${each.soft}${panels.length > 1 ? "" : ` ■ ${each.mark}`}`, size, 700, root))) + 12 * u;
-  if (title + widthOf(end, 12, 400, root) + 12 * u < names + room) // beside the heading
-    svg.append(label(x + names + room, y - 10 * u, end, { "text-anchor": "end", class: "num quiet", "font-size": 12 * u }));
+  const room = Math.max(20, width - names - numbers);
   rows.forEach((row, place) => {
     const top = y + (place + (row.far ? 0.5 : 0)) * step, middle = top + step / 2, weight = row.own ? 700 : 400;
     const [text, fits] = fitted(row.piece, names - 10 * u, size, size * 0.8, weight, root), long = Math.max(2, (room * row.share) / reach);
     if (row.far) svg.append(label(x + names + 1, top - step * 0.08, "⋮", { class: "quiet", "font-size": size * u }));
-    svg.append(svgElement("rect", { x: x + names, y: top + 3, width: room, height: Math.max(3, step - 6), rx: 4, class: "track" }));
     svg.append(label(x + names - 9 * u, middle + 0.34 * fits * u, text, { "text-anchor": "end", "font-size": fits * u, "font-weight": weight }));
     svg.append(svgElement("rect", { x: x + names, y: top + 3, width: long, height: Math.max(3, step - 6), rx: 4, class: row.own ? `bar ${own}` : "bar" }));
     const number = { "font-size": (size - 1) * u, "font-weight": weight, class: row.own ? "num" : "num quiet" };

@@ -144,16 +144,15 @@ def test_words_that_scroll_are_whole_and_say_that_there_are_more(use: Stage, fol
         assert box.evaluate(more, "::before") == "hidden"
 
 
-def test_bars_have_a_scale_from_0_to_100(use: Stage, folder: str) -> None:
+def test_bars_are_as_long_as_their_shares(use: Stage, folder: str) -> None:
     guess = drawn(use.at(address(folder)))
     shares = [float(row[1].split(" %")[0]) for row in guess.evaluate(TABLES)[0][1:]]
-    parts = guess.evaluate(
-        """(root) => { const width = (one) => Number(one.getAttribute("width"));
-        const tracks = [...root.querySelectorAll("svg .track")].map(width);
-        return [...root.querySelectorAll("svg .bar")].map((bar, place) => [width(bar), tracks[place]]); }"""
+    widths = guess.evaluate(
+        """(root) => [...root.querySelectorAll("svg .bar")].map((bar) => Number(bar.getAttribute("width")))"""
     )
-    for share, (bar, track) in zip(shares, parts, strict=False):
-        assert abs(bar - max(2, track * share / 100)) < track * 0.006, share
+    scale = widths[0] / shares[0]
+    for share, width in zip(shares, widths, strict=False):
+        assert abs(width - max(2, scale * share)) < widths[0] * 0.03, share
 
 
 def test_the_first_guess_is_not_blue_where_nobody_knows_the_word(use: Stage, folder: str) -> None:

@@ -72,15 +72,24 @@ SEEN_IN = {
 PAPERS = """
 - BERT: Devlin, Chang, Lee and Toutanova (2019), [BERT: Pre-training of Deep Bidirectional Transformers for Language
   Understanding](https://aclanthology.org/N19-1423/)
-- Sentence vectors: Reimers and Gurevych (2019), [Sentence-BERT](https://aclanthology.org/D19-1410/)
+- Sentence vectors: Reimers and Gurevych (2019), [Sentence-BERT: Sentence Embeddings using Siamese
+  BERT-Networks](https://aclanthology.org/D19-1410/)
 - The baseline of unrelated tokens: Ethayarajh (2019), [How Contextual are Contextualized Word
   Representations?](https://aclanthology.org/D19-1006/)
 - The attention views: Vig (2019), [A Multiscale Visualization of Attention in the Transformer
   Model](https://aclanthology.org/P19-3007/)
+- What heads look at: Clark, Khandelwal, Levy and Manning (2019), [What Does BERT Look At? An Analysis of BERT's
+  Attention](https://aclanthology.org/W19-4828/)
+- What attention does not tell: Jain and Wallace (2019), [Attention is not
+  Explanation](https://aclanthology.org/N19-1357/)
+- Attention rollout: Abnar and Zuidema (2020), [Quantifying Attention Flow in
+  Transformers](https://aclanthology.org/2020.acl-main.385/)
 - CKA: Kornblith, Norouzi, Lee and Hinton (2019), [Similarity of Neural Network Representations
   Revisited](https://arxiv.org/abs/1905.00414)
-- MaxSim: Khattab and Zaharia (2020), [ColBERT](https://arxiv.org/abs/2004.12832)
-- BM25: Robertson and Zaragoza (2009), [The Probabilistic Relevance Framework](https://doi.org/10.1561/1500000019)
+- MaxSim: Khattab and Zaharia (2020), [ColBERT: Efficient and Effective Passage Search via Contextualized Late
+  Interaction over BERT](https://arxiv.org/abs/2004.12832)
+- BM25: Robertson and Zaragoza (2009), [The Probabilistic Relevance Framework: BM25 and
+  Beyond](https://doi.org/10.1561/1500000019)
 """
 
 

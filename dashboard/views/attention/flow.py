@@ -34,7 +34,7 @@ FLOW_HELP = (
     "Rollout follows the bare attention weights."
 )
 MOST_WORDS, WORDS_OF_MANY = 24, 20  # tokens with a ribbon of their own, and how many where there are more
-COMPARED = "median of the other words"
+COMPARED = "what it gives another word (median)"
 ALIKE = 0.25  # of what a token gives to the other words: no more apart than that is about the same
 FIGURES = {"token": "One token", "all": "All tokens"}
 SPECIAL_HELP = "[CLS] and [SEP] often have so large a share that those of all other tokens look equally small."
@@ -211,7 +211,7 @@ def _ribbons(
                 f"tokens {place}: press one",
             ],
             "unit": "token",
-            "all": "Rows give (darkest: {})",
+            "all": "Row gives column (most: {})",
             "label": f"Ribbons from {len(origins)} tokens to {len(takers)} tokens {place}",
             "scale": controls.scale(),
         },

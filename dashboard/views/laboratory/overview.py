@@ -42,10 +42,10 @@ ICONS = {  # by the same folders: all cards of the Laboratory would have its fla
     "evaluate": ":material/bar_chart:",
 }
 EXAMPLES = (
-    "does [CLS] attend to itself?",
-    "where does the meaning of a word appear?",
-    "do smaller vectors lose much?",
-    "how is my word split?",
+    "Does [CLS] attend to itself?",
+    "Where does the meaning of a word appear?",
+    "Do smaller vectors lose much?",
+    "How is my word split?",
 )
 
 

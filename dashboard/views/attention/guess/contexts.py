@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 KEY, TABLE = "guess_two", "guess_template"
 TWO_HEIGHT, TWO_ON_PROJECTOR = 330, 480  # pixels of ten bars
-CHOICES = {"sentences": "Two sentences", "template": "A template"}
+CHOICES = {"sentences": "Two sentences", "template": "Several words"}
 TEMPLATE_HELP = (
     "Words in [square brackets], with commas between them, stand in the same place one after the other. The mask, [MASK] or "
     "___, is guessed for each. Several templates, with the same fillings, have a | between them."

@@ -99,7 +99,7 @@ VIEWS = (
         stop="alone",
         question="Which inner dimensions respond to a token?",
         asks=("What do the neurons of the feed-forward part do?",),
-        intro="A block's feed-forward part widens a token's vector to many inner dimensions, of which only some take part.",
+        intro="A block's feed-forward part widens each token's vector to many inner dimensions, and adds up what they give.",
         draw="dashboard.views.model.views:feed_forward",
         settings=(
             *OF_SENTENCES,

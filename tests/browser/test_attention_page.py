@@ -240,17 +240,28 @@ def test_heatmaps_are_drawn_with_the_diagonal(look: Stage) -> None:
     assert set(figure(page, 1)["types"]) == {"scatter"}
 
 
-def test_the_model_view_shows_all_heads_on_a_phone_and_an_opened_one_is_swiped(look: Stage) -> None:
+def test_on_a_phone_the_model_view_has_heads_that_a_finger_meets_and_an_opened_one_fits(look: Stage) -> None:
     page = look.at("/attention?v=model-view", phone=True)
     frame = frame_of(page)
     tiles = frame.locator(".attn_background")
     expect(tiles).to_have_count(72, timeout=30_000)
-    edges = tiles.evaluate_all("all => all.map((one) => one.getBoundingClientRect().right)")
-    assert max(edges) <= 390
+    boxes = tiles.evaluate_all(
+        "all => all.map((one) => one.getBoundingClientRect()).map((box) => [box.left, box.right])"
+    )
+    assert max(right for _, right in boxes) <= 390
+    assert min(right - left for left, right in boxes) >= 44
+    assert len({round(left) for left, _ in boxes}) == 6
+    frame.get_by_role("button", name="Block 2, head 10").click()
+    opened = frame.locator("rect.detail")
+    expect(opened).to_be_attached()
+    box, tile = opened.bounding_box(), frame.locator("#attn_background_2_10").bounding_box()
+    assert box is not None and tile is not None
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+    assert 0 <= box["y"] - (tile["y"] + tile["height"]) <= 12  # directly below its small picture
+    expect(frame.locator("text.detail")).to_have_text("Block 2, Head 10")
     expect(frame.locator("#note")).to_be_empty()
-    frame.get_by_role("button").first.click()
-    expect(frame.locator(".detail").first).to_be_attached()
-    expect(frame.locator("#note")).to_contain_text("Swipe sideways")
+    room = page.evaluate("document.querySelector('iframe').parentElement.getBoundingClientRect().height")
+    assert 0 <= room - frame.locator("#vis svg").evaluate("(svg) => svg.getBoundingClientRect().bottom") <= 40
 
 
 @pytest.mark.core

@@ -163,7 +163,7 @@ def before_and_after(
             "ticklen": 0,
             "title": {"text": "block", "standoff": 4},
         }
-        # The rows' names once more: on a phone the first picture, and the names beside it, are off the screen.
+        # The rows' names once more: after a swipe on a phone the first picture, and the names beside it, are off the screen.
         figure.layout["yaxis2"] = {
             **upright,
             "range": (len(rows) - 0.5, -0.5),

@@ -45,7 +45,10 @@ def activation_histogram(activations: np.ndarray, limit: float, title: str, *, v
         showlegend=False,
     )
     upto = float((activations <= limit).mean())
-    for start, end, colour, side, sign in ((0, upto, theme.GREY, "left", "at most"), (upto, 1, theme.BLUE, "right", "above")):
+    for start, end, colour, side, sign in (
+        (0, upto, theme.GREY, "left", "at most"),
+        (upto, 1, theme.BLUE, "right", "above"),
+    ):
         figure.add_shape(
             type="rect", xref="paper", yref="paper", x0=start, x1=end, y0=0.92, y1=1, fillcolor=colour, line_width=0
         )

@@ -111,6 +111,11 @@ def test_the_line_that_the_page_speaks_of_is_drawn_at_full_strength_while_its_he
     opacity = "(line) => getComputedStyle(line).strokeOpacity"
     assert told.evaluate(opacity) == "1"
     assert told.evaluate("(line) => line.__data__") == pytest.approx(pair["attentions"][2, 1, 3, 1], abs=STEP)
+    # The other lines of a head alone are as strong as their weight beside the largest.
+    lines = page.locator('#attention .tokenAttention line:not(.told):not([stroke-opacity="0"])')
+    drawn = lines.evaluate_all("(all) => all.map((one) => [+getComputedStyle(one).strokeOpacity, one.__data__])")
+    most = pair["attentions"][2, 1].max()
+    np.testing.assert_allclose([shown for shown, _ in drawn], [weight / most for _, weight in drawn], atol=0.01)
     assert page.locator(".squares").text_content() == "heads: press to add"
     page.get_by_role("checkbox", name="Head 1", exact=True).dblclick()
     page.get_by_role("checkbox", name="Head 4", exact=True).dblclick()  # alone

@@ -285,12 +285,17 @@
   // of a head that is switched off is transparent and does not count. Pointing at a token shows its weak lines too.
   function hideWeak() {
     let [drawn, weak] = [0, 0];
+    const on = find("#attention .headAttention").filter((head) => +head.querySelector("line")?.getAttribute("stroke-opacity") > 0);
+    const most = on.length === 1 ? Math.max(...[...on[0].querySelectorAll("line")].map((line) => line.__data__)) : 0;
     for (const token of find("#attention .tokenAttention")) {
       const lines = [...token.querySelectorAll("line")], strongest = Math.max(...lines.map((line) => line.__data__));
       for (const line of lines) {
         const isWeak = line.__data__ < page.least && line.__data__ < strongest;
         line.classList.toggle("weak", isWeak);
-        if (+line.getAttribute("stroke-opacity") > 0) [drawn, weak] = [drawn + !isWeak, weak + isWeak];
+        const isOn = +line.getAttribute("stroke-opacity") > 0;
+        if (isOn) [drawn, weak] = [drawn + !isWeak, weak + isWeak];
+        // Of a head alone the strongest line has the full colour, and the others in proportion.
+        line.style.strokeOpacity = isOn && most ? line.__data__ / most : "";
       }
     }
     const least = Math.round(100 * page.least), [shown, all] = [drawn, drawn + weak].map((count) => count.toLocaleString("en"));

@@ -56,12 +56,12 @@ VIEWS = (
     View(
         key="output-vectors",
         label="Outputs and vectors",
-        question="What does the model return for your sentences?",
+        question="Which of a vector's numbers stand out?",
         asks=(
             "What are the numbers in a hidden state?",
             "What shape have the outputs?",
         ),
-        intro="One vector per token and layer. Other views compare these vectors.",
+        intro="The model returns one vector per token and layer. A single number seldom has a meaning by itself.",
         draw="dashboard.views.model.views:vectors",
         settings=(
             *OF_SENTENCES,

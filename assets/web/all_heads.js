@@ -265,7 +265,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     };
 
   pills.hidden = !layout.telling.length;
-  pills.replaceChildren(element("span", "soft", "Furthest above the usual"));
+  pills.replaceChildren(element("span", "soft", "Most unusual links"));
   layout.telling.forEach(({ at, text }, place) => {
     const pill = element("button", "pill");
     pill.type = "button";

@@ -182,7 +182,7 @@ class Looks {
   pills() {
     const [block, number] = this.head, box = this.root.querySelector(".pills");
     box.hidden = !this.facts.decisive.length;
-    box.replaceChildren(element("span", "", "Most decisive"));
+    box.replaceChildren(element("span", "", "Most unusual looks"));
     this.facts.decisive.forEach((each, place) => {
       const pill = element("button");
       pill.type = "button";

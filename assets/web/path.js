@@ -278,7 +278,7 @@ class WholePath {
     this.find(".left").style.visibility = ["pieces", "zero"].includes(state.stop) && !state.left ? "hidden" : "";
     // On a phone a choice stands where its effect is seen.
     this.find(".blocks").classList.toggle("aside", !["look", "take", "alone", "blocks"].includes(state.stop));
-    this.find(".heads").classList.toggle("aside", !["look", "take"].includes(state.stop));
+    this.find(".heads").classList.toggle("aside", !(state.stop === "take" || (state.stop === "look" && this.isStacked))); // beside each other the small pictures choose
     for (const [place, chosen] of [["blocks", state.block], ["heads", state.head], ["tokens", state.token]]) {
       const box = this.find(`.${place}`);
       (box.querySelector(".row") ?? box).childNodes.forEach((each, number) => each.setAttribute("aria-pressed", number === chosen));

@@ -34,6 +34,9 @@ _PART_COLOURS = {
 }
 
 
+LEAST_NAMED = 0.002  # of all parameters: a part with fewer has no bar that can be seen
+
+
 def parameter_bars(
     groups: Sequence[str],
     parts: Sequence[str],
@@ -57,6 +60,7 @@ def parameter_bars(
             name=part,
             orientation="h",
             marker_color=_PART_COLOURS.get(part, theme.OLIVE),
+            showlegend=sum(counts[i] for i in rows) > LEAST_NAMED * total,
             customdata=[100 * counts[i] / total for i in rows],
             hovertemplate=f"%{{y}}, {part}<br>%{{x:,}} parameters (%{{customdata:.1f}} %)<extra></extra>",
         )
@@ -123,7 +127,7 @@ def part_norm_bars(
     tokens: Sequence[str],
     values: np.ndarray,
     title: str,
-    quantity: str = "norm of the vector",
+    quantity: str = "length of the vector",
     logarithmic: bool = False,
     chosen: tuple[str, str] | None = None,
     decimals: int | None = None,
@@ -192,7 +196,7 @@ def part_norm_bars(
     figure.update_layout(barmode="overlay" if is_alone else "group")
     theme.legend_below(figure, shown=chosen is None)
     figure.update_yaxes(title=quantity, **(_whole_decades(values) if logarithmic else {}))
-    figure.update_xaxes(title="token", tickangle=-40, nticks=40)
+    figure.update_xaxes(title="token", autotickangles=(0, -40, -90), nticks=40)
     return theme.finish(figure, title, 430)
 
 
@@ -213,7 +217,7 @@ def vector_bars(values: np.ndarray, title: str) -> go.Figure:
         go.Bar(
             x=np.arange(len(values)),
             y=np.asarray(values, np.float32),
-            marker_color=np.where(values >= 0, theme.ORANGE, theme.BLUE),
+            marker_color=np.where(values >= 0, theme.BLUE, theme.ORANGE),
             marker_line_width=0,
             hovertemplate="dimension %{x}: %{y:.4f}<extra></extra>",
             showlegend=False,
@@ -234,14 +238,15 @@ def vector_bars(values: np.ndarray, title: str) -> go.Figure:
 
 
 def cosine_bars(names: Sequence[str], labels: Sequence[str], values: np.ndarray, title: str) -> go.Figure:
-    """Cosines [pair, part] as bars, one group per part, one colour per pair."""
+    """Cosines [pair, part] as bars, one group per part, one colour per pair: none that a part has elsewhere comes first."""
+    hues = (theme.ORANGE, theme.SKY, theme.OLIVE, theme.GREY, *theme.PALETTE)
     figure = go.Figure(
         [
             go.Bar(
                 x=list(names),
                 y=np.asarray(row, np.float32),
                 name=theme.plain(label),
-                marker_color=theme.PALETTE[index % len(theme.PALETTE)],
+                marker_color=hues[index % len(hues)],
                 hovertemplate=f"{theme.plain(label)}<br>%{{x}}: %{{y:.4f}}<extra></extra>",
             )
             for index, (label, row) in enumerate(zip(labels, values, strict=True))

@@ -306,19 +306,21 @@ def depth_curves(
 def _name_ends(figure: go.Figure, values: Sequence[np.ndarray], names: Sequence[str]) -> None:
     """The names of one or two curves over relative depth at the right: above the higher end and below the lower one.
 
-    A name is as wide as half the plot of a phone: it stands above or below all that is drawn there.
+    A name is not as wide as half the plot of a phone: it stands above or below all that is drawn there.
     """
-    ends = [float(row[~np.isnan(row)][-1]) for row in values]
-    right = np.concatenate([row[len(row) // 2 :] for row in values])
+    known = [~np.isnan(row) for row in values]
+    ends = [float(row[at][-1]) for row, at in zip(values, known, strict=True)]
+    depths = np.linspace(NAMED_FROM, 1, 44)
+    right = [np.interp(depths, np.linspace(0, 1, len(row))[at], row[at]) for row, at in zip(values, known, strict=True)]
     place = {"showarrow": False, "xanchor": "right"}
     theme.annotate(
         figure,
         [
             {"x": float(trace.x[-1]), "text": name, "font": {"color": trace.line.color}, **place}
             | (
-                {"y": float(np.nanmax(right)), "yanchor": "bottom", "yshift": 6}
+                {"y": float(np.max(right)), "yanchor": "bottom", "yshift": 6}
                 if number == int(np.argmax(ends))
-                else {"y": float(np.nanmin(right)), "yanchor": "top", "yshift": -8}
+                else {"y": float(np.min(right)), "yanchor": "top", "yshift": -8}
             )
             for number, (trace, name) in enumerate(zip(figure.data, names, strict=False))
         ],
@@ -326,6 +328,7 @@ def _name_ends(figure: go.Figure, values: Sequence[np.ndarray], names: Sequence[
 
 
 NAMED = 2  # curves of models whose names stand at their ends
+NAMED_FROM = 0.57  # the depth at which the longest such name begins on a phone
 MANY_LINES = 64
 
 

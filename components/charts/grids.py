@@ -26,6 +26,7 @@ class GridRow:
         tuple[str, int]
     ]  # each text, and over how many pieces it stands; empty for what the tokenizer added
     pieces: Sequence[str]
+    pad: str = ""  # the piece that fills a shorter row
 
 
 def tensor_grids(
@@ -63,7 +64,7 @@ def _band(tensors: Sequence[tuple[str, np.ndarray]], row: GridRow, mask: np.ndar
     pieces = "".join(f'<td class="piece"><i>{html.escape(piece)}</i></td>' for piece in row.pieces)
     if padding:
         words += f'<td class="word" colspan="{padding}"><small>padding</small></td>'
-        pieces += '<td class="piece"></td>' * padding
+        pieces += f'<td class="piece"><i>{html.escape(row.pad)}</i></td>' * padding
     numbers = "".join(
         f'<tr><th scope="row">{html.escape(name)}</th>'
         + "".join(
@@ -103,7 +104,7 @@ def known_pieces(rows: Sequence[KnownRow], size: int) -> str:
     """Lines of pieces in a vocabulary of `size` pieces; what a search has found stands above them."""
     head = (
         f'<tr><th scope="col">piece</th><th scope="col">id</th><th scope="col"><span>0</span><span>{size - 1:,}</span></th>'
-        '<th scope="col">begin the same way</th></tr>'
+        '<th scope="col">begin like it</th></tr>'
     )
     found = "".join(_line(row, size) for row in rows if row.kind == "found")
     lines = "".join(_line(row, size) for row in rows if row.kind != "found")
@@ -116,11 +117,12 @@ def known_pieces(rows: Sequence[KnownRow], size: int) -> str:
 def _line(row: KnownRow, size: int) -> str:
     ticks = "".join(f'<b style="left: {100 * number / max(1, size - 1):.2f}%"></b>' for number in row.ids)
     named = ", ".join(html.escape(piece if any(map(str.isalnum, piece)) else f"“{piece}”") for piece in row.first)
-    more = ", …" if row.alike > len(row.first) else ""
+    more = ", …" if row.alike > len(row.first) > 0 else ""
     # A mark alone, such as "…", would read as if something were left out.
     if row.first and not any(map(str.isalnum, "".join(row.first))):
         named = f"{'piece' if row.alike == 1 else 'pieces'}: {named}"
-    found = "found<em> (orange)</em>: " if row.kind == "found" else ""  # a phone has no room for the colour's name
+    # A phone has no room for the colour's name.
+    found = f"found<em> (orange)</em>{': ' * bool(row.first)}" if row.kind == "found" else ""
     others = f"<b>{row.alike:,}</b> {found}{named}{more}" if row.alike else "none"
     name = f'<th scope="row"><i>{html.escape(row.name)}</i></th><td>{row.number}</td>'
     if row.kind == "found":

@@ -240,17 +240,30 @@ def test_heatmaps_are_drawn_with_the_diagonal(look: Stage) -> None:
     assert set(figure(page, 1)["types"]) == {"scatter"}
 
 
-def test_the_model_view_shows_all_heads_on_a_phone_and_an_opened_one_is_swiped(look: Stage) -> None:
+def test_on_a_phone_the_model_view_has_heads_that_a_finger_meets_and_an_opened_one_fits(look: Stage) -> None:
     page = look.at("/attention?v=model-view", phone=True)
     frame = frame_of(page)
     tiles = frame.locator(".attn_background")
     expect(tiles).to_have_count(72, timeout=30_000)
-    edges = tiles.evaluate_all("all => all.map((one) => one.getBoundingClientRect().right)")
-    assert max(edges) <= 390
+    boxes = tiles.evaluate_all(
+        "all => all.map((one) => one.getBoundingClientRect()).map((box) => [box.left, box.right])"
+    )
+    assert max(right for _, right in boxes) <= 390
+    assert min(right - left for left, right in boxes) >= 44
+    assert len({round(left) for left, _ in boxes}) == 6
+    frame.get_by_role("button", name="Block 2, head 10").click()
+    opened = frame.locator("rect.detail")
+    expect(opened).to_be_attached()
+    box, tile = opened.bounding_box(), frame.locator("#attn_background_2_10").bounding_box()
+    assert box is not None
+    assert tile is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    assert 0 <= box["y"] - (tile["y"] + tile["height"]) <= 12  # directly below its small picture
+    expect(frame.locator("text.detail")).to_have_text("Block 2, Head 10")
     expect(frame.locator("#note")).to_be_empty()
-    frame.get_by_role("button").first.click()
-    expect(frame.locator(".detail").first).to_be_attached()
-    expect(frame.locator("#note")).to_contain_text("Swipe sideways")
+    room = page.evaluate("document.querySelector('iframe').parentElement.getBoundingClientRect().height")
+    assert 0 <= room - frame.locator("#vis svg").evaluate("(svg) => svg.getBoundingClientRect().bottom") <= 40
 
 
 @pytest.mark.core
@@ -307,28 +320,28 @@ def test_play_shows_the_blocks_in_order_and_stops_at_the_last(use: Stage) -> Non
     page.wait_for_url("**b1=5**")
 
 
-def test_on_a_phone_cells_have_room_for_their_numbers_and_a_swipe_shows_the_first_block(look: Stage) -> None:
+def test_on_a_phone_cells_have_room_for_their_numbers_and_a_swipe_shows_the_second_block(look: Stage) -> None:
     page = look.at("/inside?v=block", PHONE)
     wait_for_title(page, "Before and after blocks 0 and 5")
     figure = page.locator(".st-key-block_change")
-    number = figure.locator(".heatmap-label").filter(has_text="0.71").first
+    number = figure.locator(".heatmap-label").filter(has_text="0.86").first
     expect(number).to_be_visible()
     box = number.bounding_box()
     assert box is not None
     assert 15 < box["width"] < 25
-    first, second, name = (figure.get_by_text(text).last for text in ("Block 0 (first)", "Block 5 (last)", "[SEP]"))
+    first, second, name = (figure.get_by_text(text).first for text in ("Block 0 (first)", "Block 5 (last)", "[SEP]"))
 
     def on_screen(what: Locator) -> bool:
         place = what.bounding_box()
         assert place is not None
         return place["x"] >= 0 and place["x"] + place["width"] <= PHONE[0]
 
-    # Ten cells of the block that the finding is about, all blocks and the names of the rows stand on the screen at once.
-    assert on_screen(second)
-    assert on_screen(name)
-    assert not on_screen(first)
-    figure.evaluate("(element) => element.scrollTo(-element.scrollWidth, 0)")
+    # Ten cells of the first block and the names of their rows stand on the screen at once.
     assert on_screen(first)
+    assert on_screen(name)
+    assert not on_screen(second)
+    figure.evaluate("(element) => element.scrollTo(element.scrollWidth, 0)")
+    assert on_screen(second)
     assert fits(page)
 
 

@@ -111,6 +111,11 @@ def test_the_line_that_the_page_speaks_of_is_drawn_at_full_strength_while_its_he
     opacity = "(line) => getComputedStyle(line).strokeOpacity"
     assert told.evaluate(opacity) == "1"
     assert told.evaluate("(line) => line.__data__") == pytest.approx(pair["attentions"][2, 1, 3, 1], abs=STEP)
+    # The other lines of a head alone are as strong as their weight beside the largest.
+    lines = page.locator('#attention .tokenAttention line:not(.told):not([stroke-opacity="0"])')
+    drawn = lines.evaluate_all("(all) => all.map((one) => [+getComputedStyle(one).strokeOpacity, one.__data__])")
+    most = pair["attentions"][2, 1].max()
+    np.testing.assert_allclose([shown for shown, _ in drawn], [weight / most for _, weight in drawn], atol=0.01)
     assert page.locator(".squares").text_content() == "heads: press to add"
     page.get_by_role("checkbox", name="Head 1", exact=True).dblclick()
     page.get_by_role("checkbox", name="Head 4", exact=True).dblclick()  # alone
@@ -321,13 +326,19 @@ def test_neuron_view_opens_a_token_and_its_product_gives_its_attention(draw: Dra
     page = draw(neuron_view(**tiny_head, block=1, head=2, opened=2, step="softmax"))
     expanded, token = page.locator("#expanded"), page.locator("#collapsed #leftText > g").nth(3)
     expect(expanded).to_have_attribute("visibility", "visible")
-    assert page.locator("#expanded .step").text_content() == "softmax"
+    assert page.locator("#expanded .step").text_content() == "softmax →"
+    products = tiny_head["queries"][1, 2, 2] @ tiny_head["keys"][1, 2].T
+    written = page.locator("#expanded #rightText .score").all_text_contents()
+    np.testing.assert_allclose([float(text.replace("−", "-")) for text in written], products, atol=0.05 + 1e-6)
+    minus = page.locator("#expanded .minus-sign").nth(2)
+    expect(minus).not_to_be_visible()
     shares = page.locator("#expanded #rightText .share")
     assert shares.all_text_contents() == [f"{100 * float(weight):.0f} %" for weight in tiny_head["attentions"][1, 2, 2]]
     groups = page.locator("#expanded .qk-line-group").evaluate_all("(all) => all.map((one) => +one.style.opacity)")
     assert np.flatnonzero(groups).tolist() == [2]
     first = page.locator("#expanded #leftText > g").nth(2)
     first.hover()
+    expect(minus).to_be_visible()
     first.locator("rect").last.click()  # the minus sign
     expect(expanded).to_have_attribute("visibility", "hidden")
     token.hover()
@@ -408,7 +419,7 @@ def test_neuron_view_shows_the_whole_computation_on_a_phone(draw: Draw, count: i
     assert spans[0][0] >= 0
     assert spans[-1][1] <= 374
     assert all(before[1] <= after[0] + 1 for before, after in pairwise(spans)), spans
-    assert min(right - left for left, right in spans[1:4]) >= 40  # the vectors
+    assert min(right - left for left, right in spans[1:4]) >= 60  # the vectors
     headings = page.locator("#heading > text:not(#placeholder)").evaluate_all(
         "(all) => all.map((one) => [one.getBoundingClientRect().left, one.getBoundingClientRect().right])"
     )

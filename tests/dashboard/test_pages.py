@@ -460,7 +460,7 @@ def test_chips_of_pieces_have_ids_and_say_where_they_count_from(open_page: Open,
 
 def test_words_are_counted_without_punctuation(open_page: Open) -> None:
     app = open_page("tokens", s=["Well, yes!", "An unputdownable book."])
-    counts = "15 tokens, special ones included · 5 words · 1.60 pieces per word · 1 split word · 0.0 % unknown pieces"
+    counts = "15 pieces, the added ones included · 5 words · 1.60 pieces per word · 1 split word · 0.0 % unknown pieces"
     assert counts in texts(app)
 
 
@@ -543,7 +543,7 @@ def test_the_vocabulary_tells_of_the_words_that_were_typed(open_page: Open) -> N
         "1 of the 3 words of sentence 1 is not in the vocabulary whole: “unputdownable” is built from 4 pieces." in said
     )
     continuing = sum(name.startswith("##") and name != "##" for name in names)
-    assert f"{continuing:,} of the 30,522 pieces continue a word, as their ## says; " in said
+    assert f"{continuing:,} of the 30,522 pieces begin with ##: they continue a word." in said
 
 
 @pytest.mark.parametrize(

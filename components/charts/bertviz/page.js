@@ -50,6 +50,7 @@
   const keys = page.view === "neuron" ? vectors("keys") : null;
   // The attention of the head on display in per cent, rounded once: of the rounded weights some would be others.
   const percents = page.view === "neuron" ? bytesOf("percents") : null;
+  const scores = page.view === "neuron" ? new Float32Array(bytesOf("scores").buffer) : null; // its q · k
   const each = (blocks, change) => blocks && blocks.map((heads) => heads.map(change));
   // What is seen through one filter: rows of the tokens on the left, columns of those on the right.
   const through = (left, right) => ({
@@ -68,8 +69,10 @@
   // columns are narrower and the type larger, so that all of them are seen at once and can be read.
   const isNarrow = page.view !== "head" && window.innerWidth < 640;
   const sizes = isNarrow
-    ? { heading: 15, text: 17, vector: 64, token: 88, share: 46, row: all <= 20 ? 34 : 26, gap: 14 }
-    : { heading: 16, text: 15, vector: 200, token: 120, share: 46, row: 26, gap: 25 };
+    ? { heading: 15, text: 17, vector: 100, token: 66, share: 46, row: all <= 20 ? 38 : 26, gap: 9, step: 12, arrow: 11 }
+    : { heading: 16, text: 15, vector: 168, token: 120, share: 46, row: 26, gap: 25, step: 125, arrow: 70 };
+  // In a narrow frame the model view has at most so many heads in a row: a finger can meet each.
+  const across = isNarrow ? Math.min(6, page.heads.length) : page.heads.length;
   document.body.classList.toggle("narrow", isNarrow);
   // The head view's squares: on a touch screen large enough for a finger, in as many rows as they need.
   if (page.view === "head") {
@@ -282,12 +285,17 @@
   // of a head that is switched off is transparent and does not count. Pointing at a token shows its weak lines too.
   function hideWeak() {
     let [drawn, weak] = [0, 0];
+    const on = find("#attention .headAttention").filter((head) => +head.querySelector("line")?.getAttribute("stroke-opacity") > 0);
+    const most = on.length === 1 ? Math.max(...[...on[0].querySelectorAll("line")].map((line) => line.__data__)) : 0;
     for (const token of find("#attention .tokenAttention")) {
       const lines = [...token.querySelectorAll("line")], strongest = Math.max(...lines.map((line) => line.__data__));
       for (const line of lines) {
         const isWeak = line.__data__ < page.least && line.__data__ < strongest;
         line.classList.toggle("weak", isWeak);
-        if (+line.getAttribute("stroke-opacity") > 0) [drawn, weak] = [drawn + !isWeak, weak + isWeak];
+        const isOn = +line.getAttribute("stroke-opacity") > 0;
+        if (isOn) [drawn, weak] = [drawn + !isWeak, weak + isWeak];
+        // Of a head alone the strongest line has the full colour, and the others in proportion.
+        line.style.strokeOpacity = isOn && most ? line.__data__ / most : "";
       }
     }
     const least = Math.round(100 * page.least), [shown, all] = [drawn, drawn + weak].map((count) => count.toLocaleString("en"));
@@ -345,8 +353,14 @@
     const frame = window.frameElement;
     const missing = document.documentElement.scrollHeight - window.innerHeight;
     const left = window.innerHeight - document.body.scrollHeight; // where the frame is narrower than the dashboard supposed
-    if (frame && (sizes.top > 30 || ofWeak) && missing > 0) frame.style.height = `${window.innerHeight + missing}px`;
-    else if (frame && left > 40) frame.style.height = `${document.body.scrollHeight}px`;
+    if (frame && (sizes.top > 30 || ofWeak) && missing > 0) give(frame, window.innerHeight + missing);
+    else if (frame && left > 40) give(frame, document.body.scrollHeight);
+  }
+
+  // Another height for this frame, and for the place that the dashboard keeps for it.
+  function give(frame, height) {
+    frame.style.height = frame.parentElement.style.height = `${height}px`;
+    frame.parentElement.style.flex = "none";
   }
 
   function dressModel(svg) {
@@ -354,6 +368,7 @@
     const opened = find("text.detail")[0]?.textContent.match(/\d+/g).map(Number);
     const colour = opened && colourOf(page.blocks.indexOf(opened[0]), page.heads.indexOf(opened[1]));
     if (colour) find("rect.detail, .detail line").forEach((line) => line.setAttribute("stroke", colour));
+    if (isNarrow && opened) unfold(svg, page.blocks.indexOf(opened[0]) * page.heads.length + page.heads.indexOf(opened[1]));
     const regions = find(".attn_background").map((frame) => frame.parentNode.lastElementChild);
     if (!regions[0] || regions[0].hasAttribute("role")) return; // only a detail was opened or closed
     regions.forEach((region, i) => {
@@ -361,15 +376,54 @@
       describe(region, "button", `Block ${page.blocks[block]}, head ${page.heads[head]}`);
       region.classList.add("cell");
     });
-    group(regions, page.heads.length, (region) => tell(region, "click"));
+    group(regions, across, (region) => tell(region, "click"));
+    if (isNarrow) fold(svg, regions);
+  }
+
+  // Lays the heads of each block into rows of `across`, with each head's number above it.
+  function fold(svg, regions) {
+    const [left, top, label] = [38, 30, 18], number = (item, name) => +item.getAttribute(name);
+    const [width, height] = [number(regions[0], "width"), number(regions[0], "height") + label];
+    const rows = Math.ceil(page.heads.length / across), ofBlock = rows * height + 8;
+    const above = (block) => top + block * ofBlock;
+    regions.forEach((region, i) => {
+      const [block, head] = [Math.floor(i / page.heads.length), i % page.heads.length];
+      const x = left + width * (head % across), y = above(block) + height * Math.floor(head / across) + label;
+      region.parentNode.setAttribute("transform", `translate(${x - number(region, "x")} ${y - number(region, "y")})`);
+      const name = append.call(d3.select(svg), "text").text(page.heads[head]).node();
+      for (const [key, value] of Object.entries({ x: x + width / 2, y: y - 4, "text-anchor": "middle" })) name.setAttribute(key, value);
+    });
+    const [heads, ...others] = [...svg.querySelectorAll(":scope > text")], last = page.heads.length;
+    others.slice(0, last).forEach((text) => text.remove()); // the numbers of one row of all heads
+    heads.setAttribute("x", left + (across * width) / 2);
+    const middle = above(page.blocks.length / 2);
+    others[last].setAttribute("y", middle);
+    others[last].setAttribute("transform", `rotate(270, 0, ${middle})`);
+    page.blocks.forEach((_, block) => others[last + 1 + block].setAttribute("y", above(block) + (ofBlock + label - 8) / 2));
+    const [drawnWidth, drawnHeight] = [left + across * width, above(page.blocks.length)];
+    svg.setAttribute("viewBox", `0 0 ${drawnWidth} ${drawnHeight}`);
+    svg.setAttribute("width", drawnWidth);
+    svg.setAttribute("height", drawnHeight); // both, since they give the drawing its proportions
+  }
+
+  // An opened head of folded rows: below its small picture, and in larger type.
+  function unfold(svg, opened) {
+    const larger = 1.4, frame = find("rect.detail")[0], size = svg.viewBox.baseVal;
+    const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => +frame.getAttribute(name));
+    const cell = find(".cell")[opened].getBoundingClientRect(), drawn = svg.getBoundingClientRect();
+    const scale = size.width / drawn.width, within = (place, most) => Math.max(0, Math.min(place, most));
+    const toX = within((cell.left + cell.width / 2 - drawn.left) * scale - (larger * width) / 2, size.width - larger * width);
+    const toY = within((cell.bottom - drawn.top) * scale + 4, size.height - larger * height);
+    for (const part of svg.querySelectorAll(":scope > .detail"))
+      part.setAttribute("transform", `translate(${toX - larger * x} ${toY - larger * y}) scale(${larger})`);
   }
 
   function dressNeurons() {
-    find("#leftText .token").forEach((text) => fit(text, sizes.token - 34)); // room for the plus sign
+    find("#leftText .token").forEach((text) => fit(text, sizes.token - (isNarrow ? 4 : 34))); // room for the plus sign
     find("#rightText .token").forEach((text) => fit(text, sizes.token - 12));
     find("#heading > text")[4].textContent = "attention"; // bertviz names it after the last step, the softmax
     addShares();
-    if (isNarrow) narrowHeadings();
+    placeHeadings();
     hintAtPlus();
     const tokens = { expanded: find("#expanded #leftText > g"), collapsed: find("#collapsed #leftText > g") };
     for (const [name, other] of [["expanded", "collapsed"], ["collapsed", "expanded"]]) {
@@ -395,11 +449,16 @@
       share.setAttribute("x", +box.getAttribute("x") + sizes.token + sizes.share - 2);
       share.setAttribute("y", +group.querySelector(".token").getAttribute("y") + sizes.text);
       share.setAttribute("font-size", `${sizes.text}px`);
+      if (isNarrow) return;
+      const score = append.call(d3.select(group), "text").node(); // beside its square
+      score.classList.add("score");
+      score.setAttribute("x", +box.getAttribute("x") - sizes.step + 44);
+      score.setAttribute("y", share.getAttribute("y"));
     });
-    const step = append.call(d3.select(find("#expanded")[0]), "text").text(page.step).node();
+    const step = append.call(d3.select(find("#expanded")[0]), "text").text(`${page.step} →`).node();
     step.classList.add("step");
-    step.setAttribute("x", +find(".dotproduct")[0].getAttribute("x") + sizes.row / 2);
-    step.setAttribute("y", 11);
+    step.setAttribute("x", +find("#expanded #rightText .highlight")[0].getAttribute("x") + (isNarrow ? 30 : 2));
+    step.setAttribute("y", isNarrow ? 11 : find("#heading > text")[4].getAttribute("y"));
   }
 
   function writeShares(query) {
@@ -407,10 +466,12 @@
     const [left, right] = { aa: [0, 0], ab: [0, start], ba: [start, 0], bb: [start, start] }[page.filter] || [0, 0];
     const at = (left + query) * all + right;
     find("#expanded #rightText .share").forEach((text, key) => (text.textContent = `${percents[at + key]} %`));
+    const said = (value) => value.toFixed(1).replace(/^-0\.0$/, "0.0").replace("-", "−");
+    find("#expanded #rightText .score").forEach((text, key) => (text.textContent = said(scores[at + key])));
   }
 
-  // bertviz's headings are made for wide columns.
-  function narrowHeadings() {
+  // bertviz's headings are made for other columns.
+  function placeHeadings() {
     const left = (selector) => Math.min(...find(selector).map((item) => +item.getAttribute("x")));
     const columns = ["#queries", "#keys", "#product"].map((id) => left(`${id} .vectorborder`) + sizes.vector / 2);
     const centres = [...columns, left(".dotproduct") + sizes.row / 2];
@@ -472,21 +533,18 @@
     if (isNew) {
       // A new drawing, not only a cell that was opened. Two views have a fixed width: in a narrower frame they shrink.
       ofCells = "";
-      const above = page.view === "model" && isNarrow ? 26 : 0; // the larger type needs more room for its heading
-      if (page.view === "model") svg.setAttribute("viewBox", `${-above / 2} ${-above} ${970 + above / 2} ${+svg.getAttribute("height") + above}`);
-      if (above) svg.querySelector("text").setAttribute("y", -above + 2);
+      if (page.view === "model") svg.setAttribute("viewBox", `0 0 970 ${svg.getAttribute("height")}`);
       if (page.view === "neuron") {
-        const width = isNarrow ? 2 * sizes.token + sizes.share + 3 * sizes.vector + 5.5 * sizes.gap + sizes.row + 4 : 1054;
+        const width = 2 * sizes.token + sizes.share + 3 * sizes.vector + 4.5 * sizes.gap + sizes.row + sizes.step + 4;
         svg.setAttribute("viewBox", `0 0 ${width} ${sizes.row * all + 50}`);
       }
     }
     drawings.observe(svg, { childList: true });
     describe(svg, "group", document.title);
     dress(svg);
-    document.body.classList.toggle("opened", !!svg.querySelector(".detail"));
     // In a narrow frame the drawing is lower than the dashboard, which does not know the frame's width, has given it room for.
     const frame = page.view !== "head" && window.frameElement, end = Math.ceil(svg.getBoundingClientRect().bottom + window.scrollY) + 24;
-    if (frame && (isNarrow || end < window.innerHeight)) frame.style.height = frame.parentElement.style.height = `${end}px`;
+    if (frame && (isNarrow || end < window.innerHeight)) give(frame, end);
     if (isNew && page.view === "neuron") openToken();
     write();
     leftOut = "";

@@ -26,7 +26,7 @@ View = Literal["head", "model", "neuron"]
 
 _HERE = Path(__file__).parent
 # bertviz and transformers call a block a layer; the dashboard's "layer" counts hidden states.
-_WORDS = (('.text("Layers")', '.text("Blocks")'), ("'Layer '", "'Block '"))
+_WORDS = (('.text("Layers")', '.text("Blocks")'), ("'Layer '", "'Block '"), ("' \\u2219 k'", "' \\u00b7 k'"))
 # What page.js changes in bertviz's scripts: sizes where the frame is narrow, and a call. Each stands in its script once.
 _SIZES: dict[View, dict[str, str]] = {
     "head": {
@@ -41,6 +41,8 @@ _SIZES: dict[View, dict[str, str]] = {
         "BOXWIDTH = TEXT_SIZE * 8": "BOXWIDTH = params.sizes.token",
         "BOXHEIGHT = 26": "BOXHEIGHT = params.sizes.row",
         "PADDING_WIDTH = 25": "PADDING_WIDTH = params.sizes.gap",
+        "posDotProduct + BOXHEIGHT + PADDING_WIDTH": "posDotProduct + BOXHEIGHT + params.sizes.step",
+        "posRightText - PADDING_WIDTH - 2": "posRightText - params.sizes.arrow",
         "updateTextAttention(svg, att);": "updateTextAttention(svg, att); params.writeShares(query_index);",
     },
 }

@@ -115,6 +115,9 @@ def attention_page(
     if view == "neuron":
         of_head = attentions[sent_blocks[0] if block is None else block, sent_heads[0] if head is None else head]
         arrays["percents"] = np.rint(100 * of_head.astype(np.float64)).astype(np.uint8).tobytes()
+        if queries is not None and keys is not None:
+            place = (sent_blocks[0] if block is None else block, sent_heads[0] if head is None else head)
+            arrays["scores"] = (queries[place] @ keys[place].T).astype(np.float32).tobytes()
     for name, array in vectors.items():
         steps, scales = quantise_vectors(part(array))
         arrays |= {name: steps.tobytes(), f"{name}-scales": scales.tobytes()}
@@ -161,7 +164,7 @@ def estimate_bytes(n_blocks: int, n_heads: int, n_tokens: int, view: View, head_
     size = page.frame_bytes(view) + page.base64_bytes(matrices * n_tokens**2)
     if view == "neuron":
         vectors = matrices * n_tokens
-        size += page.base64_bytes(n_tokens**2)  # the head on display, in per cent
+        size += page.base64_bytes(n_tokens**2) + page.base64_bytes(4 * n_tokens**2)  # the head's per cents, and q · k
         size += 2 * (page.base64_bytes(vectors * head_dim) + page.base64_bytes(4 * vectors))
     return size + _BYTES_PER_TOKEN * n_tokens + 1500
 

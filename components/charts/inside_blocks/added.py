@@ -102,7 +102,7 @@ def added_bars(
     # Where means stand, they name the colours.
     lines = [] if any(block.means for block in blocks) else ["\u2003".join(map(_named, PARTS))]
     if mark:
-        lines.append(f'<span style="color:{theme.GREY}">┃</span> {theme.plain(mark)}')
+        lines.append(f"┃ {theme.plain(mark)}")
     below = 1 + 2 * any(block.means for block in blocks)  # lines of a picture's own head
     write_heads(figure, heads, ink, scale)
     figure.update_layout(layout)
@@ -203,7 +203,7 @@ def _add_part(
                 "symbol": "line-ns-open" if is_beside else "line-ew-open",
                 "size": 13 if is_beside else 7,
                 "line": {"width": 2},
-                "color": theme.GREY,
+                "color": ink,  # it is seen on a bar of any colour
             },
             customdata=[[rows[token], theme.number(float(at[token]), 3)] for token in np.flatnonzero(kept).tolist()],
             hovertemplate=f"{theme.plain(block.name)}<br>%{{customdata[0]}}<br>{theme.plain(mark)}, {name}: "

@@ -219,11 +219,10 @@ def narrow(model: Model, read: Read) -> ShapeDrawing:
         step = (NARROW - columns * side) / max(1, beside - 1)
         for number, block in enumerate(model.blocks):
             row, place = divmod(number, beside)
-            top = y + row * (attention + forward + 28)
-            _block(
-                drawing, model, number, block, place * min(step, columns * side + 24), top, top + attention + 8, side
-            )
-        y += (-(-len(model.blocks) // beside)) * (attention + forward + 28)
+            top, x = y + 12 + row * (attention + forward + 28), place * min(step, columns * side + 24)
+            drawing.text(x + columns * side / 2, top - 4, str(number), "small", "middle")
+            _block(drawing, model, number, block, x, top, top + attention + 8, side)
+        y += 12 + (-(-len(model.blocks) // beside)) * (attention + forward + 28)
     if read.strips:
         drawing.text(0, y + 6, f"{read.piece} layer by layer" + (", and the sentence" if read.pooling else ""), "head")
         shown = list(range(read.strips)) + ([read.strips] if read.pooling else [])
@@ -279,7 +278,9 @@ def _table(drawing: ShapeDrawing, model: Model, read: Read, width: float, height
     bottom = _TABLE_TOP + height
     if read.chosen is not None:
         y, said = _TABLE_TOP + height * (read.chosen + 0.5) / rows, f"{read.piece}: row {read.chosen:,}"
-        if is_large:
+        if is_large and width >= 8.5 * (len(said) + len(f"{rows:,} pieces")):
+            drawing.text(width, 16, said, "picked", "end")  # in the table it would cover lines beside its own
+        elif is_large:
             drawing.text(width - 4, y - 6 if y > _TABLE_TOP + 24 else y + 18, said, "picked", "end")
         else:  # it does not fit into a small one
             drawing.text(0, bottom + 16, said, "picked")

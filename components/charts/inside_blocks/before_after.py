@@ -138,8 +138,8 @@ def before_and_after(
             "title": {"text": "comes out", "standoff": 4},
         }
         _add_picture(figure, picture, rows, axis, of_colours, dark)
-        if number == 0:  # below the last picture: on a phone the first one is off the screen
-            _lay_below(figure, (len(pictures) - 1) * (width + gap), of_colours)
+        if number == 0:
+            _lay_below(figure, of_colours)
         shapes += [
             _outline(axis, (column - 0.47, column + 0.47), (row - 0.47, row + 0.47), theme.ORANGE)
             for row, column in picture.framed
@@ -163,7 +163,7 @@ def before_and_after(
             "ticklen": 0,
             "title": {"text": "block", "standoff": 4},
         }
-        # The rows' names once more: on a phone the first picture, and the names beside it, are off the screen.
+        # The rows' names once more: after a swipe on a phone the first picture, and the names beside it, are off the screen.
         figure.layout["yaxis2"] = {
             **upright,
             "range": (len(rows) - 0.5, -0.5),
@@ -250,12 +250,12 @@ def _add_picture(
         _add_numbers(figure, picture, rows, place, own, others)
 
 
-def _lay_below(figure: go.Figure, start: float, scale: Scales) -> None:
-    """Lay the colour bars of the first picture's cells beside each other into the figure's lower edge, from `start` on."""
+def _lay_below(figure: go.Figure, scale: Scales) -> None:
+    """Lay the colour bars of the first picture's cells beside each other below it."""
     others, *own = figure.data[: 1 if scale.itself is None else 2]
     for cells in own:
-        _lay_bar(cells, start, scale.itself or ITSELF)
-    _lay_bar(others, start + 0.31 * len(own), scale.another, zero_or_less=True)
+        _lay_bar(cells, 0, scale.itself or ITSELF)
+    _lay_bar(others, 0.22 * len(own), scale.another, zero_or_less=True)
 
 
 def _lay_bar(cells: go.Heatmap, start: float, ends: tuple[float, float], zero_or_less: bool = False) -> None:
@@ -270,7 +270,7 @@ def _lay_bar(cells: go.Heatmap, start: float, ends: tuple[float, float], zero_or
         "yref": "container",
         "y": 0,
         "yanchor": "bottom",
-        "len": 0.24,
+        "len": 0.17,
         "thickness": 8,
         "ypad": 2,
         "xpad": 4,

@@ -19,15 +19,15 @@ def bins(activations: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]
     width = (most - least) / BINS or 1.0
     first = np.floor((least - limit) / width)
     edges = limit + width * np.arange(first, max(first + 1, np.ceil((most - limit) / width)) + 1)
-    edges[0], edges[-1] = min(edges[0], least), max(edges[-1], most)  # against rounding
+    if least < most:
+        edges = np.clip(edges, least, most)  # no bar begins below the least, or ends above the most
     return np.histogram(activations, bins=edges)
 
 
-def activation_histogram(activations: np.ndarray, limit: float, title: str, *, value: str, above: str) -> go.Figure:
+def activation_histogram(activations: np.ndarray, limit: float, title: str, *, value: str) -> go.Figure:
     """How many inner dimensions have which activation [inner]; the bars up to `limit` are grey.
 
-    `value` names the quantity, and `above` those above the limit. The axis of the counts is logarithmic, because most
-    dimensions are near 0.
+    `value` names the quantity. A bar across the top has the shares of both.
     """
     counts, edges = bins(activations, limit)
     centres = (edges[:-1] + edges[1:]) / 2
@@ -36,26 +36,33 @@ def activation_histogram(activations: np.ndarray, limit: float, title: str, *, v
         x=centres,
         y=counts,
         width=edges[1:] - edges[:-1],
-        marker={"color": np.where(centres < limit, theme.GREY, theme.BLUE), "line": {"width": 0}},
+        marker={
+            "color": np.where(centres < limit, theme.GREY, theme.BLUE),
+            "line": {"width": np.where(counts, 1, 0), "color": np.where(centres < limit, theme.GREY, theme.BLUE)},
+        },  # with a line a bar of one dimension is seen
         customdata=[[theme.number(low), theme.number(high)] for low, high in itertools.pairwise(edges)],
         hovertemplate=f"%{{y:,}} dimensions with {value} from %{{customdata[0]}} to %{{customdata[1]}}<extra></extra>",
         showlegend=False,
     )
-    # Above the bars, which are highest there.
-    figure.add_annotation(
-        text=above,
-        x=limit,
-        y=1,
-        yref="paper",
-        xanchor="left",
-        yanchor="top",
-        xshift=4,
-        showarrow=False,
-        font_color=theme.BLUE,
-    )
-    figure.update_yaxes(
-        title="inner dimensions (logarithmic)", type="log", range=[-0.3, np.log10(max(10, counts.max())) + 0.1], dtick=1
-    )
+    upto = float((activations <= limit).mean())
+    for start, end, colour, side, sign in (
+        (0, upto, theme.GREY, "left", "at most"),
+        (upto, 1, theme.BLUE, "right", "above"),
+    ):
+        figure.add_shape(
+            type="rect", xref="paper", yref="paper", x0=start, x1=end, y0=0.92, y1=1, fillcolor=colour, line_width=0
+        )
+        figure.add_annotation(
+            text=f"{100 * (end - start):.0f} % {sign} {theme.number(limit, 2)}",
+            x=start if side == "left" else end,
+            y=0.91,
+            xref="paper",
+            yref="paper",
+            xanchor=side,
+            yanchor="top",
+            showarrow=False,
+        )
+    figure.update_yaxes(title="inner dimensions", domain=[0, 0.76], rangemode="tozero")
     figure.update_xaxes(title=value, zeroline=True)
     figure.update_layout(bargap=0)
     return theme.finish(figure, title, 340)
@@ -81,13 +88,13 @@ def strongest_bars(
         go.Bar(
             x=[str(dimension) for dimension in dimensions],
             y=np.asarray(products, np.float32),
-            marker_color=np.where(products < 0, theme.BLUE, theme.ORANGE),
+            marker_color=np.where(products < 0, theme.ORANGE, theme.BLUE),
             customdata=made_of,
             hovertemplate=f"dimension %{{x}}<br>{name} %{{y:.3f}}%{{customdata}}<extra></extra>",
             showlegend=False,
         )
     )
-    figure.update_xaxes(title="inner dimension (number)", type="category", showgrid=False, tickangle=-60)
+    figure.update_xaxes(title="inner dimension (number)", type="category", showgrid=False, tickangle=-90, dtick=1)
     figure.update_yaxes(title=name, zeroline=True)
     return theme.finish(figure, title, 340)
 
@@ -114,5 +121,5 @@ def closed_by_block(shares: np.ndarray, token: int, label: str, title: str, quan
         )
     theme.legend_below(figure, shown=True)
     figure.update_xaxes(title="block", tickmode="linear", dtick=1 if len(blocks) <= 14 else 2)
-    figure.update_yaxes(title=f"{theme.plain(quantity)} (%)", rangemode="tozero")
+    figure.update_yaxes(title=f"{theme.plain(quantity)} (%)")
     return theme.finish(figure, title, 340)

@@ -37,7 +37,7 @@ _HTML = (
     '<button type="button" class="second" hidden>Add an example</button></div>'
     '<div class="side"><button type="button" class="left" role="switch" aria-checked="false"><i></i>only look left, as GPT'
     "</button>"
-    '<div class="legend"><p>brown: below zero, green: above; the scale is not even</p>'
+    '<div class="legend"><p>brown: below zero, green: above; the scale is not linear</p>'
     '<canvas width="240" height="1"></canvas><div></div></div></div></div>'
     '<div class="tokens" role="group" aria-label="Piece"></div>'
     '<div class="stage"><canvas tabindex="0" role="application" aria-label="The path from the sentence to its vector. Left and '
@@ -52,8 +52,9 @@ _HTML = (
     '<ol class="marks" aria-hidden="true"></ol></div>'
     f"{_choice('blocks', 'Block')}{_choice('heads', 'Head')}</div>"
     '<div class="below"><button type="button" class="more"></button><button type="button" class="save">Save as picture</button>'
-    f'<p class="caveat">{CAVEAT}</p><p class="caveat hints">Keys: ← → stop, ↑ ↓ piece, Page up and down block, comma and full '
-    "stop head, space plays</p><details><summary>Numbers of this stop</summary><table></table></details></div>"
+    "<details><summary>Numbers of this stop</summary><table></table></details>"
+    '<details class="hints"><summary>Keys</summary><p class="caveat">← → stop · ↑ ↓ piece · Page ↑ ↓ block · “,” “.” head · '
+    f'Space plays</p></details><p class="caveat">{CAVEAT}</p></div>'
     '<ol class="text" aria-label="The path in words"></ol></section>'
 )
 

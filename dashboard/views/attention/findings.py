@@ -80,7 +80,7 @@ def usually(share: float, distance: int | None) -> str:
     if distance is None:
         return f"between two such words of this text it is {percent(share)} on average"
     places = f"{REACH} or more places" if abs(distance) >= REACH else counted(abs(distance), "place")
-    return f"over many sentences, a token {places} {'later' if distance > 0 else 'earlier'} gets {percent(share)}"
+    return f"usually this head gives a token {places} {'later' if distance > 0 else 'earlier'} {percent(share)}"
 
 
 def of_products(query: str, key: str, share: float, larger: int, count: int, is_said: bool) -> str:

@@ -75,11 +75,17 @@ def _bars(model_input: AttentionInput, scored: HeadScores, block: int, head: int
     labels = matrices.axis_labels(model_input.pieces, keys.tolist())
     parts = {name: values[query, keys] for name, values in scored.parts.items()}
     total = scored.total[query]
-    most = int(candidates[np.argmax(attention[candidates])])
+    most, *others = candidates[np.argsort(-attention[candidates], kind="stable")].tolist()
     message = (
-        f"{_name(model_input, query)} attends most to {_name(model_input, most)} ({percent(float(attention[most]))}): "
-        f"that score is the largest, {theme.number(total[most], 2)}"
+        f"{_name(model_input, query)} attends most to {_name(model_input, most)} ({percent(float(attention[most]))}): its "
+        f"score is {theme.number(total[most], 2)}"
     )
+    if len(parts) == 1 and others:
+        above = float(total[most] - total[others[0]])
+        message += (
+            f", {theme.number(above, 2)} above that of {_name(model_input, others[0])} "
+            f"({percent(float(attention[others[0]]))}), the attention {np.exp(above):.1f} times as large"
+        )
     if len(parts) > 1:
         summed = " + ".join(f"{theme.number(values[query, most], 2)} ({name})" for name, values in scored.parts.items())
         message += f" = {summed.replace('+ −', '− ')}"

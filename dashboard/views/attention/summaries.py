@@ -113,7 +113,8 @@ def _counted_over(model_input: AttentionInput, pattern: Pattern) -> str:
     are_all = count > 1 and model_input.pair.second is None and state.get("pattern_over_all")
     said = f"Each score is a mean over the words of {f'all {count} sentences' if are_all else 'this text'}"
     neighbour = {
-        "previous": "for a text's first word, the special token before it is the token before",
+        "previous": "for a text's first word, the special token before it is the token before, and may be the first one "
+        "too, so that shares overlap",
         "next": "for a text's last word, the special token after it is the token after",
     }
     has_neighbour = model_input.special[0 if pattern == "previous" else -1]
@@ -160,12 +161,11 @@ def _hint(scored: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
 
 
 def _ranking(scored: HeadPatterns, pattern: Pattern) -> pd.DataFrame:
-    share = "of the highest entropy" if pattern == "broad" else f"to {MEANING[pattern].split(',')[0]}"
+    share = "of the highest entropy" if pattern == "broad" else "score"
     return pd.DataFrame(
         [
             {
-                "block": ranked.block,
-                "head": ranked.head,
+                "block, head": f"{ranked.block}, {ranked.head}",
                 share: f"{100 * ranked.score:.0f} %",
                 "mostly to": _mostly(scored, ranked),
             }

@@ -114,7 +114,7 @@ def input_and_output(backend: Backend) -> None:
         read="Rows are the tokens that go into a block, columns the tokens that come out. A strong diagonal means that the "
         "block changes the tokens little. An orange column means that the block's output for this token is similar to the "
         f"input of every token. {scales[0].in_words()} The narrow picture at the right is each token's cosine with itself by "
-        "block: a click on a column shows that block. “Other sentences” are tokens of different words in different "
+        "block: a click on a column shows that block. “By chance” is measured on tokens of different words in different "
         "sentences, one before the block and one after it: only what is above that is mixing.",
         not_shown=NOT_SHOWN,
         table=lambda: _table(changes, pieces, positions),
@@ -136,7 +136,7 @@ def _heads(item: block_change.BlockMeans, last: int, baseline: Baseline) -> list
     if item.tokens > 1:
         lines.append(f"another {another}")
         if baseline.is_measured:
-            lines.append(f"tokens of other sentences {theme.number(baseline.across[item.block], 2)}")
+            lines.append(f"by chance (other sentences) {theme.number(baseline.across[item.block], 2)}")
     return lines
 
 
@@ -210,7 +210,7 @@ def _name_strongest(pictures: Sequence[before_after.BlockPicture], pieces: Seque
             f"**{theme.number(picture.matrix[row, column], 2)}**"
             for row, column in picture.framed
         )
-        parts.append(f"Strongest in block {picture.block}: {pairs}.")
+        parts.append(f"Strongest in block {picture.block}, from in to out: {pairs}.")
     if parts:
         figures.note(" ".join(parts), key="strongest")
 

@@ -9,7 +9,7 @@ import streamlit as st
 from components.lessons.reader import LEVELS
 from dashboard import ready_made
 from dashboard.lessons import panel, printed, steps
-from dashboard.ui import messages
+from dashboard.ui import messages, wording
 
 if TYPE_CHECKING:
     from components.lessons.lesson import Lesson
@@ -85,13 +85,17 @@ def _rows(lessons: list[Lesson]) -> None:
         if not of_level:
             continue
         st.markdown(f"###### {level.capitalize()}")
-        columns = st.columns(COLUMNS, gap="large")  # each by itself: a row is as high as its own text
         for number, lesson in enumerate(of_level):
+            if number % COLUMNS == 0:
+                columns = st.columns(
+                    min(COLUMNS, len(of_level) - number), gap="large"
+                )  # the last one alone has the whole width
             now = opened[1] if opened is not None and opened[0].key == lesson.key else 0
-            with columns[number * COLUMNS // len(of_level)].container(
+            with columns[number % COLUMNS].container(
                 key=f"lesson_row_{lesson.key}", horizontal=True, gap="small", vertical_alignment="center"
             ):
-                st.markdown(f"**{lesson.title}** :gray[{lesson.minutes} min]  \n{lesson.question}")
+                time = f"{lesson.minutes}{wording.NBSP}min"
+                st.markdown(f"**{lesson.title}** :gray[{time}]  \n{lesson.question}")
                 _start(lesson, now)
                 printed.button(lesson, key=f"handout_{lesson.key}")
 

@@ -130,7 +130,10 @@ def _key_of_signs(model: drawing.Model, read: drawing.Read) -> str:
     """What the letters in a block, the strips and the pooler are, as far as the model has them."""
     letters = {name for attention, _, _ in model.blocks for name, _, _ in attention}
     named = [f"{letter} {word}" for letter, word in LETTERS.items() if letter in letters]
-    said = [f"Attention's matrices: {', '.join(named)}."] if named else []
+    said = [
+        f"Areas are to scale. Attention's matrices: {', '.join(named)}. Add, norm: what a part gives is added to its input."
+    ]
+    said = said if named else []
     if read.strips:
         piece = messages.escape(read.piece)
         said.append(f"Strips: the numbers of “{piece}” before and after each block, brown below zero, green above.")
@@ -241,11 +244,7 @@ def _parts(backend: Backend, model: drawing.Model, read: drawing.Read) -> dict[s
             "One row for each piece of the vocabulary: its vector "
             + ("before the first block." if model.blocks else "in every text, because there is nothing after it.")
         ]
-        + (
-            [f"This sentence reads {reads}, the lines in the table. The others wait for other sentences."]
-            if read.rows
-            else []
-        ),
+        + ([f"This sentence reads {reads}, the lines in the table; near ones are one line."] if read.rows else []),
     )
     if "positions" in model.counts:
         places, _ = model.tables["positions"]

@@ -342,7 +342,7 @@ def _pieces(models: Mapping[str, Backend], traces: Mapping[str, Trace], row: int
         == 1
         < len(models)
     ):
-        with st.expander(f"{title}: the same in each of them"):
+        with st.expander(f"{title}: no difference"):
             _chips(models, traces, row, title)
     else:
         figures.subheader(title)

@@ -23,14 +23,14 @@ def draw(models: Mapping[str, Backend]) -> None:
     totals = {name: totals_by_part(model.parameter_parts) for name, model in models.items()}
     title = "Where the parameters are"
     is_same = len(totals) > 1 and len({tuple(counts.items()) for counts in totals.values()}) == 1
-    with st.expander(f"{title}: the same in each of them") if is_same else nullcontext():
+    with st.expander(f"{title}: no difference") if is_same else nullcontext():
         _parameters(models, totals, title)
     figures.subheader("What each model is")
     properties = _properties(models)
     same = (properties[list(models)].nunique(axis=1) == 1) & (len(models) > 1)
     figures.whole_texts(properties[~same], key="compare_properties", scrolls=False)
     if same.any():
-        with st.expander(f"The same in each of them ({same.sum()})"):
+        with st.expander(f"No difference ({same.sum()})"):
             figures.whole_texts(
                 properties[same].iloc[:, :2].set_axis(["property", "each model"], axis=1), "compare_same", False
             )

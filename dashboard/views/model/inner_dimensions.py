@@ -47,8 +47,8 @@ def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> 
     gated = backend.structure.has_gated_feed_forward
     figures.reading(
         f"{_computed(backend.structure)} The bars count the dimensions by "
-        f"{'their gate' if gated else 'what the function gives'}, on a logarithmic axis; grey are those that "
-        f"{'are nearly closed' if gated else 'take no part'}.",
+        f"{'their gate' if gated else 'what the function gives'}; grey are those that are negative or near 0: "
+        f"{'nearly closed' if gated else 'they too are added, but little each'}.",
         "What a dimension stands for. Where grey ends is a convention, and the share depends on it.",
     )
     _strongest(backend, record, block, chosen[row], code)
@@ -87,7 +87,6 @@ def _distribution(backend: Backend, record: FeedForward, block: int, token: int,
             limit,
             f"{'Gates' if gated else 'Activations'} of “{piece[:20]}” in block {block}",
             value=value,
-            above=f"{'open' if gated else 'take part'}: above {theme.number(limit, 2)}",
         ),
         key="inner_distribution",
         code=code.inner(
@@ -97,7 +96,7 @@ def _distribution(backend: Backend, record: FeedForward, block: int, token: int,
         ),
         alt=f"Histogram of the {len(activations)} {'gates' if gated else 'activations'} of {piece} in block {block}",
         message=f"For “{messages.escape(piece)}”, **{100 * (1 - share):.0f} %** of the {len(activations):,} "
-        f"{'gates are open; the other' if gated else 'inner dimensions take part; the other'} {100 * share:.0f} % are negative "
+        f"{'gates are open' if gated else 'inner dimensions are clearly positive'}; the other {100 * share:.0f} % are negative "
         f"or near 0 (at most {100 * nearly_closed.NEARLY_CLOSED:.0f} % of the largest, "
         f"{theme.number(float(np.abs(activations).max()), 2)}).{_lowest_in_words(activations)}",
         table=lambda: pd.DataFrame(
@@ -113,7 +112,7 @@ def _lowest_in_words(activations: np.ndarray) -> str:
     if edges[np.argmax(counts) + 1] > 0 or not GELU_LEAST - 0.001 <= activations.min() <= GELU_LEAST + 0.01:
         return ""
     return (
-        " The highest bar is below 0: the activation function (GELU) makes of every negative input, however large, a value "
+        " The highest bar is below 0: the activation function (GELU) turns every negative input into a value "
         f"between {theme.number(GELU_LEAST, 2)} and 0."
     )
 
@@ -194,7 +193,7 @@ def _by_block(backend: Backend, record: FeedForward, token: int, code: Inside) -
         message=f"On average over this sentence's tokens, block {most} has the most {kind[0].lower()}{kind[1:]} "
         f"({100 * means[most]:.0f} %)"
         + (f", block {least} the fewest ({100 * means[least]:.0f} %)." if least != most else "."),
-        read="Each point is a block. The higher it is, the fewer dimensions take part in what the block adds to a token.",
-        not_shown="Whether those that take part matter for the model's answer.",
+        read="Each point is a block. The higher it is, the fewer dimensions are clearly positive.",
+        not_shown="Whether those few matter more for the model's answer than the many near 0.",
         table=lambda: pd.DataFrame((100 * shares).round(2), columns=labels).assign(block=range(len(shares))),
     )

@@ -56,12 +56,12 @@ VIEWS = (
     View(
         key="output-vectors",
         label="Outputs and vectors",
-        question="What does the model return for your sentences?",
+        question="Which of a vector's numbers stand out?",
         asks=(
             "What are the numbers in a hidden state?",
             "What shape have the outputs?",
         ),
-        intro="One vector per token and layer. Other views compare these vectors.",
+        intro="The model returns one vector per token and layer. A single number seldom has a meaning by itself.",
         draw="dashboard.views.model.views:vectors",
         settings=(
             *OF_SENTENCES,
@@ -99,7 +99,7 @@ VIEWS = (
         stop="alone",
         question="Which inner dimensions respond to a token?",
         asks=("What do the neurons of the feed-forward part do?",),
-        intro="A block's feed-forward part widens a token's vector to many inner dimensions, of which only some take part.",
+        intro="A block's feed-forward part widens each token's vector to many inner dimensions, and adds up what they give.",
         draw="dashboard.views.model.views:feed_forward",
         settings=(
             *OF_SENTENCES,

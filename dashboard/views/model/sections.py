@@ -189,7 +189,9 @@ def catalog() -> None:
     is_cached = {spec.key: spec.source != "embedded" and hub.cached_folder(spec.key) is not None for spec, _ in models}
     figures.note(_counted_models(models, is_cached))
     kinds = list(dict.fromkeys(GROUPS[spec.group] for spec, _ in models if spec.group))
-    kind = controls.checked(st.pills, "Kind", key="catalog_kind", options=kinds, label_visibility="collapsed")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("Show only:", width="content")
+        kind = controls.checked(st.pills, "Kind", key="catalog_kind", options=kinds, label_visibility="collapsed")
     models = [(spec, facts) for spec, facts in models if kind is None or (spec.group and GROUPS[spec.group] == kind)]
     # Not data frames, which cut texts that are too long for their columns.
     figures.whole_texts(
@@ -207,7 +209,7 @@ def catalog() -> None:
                     else "cached"
                     if is_cached[spec.key]
                     else f"download, {in_words(1e6 * (spec.megabytes or 0), about=True).replace(' ', wording.NBSP)}",
-                    "parameters": numbers.millions(facts.parameters),
+                    "parameters": numbers.millions(facts.parameters).replace(" ", wording.NBSP),
                     "sentence vector": spec.pooling or "none of its own",
                     "licence": spec.licence or "not known here",
                 }
@@ -306,7 +308,7 @@ def vector(backend: Backend, trace: Trace) -> None:
     piece = trace.sentences[row].tokens[position].piece
     norm = float(np.linalg.norm(values.astype(np.float64)))
     first, second, third = st.columns(3)
-    first.metric("Norm", numbers.number(norm))
+    first.metric("Length (norm)", numbers.number(norm))
     second.metric("Mean of its values", numbers.number(values.mean(), 4))
     third.metric("Value furthest from 0", numbers.number(values[np.argmax(np.abs(values))]))
     with figure:
@@ -323,7 +325,7 @@ def vector(backend: Backend, trace: Trace) -> None:
             table=lambda: pd.DataFrame({"dimension": np.arange(len(values)), "value": values}),
         )
     figures.reading(
-        "One bar per dimension, orange above zero and blue below; the three largest are labelled with their number. "
+        "One bar per dimension, blue above zero and orange below; the three largest are labelled with their number. "
         "Change the token and the layer: does one dimension stay the largest in most tokens?",
         "What a dimension stands for: a single dimension seldom has a meaning by itself.",
     )
@@ -415,7 +417,7 @@ def longest_part(
     reached = f"a length of {low}" if low == high else f"lengths from {low} to {high}"
     each = f"each {'sum' if others else 'one'}"
     if "projection" not in structure.layer_zero_steps:
-        done = f"LayerNorm then brings {each} to one length, and learnt weights stretch its dimensions"
+        done = f"LayerNorm then brings {each} to one length, and learnt weights stretch each number by its own factor"
     elif structure.layer_zero_steps[0] == "norm":
         done = f"LayerNorm then scales {each}, and a projection brings it to the hidden size"
     else:

@@ -129,12 +129,19 @@ def of_lost(lost: Sequence[LostCharacters]) -> str:
     return enumerated(named)
 
 
-def of_decoding(lost: Sequence[LostCharacters], spaced: int, truncated: int, others: int = 0) -> str:
+def of_decoding(
+    lost: Sequence[LostCharacters], spaced: int, truncated: int, others: int = 0, added: Sequence[str] = ()
+) -> str:
     """What does not come back of all texts: `spaced` sentences have other spaces, `truncated` pieces are cut off.
 
-    `others` sentences differ although none of these says how.
+    `others` sentences differ although none of these says how; special tokens are `added`.
     """
     gone = of_lost(lost)
+    more = (
+        f" {messages.escape(enumerated(list(added)))} (grey) {'is' if len(added) == 1 else 'are'} added."
+        if added
+        else ""
+    )
     parts = [f"{gone} (orange) {_verb(gone)} not come back"] if gone else []
     if spaced:
         parts.append(f"the spaces of {counted(spaced, 'sentence')} differ")
@@ -142,7 +149,8 @@ def of_decoding(lost: Sequence[LostCharacters], spaced: int, truncated: int, oth
         parts.append(f"{counted(truncated, 'piece')} {'is' if truncated == 1 else 'are'} cut off")
     if others and not parts:
         parts.append(f"{counted(others, 'sentence')} {'comes' if others == 1 else 'come'} back changed")
-    return f"Not exactly: {'; '.join(parts)}." if parts else "Yes: decoding returns every sentence as it was typed."
+    said = f"Not exactly: {'; '.join(parts)}." if parts else "Yes: decoding returns every sentence as it was typed."
+    return f"{said}{more}"
 
 
 def _verb(gone: str) -> str:
@@ -204,10 +212,10 @@ def of_kinds(kinds: Kinds | None, size: int) -> str:
     """How many of a vocabulary's pieces begin a word, and how many continue one."""
     if kinds is None:
         return f"The vocabulary has {size:,} pieces."
-    marked, others = kinds.marked, kinds.total - kinds.marked
+    marked = kinds.marked
     verb = "begin" if kinds.is_of_beginnings else "continue"
     mark = messages.escape(kinds.mark)
-    said = f"{marked:,} of the {kinds.total:,} pieces {verb} a word, as their {mark} says; {others:,} do not."
+    said = f"{marked:,} of the {kinds.total:,} pieces begin with {mark}: they {verb} a word."
     if kinds.function_words < LEAST_WORDS or kinds.middle_id > LOW * size:
         return said
     return (

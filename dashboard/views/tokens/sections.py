@@ -230,7 +230,7 @@ def statistics(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None
     """Counts over all sentences, in a line."""
     counts = token_analysis.statistics(sentences, backend.tokenization.unknown_id)
     figures.note(
-        f"{counts.tokens:,} tokens, special ones included · {numbers.counted(counts.words, 'word')} · "
+        f"{counts.tokens:,} pieces, the added ones included · {numbers.counted(counts.words, 'word')} · "
         f"{numbers.number(counts.pieces_per_word, 2)} pieces per word · {numbers.counted(counts.split_words, 'split word')} · "
         f"{100 * counts.unknown_share:.1f} % unknown pieces",
         "statistics",
@@ -271,11 +271,12 @@ def tensors(
         start = GRID_ROWS * (page - 1)
         st.caption(f"Sentences {start + 1} to {min(start + GRID_ROWS, len(sentences))} of {len(sentences)}")
     rows = slice(start, start + GRID_ROWS)
+    pad = backend.tokenization.special_tokens.get("pad", ("", 0))[0]
     figures.markup(
         tensor_grids(
             [(name, array[rows]) for name, array in grids],
             [
-                _grid_row(sentence, f"sentence {number}" if names is None else f"sentences {names[number - 1]}")
+                _grid_row(sentence, f"sentence {number}" if names is None else f"sentences {names[number - 1]}", pad)
                 for number, sentence in enumerate(sentences[rows], start + 1)
             ],
             mask[rows],
@@ -287,8 +288,8 @@ def tensors(
         st.caption(f"This model gets no token_type_ids. {wording.missing_parts(backend.structure)}")
 
 
-def _grid_row(sentence: TokenizedSentence, name: str) -> GridRow:
-    """A sentence's words, each over its pieces."""
+def _grid_row(sentence: TokenizedSentence, name: str, pad: str) -> GridRow:
+    """A sentence's words, each over its pieces; `pad` is the piece of padding."""
     words: list[tuple[str, int]] = []
     before = None
     for token in sentence.tokens:
@@ -298,7 +299,7 @@ def _grid_row(sentence: TokenizedSentence, name: str) -> GridRow:
         else:
             words.append(("" if word is None else sentence.word_text(token.position), 1))
         before = word
-    return GridRow(name, words, [token.piece for token in sentence.tokens])
+    return GridRow(name, words, [token.piece for token in sentence.tokens], pad)
 
 
 def _tensor_table(
@@ -347,6 +348,7 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence], names: Se
             sum(lost.spacing for lost in losses),
             sum(lost.truncated for lost in losses),
             sum(bool(_lost_words(lost, ())) for lost in losses),
+            list(dict.fromkeys(token.piece for sentence in sentences for token in sentence.tokens if token.special)),
         ),
         key="decoding",
         read="At the left stands each sentence as it was typed, at the right the text that its ids give, special tokens (grey) "
@@ -454,7 +456,7 @@ def vocabulary(backend: Backend) -> None:
     found = None
     if hits.total:
         asked = {"id": f"id {query}"}.get(mode, f"{mode} “{query}”")
-        found = KnownRow(asked, "", hits.ids, hits.total, hits.pieces[:NAMED_HITS], kind="found")
+        found = KnownRow(asked, "", hits.ids, hits.total, (), kind="found")
     of_words = ""
     if chosen is not None:
         size, unknown = len(vocabulary), backend.tokenization.unknown_id
@@ -473,8 +475,8 @@ def vocabulary(backend: Backend) -> None:
         if not query:
             st.caption(f"Type something to search the {len(vocabulary):,} pieces.")
         else:
-            limit = f"; the first {len(hits.ids)} are shown" if hits.total > len(hits.ids) else ""
-            st.caption(f"{hits.total:,} of {len(vocabulary):,} pieces{limit}")
+            limit = f", the first {len(hits.ids)}" if hits.total > len(hits.ids) else ""
+            st.caption(f"What was found{limit}" if hits.total else "Nothing was found.")
             if hits.total:
                 st.dataframe(
                     pd.DataFrame({"id": hits.ids, "piece": hits.pieces}),

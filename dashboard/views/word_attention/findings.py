@@ -18,20 +18,19 @@ if TYPE_CHECKING:
     from components.analysis.first_look.words import Word
     from components.model.trace import TokenizedSentence
 
-FEW = 0.05  # of all heads: so few are not named behind two other kinds
 NAMED = 3  # words of which the counts are given
 
 
 def of_word(
     word: Word, looks: FirstLooks, decisive: Look | None, sentence: TokenizedSentence, is_usual_known: bool = True
 ) -> str:
-    """The most decisive look of a word, and at what most heads look first from it.
+    """The look of a word that is furthest above what the head usually gives, and at what the heads look first from it.
 
     `is_usual_known`: what the heads do in other sentences has been measured.
     """
-    said = _counts(word, looks, sentence, None if decisive is None else decisive.target)
-    of_decisive = _decisive(decisive, sentence, is_usual_known)
+    of_decisive = _decisive(word, decisive, sentence, is_usual_known)
     is_clear = decisive is not None and (not is_usual_known or decisive.weight - decisive.usual >= DECIDED)
+    said = _counts(word, looks, sentence, None if decisive is None else decisive.target, is_named=is_clear)
     return f"{of_decisive} {said}" if is_clear else f"{said} {of_decisive}"
 
 
@@ -63,7 +62,7 @@ def of_head(
         usual = float(habits.at(np.array([first - word.last]))[block, head, 0])
         said += f" ({percent(usual)} is usual at that distance)"
     said += "".join(f", then at {name(position)}: {percent(weights[position])}" for position in second)
-    return f"{said}. {_counts(word, looks, sentence)}"
+    return f"{said}. {_counts(word, looks, sentence, is_named=True)}"
 
 
 def of_looked_at(
@@ -79,7 +78,7 @@ def of_looked_at(
         return f"{said} The largest share comes from {who}: {where}."
     if decisive.weight - decisive.usual < DECIDED:
         return f"{said} In no head does another word give it much more than is usual at that distance."
-    return f"{said} The most decisive look comes from {who}: {where} (on average {percent(decisive.usual)})."
+    return f"{said} {who} gives it {where}; this head usually gives {percent(decisive.usual)} at that distance."
 
 
 def of_head_looked_at(
@@ -119,8 +118,13 @@ def _counts_at(word: Word, looks: LookedAt) -> str:
     return f"{begin}: {enumerated(said)}.{' A head can count for several words.' * is_shared}"
 
 
-def _counts(word: Word, looks: FirstLooks, sentence: TokenizedSentence, target: int | None = None) -> str:
-    """What most heads look first at from a word. Of the other words the first one is named, and that with the `target`."""
+def _counts(
+    word: Word, looks: FirstLooks, sentence: TokenizedSentence, target: int | None = None, is_named: bool = False
+) -> str:
+    """What most heads look first at from a word. Of the other words the first one is named, and that with the `target`.
+
+    `is_named`: a sentence before this one has named the word.
+    """
     special = " or ".join(dict.fromkeys(messages.escape(token.piece) for token in sentence.tokens if token.special))
     at_words = sum(count for _, count in looks.at_words)
     known = [
@@ -137,14 +141,15 @@ def _counts(word: Word, looks: FirstLooks, sentence: TokenizedSentence, target: 
     at = [item for item in at if item[1] != "at itself" or item == at[0]]
     others = looks.heads - sum(count for count, _ in at)
     left = "itself or punctuation" if itself and looks.rest else "itself" if itself else "punctuation and signs"
-    at += [(others, f"at {left}")] if others > looks.heads * FEW or (others and len(at) < 2) else []
+    at += [(others, f"at {left}")] if others else []
     (count, first), *further = at
     verb = "looks" if count == 1 else "look"
-    begin = f"From {wording.quoted(word.text)}, {count} of {counted(looks.heads, 'head')} {verb} first {first}"
+    begin = f"{count} of {counted(looks.heads, 'head')} {verb} first {first}"
+    begin = begin if is_named else f"From {wording.quoted(word.text)}, {begin}"
     return f"{enumerated([begin, *(f'{count} {what}' for count, what in further)])}."
 
 
-def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bool) -> str:
+def _decisive(word: Word, look: Look | None, sentence: TokenizedSentence, is_usual_known: bool) -> str:
     if look is None:
         return "There is no other word to look at."
     where = f"{percent(look.weight)} in block {look.block}, head {look.head}"
@@ -152,8 +157,10 @@ def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bo
         return f"The largest share of a word goes to {wording.named(sentence, look.target)}: {where}."
     if look.weight - look.usual < DECIDED:
         return "No head gives another word much more than is usual for it at that distance."
-    usual = f"on average {percent(look.usual)}"
-    return f"The most decisive look goes to {wording.named(sentence, look.target)}: {where} ({usual})."
+    return (
+        f"{wording.quoted(word.text)} gives {wording.named(sentence, look.target)} {where}; this head usually gives "
+        f"{percent(look.usual)} at that distance."
+    )
 
 
 def of_other_answer(old: str, new: str, candidates: Sequence[tuple[str, int, int]], heads: int) -> str:

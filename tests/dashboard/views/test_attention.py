@@ -124,7 +124,7 @@ def test_all_views_of_heads_open_with_the_most_telling_head(open_page: Open) -> 
     pieces = [token.piece for token in backend().tokenize([BANK[0]])[0].tokens]
     said = (
         f"In block {block}, head {head}, “{pieces[query]}” gives “{pieces[key]}” {share} of its attention; "
-        "over many sentences, a token 2 places later gets 5 %."
+        "usually this head gives a token 2 places later 5 %."
     )
     assert said in texts(app)
     assert "b" not in app.query_params
@@ -293,12 +293,12 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
     before = np.diagonal(attentions()[:, :, 1:-1], offset=0, axis1=2, axis2=3)  # query i+1 at key i
     block, head = np.unravel_index(before.mean(axis=2).argmax(), (6, 12))
     table = app.dataframe[0].value
-    assert (table["block"][0], table["head"][0]) == (block, head)
+    assert table["block, head"][0] == f"{block}, {head}"
     assert f"Block {block}, head {head} gives" in texts(app)
-    assert list(table.columns) == ["block", "head", "to the token before", "mostly to"]
+    assert list(table.columns) == ["block, head", "score", "mostly to"]
     assert (
         "Each score is a mean over the words of this text; for a text's first word, the special token before it is the token "
-        "before."
+        "before, and may be the first one too, so that shares overlap."
     ) in texts(app)
 
 
@@ -321,7 +321,7 @@ def test_only_special_tokens_are_said_to_be_neighbours(monkeypatch: pytest.Monke
     texts_of["pattern_over_all"] = True
     assert said("previous", True, False, True) == (
         "Each score is a mean over the words of all 3 sentences; for a text's first word, the special token before it is the "
-        "token before."
+        "token before, and may be the first one too, so that shares overlap."
     )
 
 
@@ -763,8 +763,8 @@ def test_the_filter_of_texts_acts_on_all_heads_patterns_and_flow(open_page: Open
     shares = values[:, :, 1 : second - 1, -1].mean(axis=2)
     block, head = np.unravel_index(shares.argmax(), shares.shape)
     table = app.dataframe[0].value
-    assert (table["block"][0], table["head"][0]) == (block, head)
-    assert table["to the [SEP] tokens"][0] == f"{100 * shares.max():.0f} %"
+    assert table["block, head"][0] == f"{block}, {head}"
+    assert table["score"][0] == f"{100 * shares.max():.0f} %"
 
 
 def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
@@ -778,8 +778,8 @@ def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
     shares = sums / count
     block, head = np.unravel_index(shares.argmax(), shares.shape)
     table = app.dataframe[0].value
-    share = table["to the token before"][0]
-    assert (table["block"][0], table["head"][0], share) == (block, head, f"{100 * shares.max():.0f} %")
+    share = table["score"][0]
+    assert (table["block, head"][0], share) == (f"{block}, {head}", f"{100 * shares.max():.0f} %")
 
 
 def test_norms_of_one_head(open_page: Open) -> None:
@@ -852,7 +852,7 @@ def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> Non
     # In the head that the view opens with, a word looks at another much more than usual: it is that word whose query is open.
     app = open_page("attention", v="neuron-view")
     said = texts(app).replace("\\", "")
-    usual = "over many sentences, a token 2 places later gets 5 %"
+    usual = "usually this head gives a token 2 places later 5 %"
     assert f"“bank” gives “week” 49 % of its attention; {usual}. Their product" in said
     assert "Their product q\u00a0·\u00a0k is the largest of 10 for this query." in said
     assert pieces[sent(app)["opened"]] == "bank"

@@ -62,8 +62,8 @@ def test_first_and_last_block_side_by_side_on_one_scale_until_each_has_its_own(o
     assert scales[1][0] == pytest.approx(0.3)
     across = caching.baseline(backend()).tokens.across
     heads = heads_of(figure)
-    assert f"other sentences <b>{across[0]:.2f}</b>" in heads[0]
-    assert f"other sentences <b>{across[5]:.2f}</b>" in heads[1]
+    assert f"by chance (other sentences) <b>{across[0]:.2f}</b>" in heads[0]
+    assert f"by chance (other sentences) <b>{across[5]:.2f}</b>" in heads[1]
     assert "itself <b>0.86</b>" in heads[0]
     assert "another <b>0.12</b>" in heads[1]
     # Frames, and no lines between the texts of a pair.
@@ -88,7 +88,9 @@ def test_the_strongest_other_cells_are_framed_and_named(open_page: Open) -> None
     ]
     assert (row, column) in frames
     pieces = [token.piece for token in backend().tokenize([BANK[0]])[0].tokens]
-    assert f"Strongest in block 5: {pieces[row]} → {pieces[column]} **{matrix.max():.2f}**" in texts(app)
+    assert f"Strongest in block 5, from in to out: {pieces[row]} → {pieces[column]} **{matrix.max():.2f}**" in texts(
+        app
+    )
 
 
 def test_a_click_on_a_column_of_the_strip_shows_that_block(monkeypatch: pytest.MonkeyPatch) -> None:

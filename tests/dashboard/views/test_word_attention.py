@@ -75,8 +75,8 @@ def test_the_counts_are_those_of_plain_transformers(open_page: Open) -> None:
     words = [piece.isalpha() and at != 10 for at, piece in enumerate(run.pieces)]
     named = f"(“trophy” {counts['trophy']}, “big” {counts['big']})"
     others = sum(words[at] for at in first)
-    assert 72 - special - others < 0.05 * 72  # too few to be named
-    said = f"From “it”, {special} of 72 heads look first at [CLS] or [SEP] and {others} at words {named}."
+    left = 72 - special - others
+    said = f"{special} of 72 heads look first at [CLS] or [SEP], {others} at words {named} and {left} at "
     assert said in shown.replace("\\", "")
     assert (counts["trophy"], special) == (11, 40)
 
@@ -136,14 +136,14 @@ def test_the_finding_follows_the_chosen_head(open_page: Open) -> None:
     first, second = np.argsort(-weights)[:2].tolist()
     names = [run.pieces[at] if at in (0, len(run.pieces) - 1) else f"“{run.pieces[at]}”" for at in (first, second)]
     assert f"In block 4, head 7, “it” looks most at {names[0]}: {percent(weights[first])}" in shown
-    assert f", then at {names[1]}: {percent(weights[second])}. From “it”, 40 of 72" in shown
+    assert f", then at {names[1]}: {percent(weights[second])}. 40 of 72" in shown
     # Of a word that is looked at, what the head gives to that distance anyway.
     assert habits is not None
     word = texts(at_rest(open_page(VIEW, s=TROPHY, t="10", b="3", h="1")))
     usual = percent(float(habits.weights[3, 1, REACH + 2 - 10]))
     assert f"looks most at “trophy”: {percent(run.attention[3, 1, 10, 2])} ({usual} is usual at that distance)" in word
     # The most decisive head, chosen or not, has the sentence that says so.
-    assert "The most decisive look goes to “big”" in texts(at_rest(open_page(VIEW, s=TROPHY, t="10", b="2", h="1")))
+    assert "“it” gives “big” " in texts(at_rest(open_page(VIEW, s=TROPHY, t="10", b="2", h="1")))
 
 
 @pytest.mark.parametrize("direction", ["from", "to"])
@@ -185,16 +185,16 @@ def test_the_finding_is_of_what_is_shown() -> None:
     text = "The cat saw a dog."
     usual = said(text, "dog", {"cat": 5, "saw": 2}, look(0.8, 0.1), special=1)
     assert usual.startswith(
-        "The most decisive look goes to “cat”: 80 % in block 1, head 3 (on average 10 %). From “dog”, 7"
+        "“dog” gives “cat” 80 % in block 1, head 3; this head usually gives 10 % at that distance. 7 of"
     )
-    assert " From “dog”, 7 of 8 heads look first at words (“cat” 5) and 1 at" in usual
+    assert " 7 of 8 heads look first at words (“cat” 5) and 1 at" in usual
     # The word of the most decisive look is named, though most heads look elsewhere.
     most = said(text, "dog", {"saw": 3, "The": 2, "cat": 1}, look(0.8, 0.1), special=57).replace("\\", "")
-    assert most.endswith(" From “dog”, 57 of 63 heads look first at [CLS] or [SEP] and 6 at words (“saw” 3, “cat” 1).")
+    assert most.endswith(". 57 of 63 heads look first at [CLS] or [SEP] and 6 at words (“saw” 3, “cat” 1).")
     assert "“cat” 0" not in said(text, "dog", {"saw": 3, "The": 2}, look(0.8, 0.1), special=57)  # no head's first look
     # A share of one piece is not that of its word.
     piece = said("The Briefträger saw a dog.", "dog", {"saw": 1}, look(0.28, 0.02))
-    assert "goes to “brief” of “Briefträger”: 28 % in" in piece
+    assert "gives “brief” of “Briefträger” 28 % in" in piece
     habit = said(text, "dog", {"cat": 1}, look(0.8, 0.75))
     assert habit.startswith("From “dog”, 1 of 1 head looks first at “cat”. No head gives another word much more")
     assert said(text, "dog", {}, None, special=4).endswith("There is no other word to look at.")
@@ -207,10 +207,12 @@ def test_without_what_is_usual_nothing_is_said_of_it() -> None:
     said = findings.of_word(words[-1], counts, look(0.45, 0.0), sentence, is_usual_known=False)
     assert said == (
         "The largest share of a word goes to “cat”: 45 % in block 1, head 3. "
-        "From “dog”, 1 of 3 heads looks first at “cat” and 2 at itself or punctuation."
+        "1 of 3 heads looks first at “cat” and 2 at itself or punctuation."
     )
-    few = FirstLooks(72, ((words[1], 13),), 1, 57, 1)  # two heads of 72 are no third kind
-    assert findings.of_word(words[-1], few, look(0.45, 0.0), sentence).endswith(" and 13 at “cat”.")
+    few = FirstLooks(72, ((words[1], 13),), 1, 57, 1)  # all heads are named, also two
+    assert findings.of_word(words[-1], few, look(0.45, 0.0), sentence).endswith(
+        ", 13 at “cat” and 2 at itself or punctuation."
+    )
     for itself, rest, left in ((2, 0, "2 at itself"), (0, 2, "2 at punctuation and signs")):
         counts = FirstLooks(3, ((words[1], 1),), itself, 0, rest)
         said = findings.of_word(words[-1], counts, None, sentence)
@@ -252,7 +254,7 @@ def test_who_looks_at_a_word_are_the_columns_of_plain_transformers(open_page: Op
     block, head = facts["chosen"]
     looking = facts["decisive"][0]["says"].split(": ")[1].rsplit(" ", 2)[0]
     share = percent(run.attention[block, head, run.pieces.index(looking), 10])
-    assert f"The most decisive look comes from “{looking}”: {share} in block {block}, head {head}" in shown
+    assert f"“{looking}” gives it {share} in block {block}, head {head}; this head usually gives " in shown
     assert "says the opposite" not in shown
 
 

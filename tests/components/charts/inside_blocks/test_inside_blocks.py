@@ -59,18 +59,22 @@ def test_the_texts_own_distance_is_marked_and_a_window_that_lies_within() -> Non
 
 
 def test_the_histogram_counts_all_and_greys_those_up_to_the_limit() -> None:
-    figure = activation_histogram(np.array([0.0, 0.19, 0.21, -0.02, 4.0]), 0.2, "Title", value="gate", above="open")
-    assert [note.text for note in figure.layout.annotations] == ["open"]
+    figure = activation_histogram(np.array([0.0, 0.19, 0.21, -0.02, 4.0]), 0.2, "Title", value="gate")
+    assert [note.text for note in figure.layout.annotations] == ["60 % at most 0.20", "40 % above 0.20"]
+    assert [(bar.x0, bar.x1) for bar in figure.layout.shapes] == [(0, 0.6), (0.6, 1)]
     bars = figure.data[0]
     grey = np.array(bars.marker.color) == theme.GREY
     assert (sum(bars.y), bars.y[grey].sum()) == (5, 3)
-    assert sum(activation_histogram(np.zeros(3), 0.0, "Title", value="gate", above="open").data[0].y) == 3
+    edges = np.concatenate([bars.x - np.array(bars.width) / 2, [bars.x[-1] + bars.width[-1] / 2]])
+    np.testing.assert_allclose(edges[[0, -1]], [-0.02, 4.0])  # no further than the numbers
+    assert sum(activation_histogram(np.zeros(3), 0.0, "Title", value="gate").data[0].y) == 3
 
 
 def test_strongest_bars_say_what_was_multiplied() -> None:
     products = np.array([6.0, -2.0])
     gated = strongest_bars([7, 3], products, np.array([2.0, 1.0]), np.array([3.0, -2.0]), "Title").data[0]
     assert list(gated.x) == ["7", "3"]
+    assert list(gated.marker.color) == [theme.BLUE, theme.ORANGE]  # positive, negative
     assert list(gated.customdata) == ["<br>gate 2.000 × value 3.000", "<br>gate 1.000 × value −2.000"]
     assert list(strongest_bars([7, 3], products, products, None, "Title").data[0].customdata) == ["", ""]
 

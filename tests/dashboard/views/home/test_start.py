@@ -380,7 +380,7 @@ def test_the_cards_lead_on(open_page: Open) -> None:
     )
     assert [title.value for title in app.title] == [table.VIEWS["one-word-attention"].question]
     assert app.session_state["sentences"] == examples.TROPHY
-    assert "The most decisive look goes to “big”" in texts(app)
+    assert "“it” gives “big” " in texts(app)
     app = at_rest(open_page("home").button(key="ask_mask-token").click().run())
     assert [title.value for title in app.title] == [table.VIEWS["mask-token"].question]
     assert app.session_state["sentences"] == ("Paris is the [MASK] of France.",)

@@ -51,8 +51,9 @@ def test_the_finding_of_the_included_model(open_page: Open, sent: list[bytes]) -
         "pieces read 11 of its 30,522 rows."  # of the sentence with the bank of a river, which differs most
     ) in texts(app)
     assert (
-        "Attention's matrices: Q query, K key, V value, O output. Strips: the numbers of “bank” before and after each block, "
-        "brown below zero, green above. The file also has a pooler, but"
+        "Areas are to scale. Attention's matrices: Q query, K key, V value, O output. Add, norm: what a part gives is added to "
+        "its input. Strips: the numbers of “bank” before and after each block, brown below zero, green above. The file also "
+        "has a pooler, but"
     ) in texts(app)
     assert facts["parts"]["attention"]["share"] == "16 %"
     assert facts["parts"]["pieces"]["count"] == "11.7 million"

@@ -140,8 +140,8 @@ def token_matrix(
         figure.layout.height += _BAR_HEIGHT
         low, high = figure.data[0].zmin, figure.data[0].zmax
         within = (high - low) / 1000  # plotly leaves out a number at the very end
-        names = [theme.number(end, 2) for end in (low, high)]
-        _set_bar(figure, tickvals=[low + within, high - within], ticktext=names, tickangle=0)
+        ends = [theme.number(end, 2) for end in (low, high)]
+        _set_bar(figure, tickvals=[low + within, high - within], ticktext=ends, tickangle=0)
     if borders and not narrow:
         # Not below: a legend at the figure's lower edge pushes the axis's name into its labels.
         beside_bar = {"x": 0.42, "xanchor": "left"}

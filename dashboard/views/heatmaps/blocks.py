@@ -534,12 +534,13 @@ def tokens(backend: Backend) -> None:
         columns = st.columns(cell_widths([shown[index].shape[1] for index in drawn]))
         for index, column in zip(drawn, columns, strict=True):
             item, other = similarities[index], others[index]
+            called = f"Sentence {query + 1} with itself" if other == query else f"Sentences {query + 1} and {other + 1}"
             with column:
                 cosine_picture(
                     shown[index],
                     coarse_labels(trace.sentences[query], item.positions, factor),
                     coarse_labels(trace.sentences[other], item.column_positions, factor),
-                    f"Sentence {query + 1} with {'itself' if other == query else f'sentence {other + 1}'}, layer {layer}",
+                    f"{called}, layer {layer}",
                     rows=f"sentence {query + 1}",
                     columns=f"sentence {other + 1}",
                     limits=limits,

@@ -337,10 +337,9 @@ def _carried(shown: _Shown, cells: list[Patch], found: Outcomes) -> str:
         counterpart = prepared.alignment.counterpart(cells[most].index or 0)
         word = messages.escape(prepared.a.tokens[counterpart or 0].piece)
         place = messages.escape(prepared.b.tokens[cells[most].index or 0].piece)
-        where = f"layer {cells[most].number}{', before any block' * (cells[most].number == 0)}"
         told = (
-            f"A's “{word}” in the place of “{place}” takes B **{100 * found.shares[most]:.0f} % of the way** to A ({where}); "
-            f"“{own}”, the same word in both, **{100 * share:.0f} %** (layer {patch.number})."
+            f"A's “{word}” for “{place}” takes B **{100 * found.shares[most]:.0f} % of the way** to A (layer "
+            f"{cells[most].number}); “{own}”, in both, **{100 * share:.0f} %** (layer {patch.number})."
         )
         if not prepared.alignment.is_complete:  # its position may be another one too
             return told

@@ -202,6 +202,14 @@ def test_a_length_that_leaves_the_others_no_room_is_broken_and_named(open_page: 
     assert max(max(item["x"]) for item in drawn["data"] if item["type"] == "bar") < 40
 
 
+def test_two_pictures_have_cells_of_one_width_unless_one_would_be_very_narrow() -> None:
+    left, right = blocks.cell_widths([13, 9])
+    cells = [(width - blocks.AROUND_CELLS) / count for width, count in ((left, 13), (right, 9))]
+    assert cells[0] == pytest.approx(cells[1])
+    assert blocks.cell_widths([40, 4]) == [1 + blocks.AROUND_CELLS, blocks.NARROWEST + blocks.AROUND_CELLS]
+    assert len(set(blocks.cell_widths([5, 9, 7]))) == 1
+
+
 def test_a_query_beside_two_documents(open_page: Open) -> None:
     app = open_page("heatmaps", v="token-pairs", l="4")
     first, second = figures(app)

@@ -82,8 +82,8 @@ def test_it_opens_with_the_pair_in_which_an_equal_token_carries_most_its_map_and
     at_zero = found.shares[codes.index(["t0.5"])]  # “workers” in the place of “water”: all that differs
     assert at_zero == pytest.approx(1, abs=1e-5)
     assert (
-        f"A's “workers” in the place of “water” takes B **{100 * at_zero:.0f} % of the way** to A (layer 0, before any block); "
-        f"“plant”, the same word in both, **{100 * at_one:.0f} %** (layer 1)." in texts(app)
+        f"A's “workers” for “water” takes B **{100 * at_zero:.0f} % of the way** to A (layer 0); "
+        f"“plant”, in both, **{100 * at_one:.0f} %** (layer 1)." in texts(app)
     )
     assert "attention has mixed “workers” into it" in texts(app)
     assert frames(app) == 1  # the cell of “plant”

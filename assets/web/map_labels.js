@@ -227,7 +227,7 @@ function placeOf(figure, row) {
 }
 
 // Lines from the points of the chosen word in one map to the frame of another one, as high as they are there, or on a phone,
-// where the maps stand below each other, as far right. They do not go on: in it they would run over other tokens.
+// where the maps stand below each other, as far right; a thin line goes on to the point, so that it hides no token.
 function join(rows) {
   const [first, second] = [0, 1].map((number) => document.querySelector(`.st-key-map_${number} .js-plotly-plot`));
   const host = first?.closest("[data-testid=stHorizontalBlock]");
@@ -240,10 +240,12 @@ function join(rows) {
   for (const row of rows) {
     const ends = [first, second].map((figure) => placeOf(figure, row));
     if (!ends[0] || !ends[1]) continue;
+    const [px, py] = [ends[1][0] - home.left, ends[1][1] - home.top];
     ends[1][isBelow ? 1 : 0] = isBelow ? frame.top + yaxis._offset : frame.left + xaxis._offset;
     const [[ax, ay], [bx, by]] = ends.map(([x, y]) => [x - home.left, y - home.top]);
     const d = isBelow ? `M${ax} ${ay}C${ax} ${(ay + by) / 2} ${bx} ${(ay + by) / 2} ${bx} ${by}` : `M${ax} ${ay}C${(ax + bx) / 2} ${ay} ${(ax + bx) / 2} ${by} ${bx} ${by}`;
     draw("path", { d, fill: "none", style: RIBBON, "stroke-width": rows.length > 8 ? 2 : 6 }, lines);
+    draw("line", { x1: bx, y1: by, x2: px, y2: py, style: RIBBON, "stroke-width": 2 }, lines);
   }
 }
 

@@ -126,11 +126,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
     return needs() > width ? 0 : size;
   }
 
+  const isBeside = () => !isTaken && right.clientWidth > 0 && right.clientWidth < left.clientWidth;
+
   function drawPicture() {
     const width = left.clientWidth;
     let isNarrow = width < NARROW, size = sizeFor(width, isNarrow);
     if (!size) [isNarrow, size] = [true, 13 * data.scale]; // too long for a row: beside each other
-    const height = isNarrow ? 36 + Math.max(...words.map((row) => row.length)) * 30 * data.scale : 360;
+    const height = isNarrow ? 36 + Math.max(...words.map((row) => row.length)) * 30 * data.scale : isBeside() ? 440 : 360; // as high as what stands beside it
     const svg = make("svg", { class: "why", width, height, role: "group", "aria-label": data.label });
     const at = places(width, height, size, isNarrow);
     const drawn = (pointed ? shown() : pairs.slice(0, STRONGEST)).filter((pair) => Math.abs(pair.value) > LEAST * Math.max(Math.abs(data.whole), 0.05) * (pointed ? 0.1 : 1));
@@ -221,7 +223,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const reach = (row) => Math.min(90, Math.max(...row.map((word) => rulers.measureText(word).width)) + 8);
     const cut = (word) => (rulers.measureText(word).width > 82 ? `${word.slice(0, 10)}…` : word);
     const [aside, head] = [reach(words[0]), reach(words[1])];
-    const room = right.clientWidth < left.clientWidth ? 175 / words[0].length : 26;
+    const room = isBeside() ? 175 / words[0].length : 26;
     const cell = Math.max(5, Math.min(22, (wide - aside) / words[1].length, Math.max(8, room)));
     const svg = make("svg", { class: "matrix", width: wide, height: head + cell * words[0].length + 2, role: "img", "aria-label": "All pairs" });
     if (cell >= size - 2) {

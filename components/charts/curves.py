@@ -99,7 +99,7 @@ def small_curves(
     band: BandData | None = None,
     height: int = 440,
 ) -> go.Figure:
-    """The curves `values` [curve, layer 0..L], in the styles and on the scale of the large figure beside them.
+    """The curves `values` [curve, layer 0..L], in the styles of the large figure beside them and on a scale of their own.
 
     Their names stand in the hover alone; those without a style are below the others.
     """
@@ -122,7 +122,9 @@ def small_curves(
     figure.layout.xaxis.title.text = "layer"
     figure.layout.yaxis = {"title": {"text": "cosine"}, "range": y_range, "zeroline": False}
     figure.layout.showlegend = False
-    return theme.finish(figure, title, height)
+    theme.finish(figure, title, height)
+    figure.layout.title.text += f"{theme.BELOW_TITLE}same colours, own scale</span>"
+    return figure
 
 
 @dataclass(frozen=True)
@@ -142,8 +144,8 @@ MOST_LETTERS = 22
 
 def _mark_layer(figure: go.Figure, layer: int) -> None:
     """A line at the layer that is chosen, behind the curves."""
-    line = {"color": theme.ORANGE, "width": 2}
-    figure.add_shape(type="line", x0=layer, x1=layer, y0=0, y1=1, yref="paper", line=line, opacity=0.55, layer="below")
+    line = {"color": theme.GREY, "width": 2, "dash": "dash"}  # no colour of a curve
+    figure.add_shape(type="line", x0=layer, x1=layer, y0=0, y1=1, yref="paper", line=line, opacity=0.8, layer="below")
 
 
 def _label_ends(
@@ -181,7 +183,7 @@ def _label_ends(
         return
     height = figure.layout.height - figure.layout.margin.t - BELOW_PLOT
     places = spread(
-        [(value - y_range[0]) / (y_range[1] - y_range[0]) * height for value, _, _ in labelled], 2 * LINE - 4
+        [(value - y_range[0]) / (y_range[1] - y_range[0]) * height for value, _, _ in labelled], 2 * LINE + 2
     )
     labels = []
     for (value, text, colour), place in zip(labelled, places, strict=True):

@@ -99,10 +99,14 @@ def similarity_heatmap(
     if chosen is not None:
         frame(figure, *chosen)
         frame(figure, *chosen[::-1])
-    # In two lines, so that the cells have room beside them on a phone.
+    # In two lines, or a few of them in four, so that the cells have room beside them on a phone.
+    most_lines = 4 if len(names) <= FEW else 2
     lines = [
         "<br>".join(
-            map(theme.plain, textwrap.wrap(f"{name.split('  ')[0]}  {label}", 16, max_lines=2, placeholder=" …"))
+            map(
+                theme.plain,
+                textwrap.wrap(f"{name.split('  ')[0]}  {label}", 16, max_lines=most_lines, placeholder=" …"),
+            )
         )
         for name, label in zip(names, labels, strict=True)
     ]
@@ -116,7 +120,7 @@ def similarity_heatmap(
             f"{column}<br>{theme.plain(word, MOST_OF_WORD)}" for column, word in zip(columns, short, strict=True)
         ]
         figure.update_xaxes(title="sentence", tickmode="array", tickvals=columns, ticktext=lines_of)
-    height = 62 if len(names) <= FEW else 46 if len(names) <= 2 * FEW else 34
+    height = 72 if len(names) <= FEW else 46 if len(names) <= 2 * FEW else 34
     return theme.finish(figure, title, min(900, 150 + height * len(names)))
 
 
@@ -154,10 +158,8 @@ def hover_of(values: np.ndarray, value: str) -> tuple[str, list[list[str]] | Non
     return "%{customdata}", [[percentile_hint(number) for number in row] for row in values.tolist()]
 
 
-# From hardly any blue to all of it: the page shines through, so that a light and a dark page need no colours of their own.
-BLUES = ((0.0, "rgba(43, 123, 186, 0.06)"), (1.0, "rgba(43, 123, 186, 1)"))
 FEW_ROWS, MANY_ROWS = 16, 32
-EDGE = 0.1  # of a cell: room for the frames
+EDGE = 0.1  # of a cell: room for the frame
 # Pixels: the colour bar below a strip, with its name and numbers; what bold type means, in two lines below it.
 _BAR_BELOW, _BOLD_HEIGHT = 66, 44
 
@@ -169,7 +171,7 @@ def layer_strip(
     *,
     ends: Sequence[str],
     strong: Sequence[bool],
-    chosen: int | None = None,
+    dark: bool,
     layer: int | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
     value: str = "cosine",
@@ -178,9 +180,9 @@ def layer_strip(
 ) -> go.Figure:
     """Curves as rows of coloured cells, values [row, layer 0..L], one column per layer; NaN stays empty.
 
-    `ends` are the texts at the rows' right, `strong` are the rows in bold type. The row `chosen` and the column `layer` have
-    a frame. Rows are lower with `low_rows`. `value` names the quantity, `limits` are those of its colours. `bold`
-    says below the cells what bold type means.
+    `ends` are the texts at the rows' right, `strong` are the rows in bold type. The column `layer` has a frame. Rows are
+    lower with `low_rows`. `value` names the quantity, `limits` are those of its colours. `bold` says below the cells what bold
+    type means, `dark` is the page.
     """
     labels = [
         f"<b>{theme.plain(name, 22)}</b>" if is_strong else theme.plain(name, 22)
@@ -199,7 +201,7 @@ def layer_strip(
             rows,
             value,
             limits,
-            colorscale=BLUES,
+            colorscale=theme.one_hue(dark),
             customdata=shown,
             hovertemplate="%{customdata[0]}<br>layer %{x}: "
             + (hover if hints is None else "%{customdata[1]}")
@@ -236,14 +238,9 @@ def layer_strip(
             text=theme.wrapped(bold, 26), x=0, y=0, xref="paper", yref="paper", xanchor="left", yanchor="top",
             yshift=-_BAR_BELOW, align="left", showarrow=False,
         )  # fmt: skip
-    for edges, line in (
-        (None if layer is None else (layer - 0.5, layer + 0.5, -0.5, len(rows) - 0.5), (theme.ORANGE, 2)),
-        (None if chosen is None else (-0.5, last, chosen - 0.5, chosen + 0.5), (theme.BLUE, 6)),
-        (None if chosen is None else (-0.5, last, chosen - 0.5, chosen + 0.5), ("#FFFFFF", 2)),
-    ):
-        if edges is not None:
-            (x0, x1, y0, y1), (colour, width) = edges, line
-            figure.add_shape(type="rect", x0=x0, x1=x1, y0=y0, y1=y1, line={"color": colour, "width": width})
+    if layer is not None:
+        edges = {"x0": layer - 0.5, "x1": layer + 0.5, "y0": -0.5, "y1": len(rows) - 0.5}
+        figure.add_shape(type="rect", **edges, line={"color": theme.ORANGE, "width": 2})
     height = 20 if low_rows else 28 if len(rows) <= FEW_ROWS else 26 if len(rows) <= MANY_ROWS else 20
     theme.finish(figure, title, 180 + height * len(rows))
     # The layers stand above the cells, below the title.

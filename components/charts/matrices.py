@@ -28,6 +28,7 @@ SQUARE_FROM = 20  # tokens: with fewer, cells are as wide as the column allows
 _PLOT = 380  # pixels: height of a large matrix; with its labels it ends within the first screen
 _LABEL = 14  # characters of a token on an axis; the hover shows more
 _LETTER = 7.4  # pixels
+_AXIS_NAME = 42  # pixels of an axis' name below its labels
 _BAR_HEIGHT = 52  # pixels of a colour bar above a matrix, with its name and numbers
 _NARROW_TICKS, _NARROW_LABEL, _NARROW_PLOT = 9, 9, 190  # the same for a quarter of a page
 
@@ -57,7 +58,8 @@ def token_matrix(
     decimals: int = 2,
     small_from: float | None = None,
     colour_bar: bool | Literal["key", "above"] = True,
-    upright: bool | Literal["always"] = True,
+    upright: bool = True,
+    room: int | None = None,
     narrow: bool = False,
     square: bool = False,
     plot_height: int | None = None,
@@ -72,8 +74,9 @@ def token_matrix(
     Diverging colours are orange above zero, or with `blue_adds` blue; others are `pale` to blue, on a `dark` page from its own
     colour on, or dark to bright. `show_values` writes each number from `numbers_from` on into its cell, with so many
     `decimals`, a percentile as a whole number. Those from `small_from` on are written once more in small type, for a phone:
-    a page shows either. Column labels stand `upright` where they would overlap or "always", or beside each other if they are
-    short. `narrow`: for a quarter of a page, with square cells, few and short labels, and no names of the axes.
+    a page shows either. Column labels stand `upright` where they would overlap, or beside each other if they are short. With
+    `room` for so many letters below the matrix they stand upright always, and matrices with one room have rows of one height.
+    `narrow`: for a quarter of a page, with square cells, few and short labels, and no names of the axes.
     `plot_height` in pixels replaces the height that fits the number of tokens. `borders` are lines between cells, which a
     legend names (see `window_borders`). The colour bar lies above square cells, else at the right.
     """
@@ -84,7 +87,7 @@ def token_matrix(
     most = max(n_rows, n_columns)
     is_square = narrow or square or most >= SQUARE_FROM
     axis = {"type": "category", "showgrid": False, "constrain": "domain"}
-    turned = {} if upright is True else {"tickangle": -90 if upright else 0}
+    turned = {"tickangle": -90} if room is not None else {} if upright else {"tickangle": 0}
     x_axis = {**axis, **ticks(column_labels, narrow), **turned}
     y_axis = {**axis, **ticks(row_labels, narrow), "tickangle": 0, "autorange": "reversed"}
     # Where the page is narrower than the figure is high, the room left is below.
@@ -120,21 +123,25 @@ def token_matrix(
     )
     plot = _NARROW_PLOT if narrow else _PLOT * n_rows / most if is_square else min(_PLOT, 26 * n_rows)
     plot = plot_height or plot
-    longest = max((min(len(label), _NARROW_LABEL if narrow else _LABEL) for label in column_labels), default=0)
+    longest = min(_NARROW_LABEL if narrow else _LABEL, room or max(map(len, column_labels), default=0))
     # Never so low that the numbers of the colour scale overlap.
     height = max(240 if narrow else 330, 46 + plot + _LETTER * longest + (10 if narrow else 34))
     theme.finish(figure, title, round(height))
+    if room is not None:
+        figure.layout.xaxis.automargin = False
+        figure.layout.margin.b = round(_LETTER * longest + (10 if narrow else _AXIS_NAME))
     is_bar_above = colour_bar == "above" or (colour_bar is True and is_square)
     if is_bar_above and not narrow:
         _lay_bar_above(figure)
     if not narrow and (colour_bar is True or not is_square):
-        figure.layout.xaxis.title.standoff = (
-            26 if is_square else 46
-        )  # pixels: else the name lies on or among the labels
+        # pixels: else the name lies on or among the labels
+        figure.layout.xaxis.title.standoff = 16 if room is not None else 26 if is_square else 46
     if colour_bar == "above" and not is_square:  # on a phone there is room for the ends alone
         figure.layout.height += _BAR_HEIGHT
-        ends = [figure.data[0].zmin, figure.data[0].zmax]
-        _set_bar(figure, tickvals=ends, ticktext=[theme.number(end, 2) for end in ends], tickangle=0)
+        low, high = figure.data[0].zmin, figure.data[0].zmax
+        within = (high - low) / 1000  # plotly leaves out a number at the very end
+        ends = [theme.number(end, 2) for end in (low, high)]
+        _set_bar(figure, tickvals=[low + within, high - within], ticktext=ends, tickangle=0)
     if borders and not narrow:
         # Not below: a legend at the figure's lower edge pushes the axis's name into its labels.
         beside_bar = {"x": 0.42, "xanchor": "left"}

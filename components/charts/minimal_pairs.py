@@ -41,12 +41,13 @@ def value_strips(
     value: str,
     level: tuple[float, str] | None = None,
     chosen: int | None = None,
-    notes: str = "",
+    notes: tuple[str, str] | None = None,
 ) -> go.Figure:
     """A strip of points for each kind, from top to bottom, with a tick at its median.
 
     `level` is a value with its name that a dotted line marks in all strips; `chosen` is the row that gets a ring; `notes`
-    says what the strips' notes are.
+    say what the number at a strip's end is, which is bold, and its note. A strip's name stands beside it without the number of
+    its pairs, so that a phone has room for the points.
     """
     figure = go.Figure()
     if level is not None:
@@ -65,7 +66,15 @@ def value_strips(
         )
     aside = {"xref": "paper", "x": 1, "xanchor": "left", "xshift": 8, "showarrow": False, "align": "left"}
     if notes:
-        figure.add_annotation({**aside, "y": 1, "yref": "paper", "yanchor": "bottom", "text": theme.wrapped(notes, 15)})
+        figure.add_annotation(
+            {
+                **aside,
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "text": f"<b>{theme.plain(notes[0])}</b><br>{theme.wrapped(notes[1], 14)}",
+            }
+        )
     for number, strip in enumerate(strips):
         known = np.flatnonzero(np.isfinite(strip.values))
         heights = number + 0.62 * ((np.arange(len(known)) * _GOLDEN) % 1 - 0.5)
@@ -110,7 +119,7 @@ def value_strips(
             )
     figure.update_yaxes(
         tickvals=list(range(len(strips))),
-        ticktext=[theme.wrapped(strip.name, _LONGEST) for strip in strips],
+        ticktext=[theme.wrapped(strip.name.rpartition(" (")[0] or strip.name, _LONGEST) for strip in strips],
         range=[len(strips) - 0.45, -0.55],
         showgrid=False,
         zeroline=False,
@@ -120,8 +129,8 @@ def value_strips(
     _look_at_marked(figure, strips)
     figure.update_layout(hovermode="closest", clickmode="event+select", dragmode="pan")
     drawn = theme.finish(figure, title, 110 + _ROW * max(4, len(strips)))
-    room = {"t": drawn.layout.margin.t + (54 if notes else 18)}
-    return drawn.update_layout(margin=room | ({"r": 110} if notes else {}))
+    room = {"t": drawn.layout.margin.t + (40 if notes else 18)}
+    return drawn.update_layout(margin=room | ({"r": 98} if notes else {}))
 
 
 def _look_at_marked(figure: go.Figure, strips: Sequence[Strip]) -> None:

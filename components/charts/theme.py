@@ -209,6 +209,7 @@ def enlarge(figure: go.Figure, scale: float) -> go.Figure:
     grown = scale / PROJECTED  # of what a larger window has more, type takes half, so that figures have the rest
     layout.height = round(layout.height * (1 + (PROJECTED - 1) / 2) * (grown if grown < 1 else 2 * grown - 1))
     layout.margin.t = round(layout.margin.t * scale)
+    layout.margin.b = round(layout.margin.b * scale)
     layout.margin.r = round(layout.margin.r * scale)  # where curves have labels at their ends
     _set_type_sizes(figure, scale)
     layout.legend.font.size = FONT_SIZE * scale

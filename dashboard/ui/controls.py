@@ -287,13 +287,16 @@ def product(backend: Backend) -> str:
     return choice("similarity", "Similarity", wording.PRODUCTS, wording.SIMILARITY_HELP, default=default)
 
 
-def sentence_vector(models: Sequence[Backend]) -> Pooling:
+def sentence_vector(
+    models: Sequence[Backend], label: str = "Sentence vector", names: Mapping[str, str] = wording.POOLINGS_EXPLAINED
+) -> Pooling:
     """How a sentence's tokens become one vector: one of the poolings that all these models have.
 
-    The default is the first model's own pooling if all models have it.
+    The default is the first model's own pooling if all models have it. A row of choices that a phone shows whole has short
+    `names`.
     """
     common = [name for name in models[0].poolings if all(name in model.poolings for model in models)]
-    return pooling("pooling", "Sentence vector", wording.POOLINGS_EXPLAINED, common, models[0].own_pooling)
+    return pooling("pooling", label, names, common, models[0].own_pooling)
 
 
 def pooled_special_tokens(pooling: Pooling) -> bool:

@@ -365,7 +365,8 @@ def colour_bar(value: str, limits: tuple[float, float], *, pale: bool = False) -
     stops = ", ".join(f"rgb({red}, {green}, {blue})" for red, green, blue in colours)
     st.html(
         f'<div class="bi-scale" role="img" aria-label="{value}: {ends}"><span>{value}</span>'
-        f'<span>{low}</span><i style="background: linear-gradient(to right, {stops})"></i><span>{high}</span></div>'
+        f'<div><span>{low}</span><i style="background: linear-gradient(to right, {stops})"></i><span>{high}</span></div>'
+        "</div>"
     )
 
 

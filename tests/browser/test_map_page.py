@@ -308,6 +308,12 @@ def test_labels_are_neither_cut_nor_on_each_other_and_lines_join_the_chosen_word
     )
     assert len(ends) == 3
     assert max(distance for both in ends for distance in both) < 2.5
+    # From there a thin line goes on to that point.
+    thin = page.locator("svg.bi-joined line").evaluate_all(
+        "(lines) => lines.map((line) => [line.x1, line.y1, line.x2, line.y2].map((end) => end.baseVal.value))"
+    )
+    assert len(thin) == 3
+    assert all(abs(y1 - y2) < 1 and x2 > x1 for x1, y1, x2, y2 in thin)
 
 
 @pytest.mark.core

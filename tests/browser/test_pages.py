@@ -89,7 +89,7 @@ def test_a_link_restores_the_view_in_another_browser(use: Stage, visit: Visit) -
     has_bank_curves(first)
     first.get_by_role("radio", name="river", exact=True).click()
     first.get_by_text("Whole sentences", exact=True).click()
-    first.get_by_text("Maximum in each dimension", exact=True).click()
+    first.get_by_role("radio", name="Max", exact=True).click()
     first.wait_for_url("**v=sentence-curves*pool=max*")
     settle(first)
     second = visit(first.url[first.url.index("/meaning") :])

@@ -184,7 +184,10 @@ def test_sentence_curves_are_the_pooled_cosines(open_page: Open, pooling: str) -
         levels = caching.sentence_baseline(backend(), other, True).raw
         edges = [np.asarray(each["y"], float) for each in band]
         assert all(any(np.allclose(edge, level, atol=1e-6) for edge in edges) for level in (levels.low, levels.high))
-        assert small["layout"]["yaxis"]["range"] == figures(app)[0]["layout"]["yaxis"]["range"]
+        drawn = np.concatenate([np.asarray(each["y"], float) for each in small["data"]])
+        low, high = small["layout"]["yaxis"]["range"]  # its own scale, which it fills
+        assert low < drawn.min() < drawn.max() < high
+        assert np.ptp(drawn) > 0.8 * (high - low)
     curves = traces(app)
     names = ("We will rob a bank …", "The children skipped …", "I put money in the …")
     for a, b in ((0, 1), (0, 2), (1, 2)):
@@ -219,7 +222,7 @@ def test_two_tokens_no_more_similar_than_unrelated_ones_are_said_so() -> None:
     pair = cosines.pair_curves(np.array([[[1.0, 0], [1, 1]], [[1, 0], [1, 3]]], np.float32), ["a", "b"])
     for high, is_within in ((0.8, True), (0.6, False)):  # the cosine at layer 0 is 0.71
         band = curves.BandData(np.zeros(2), np.zeros(2), np.full(2, high), "two unrelated tokens")
-        assert ("no more than two unrelated tokens can be" in layer_figures.summary(pair, band)) is is_within
+        assert ("; at no layer above 95 % of two unrelated tokens." in layer_figures.summary(pair, band)) is is_within
 
 
 def test_cls_is_said_to_start_at_1_only_where_its_curves_do(open_page: Open) -> None:
@@ -246,8 +249,8 @@ def test_one_token_against_all_others(open_page: Open, read_page: Open) -> None:
     (figure,) = figures(app)
     assert figure["layout"]["title"]["text"] == "“bank” in “The children skipped<br>stones by the bank of the river.”"
     rows = strip_rows(figure)
-    assert len(rows) == len(trace.sentences[1])
-    np.testing.assert_array_equal(rows.pop("bank"), np.ones(7))  # itself, framed
+    assert len(rows) == len(trace.sentences[1]) - 1
+    assert "bank" not in rows  # itself
     for name, position in (("river", 10), ("[CLS]", 0), ("children", 2)):
         np.testing.assert_allclose(rows[name], cosine(own, trace.token_vectors(1, [position])[:, 0]), atol=1e-5)
     last = [values[-1] for values in rows.values()]
@@ -255,7 +258,7 @@ def test_one_token_against_all_others(open_page: Open, read_page: Open) -> None:
     said = read_texts(app)
     assert "After the last block “bank” of sentence 2 is most like “river”" in said
     chosen = open_page("layers", v="one-against-all", t=["5", "7", "6"])
-    assert len(strip_rows(figures(chosen)[0])) == len(trace.sentences[0])  # as before: that of the first sentence
+    assert len(strip_rows(figures(chosen)[0])) == len(trace.sentences[0]) - 1  # as before: that of the first sentence
 
 
 def strip_rows(figure: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -268,7 +271,7 @@ def strip_rows(figure: dict[str, Any]) -> dict[str, np.ndarray]:
 def test_equal_words_of_one_sentence_are_told_apart_by_position(open_page: Open) -> None:
     app = open_page("layers", s=["the cat saw the other cat"], v="one-against-all")
     (figure,) = figures(app)
-    assert {"saw", "the (1)", "the (4)", "cat (6)"} < set(strip_rows(figure))
+    assert {"saw", "the (1)", "the (4)", "cat (6)"} <= set(strip_rows(figure))
 
 
 def test_a_link_of_an_older_form_opens_its_view(read_page: Open) -> None:

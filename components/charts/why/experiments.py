@@ -38,7 +38,7 @@ def effect_map(
     Colours reach from -`limit` to `limit`, near that of a light or `dark` page in the middle, orange above it or with
     `blue_adds` blue. The numbers are per
     cent (without the sign), or have so many `digits`. `hints` [row][column] are shown where a person points. The cells `chosen`
-    get a frame, and the labels of `marked_columns` are bold. Cells can be clicked.
+    get a frame, and the labels of `marked_columns` are bold; a label may have lines. Cells can be clicked.
     """
     n_rows, n_columns = values.shape
     cells = [(row, column) for row in range(n_rows) for column in range(n_columns) if np.isfinite(values[row, column])]
@@ -68,8 +68,9 @@ def effect_map(
     number_readably(figure)
     for row, column in chosen:
         frame(figure, row, column)
-    labels = [theme.plain(name, 16) for name in columns]
-    is_level = n_columns * max(map(len, columns), default=0) <= MOST_LETTERS
+    lines = [name.split("\n") for name in columns]
+    labels = ["<br>".join(theme.plain(line, 16) for line in own) for own in lines]
+    is_level = n_columns * max((len(own[0]) for own in lines), default=0) <= MOST_LETTERS
     figure.update_xaxes(
         title=column_title,
         tickvals=list(range(n_columns)),

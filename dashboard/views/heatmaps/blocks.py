@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from dashboard.views.heatmaps import findings, pair_findings
 if TYPE_CHECKING:
     from components.analysis.similarity.baseline import Baseline
     from components.model.backend import Backend
-    from components.model.trace import TokenizedSentence, Trace
+    from components.model.trace import Token, TokenizedSentence, Trace
     from components.shown_code.arrays import Input
 
 NOT_SHOWN = (
@@ -43,6 +43,10 @@ HIGHEST_NUMBERED = "The highest quarter of the cells has numbers (on a phone, th
 MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes, and the limit is 3 MB
 STRONGEST = 3  # cells of other tokens that are framed and named
 NAMED_LINES = 12  # tokens whose lines have their names at their ends
+NARROWEST, AROUND_CELLS = (
+    0.6,
+    0.25,
+)  # of the cells of the wider of two pictures: the other's cells, and what stands beside cells
 COARSE = 424  # rows and columns of a picture of more tokens than that, so that two fit
 
 
@@ -275,6 +279,19 @@ def second_text(sentence: TokenizedSentence, positions: Sequence[int]) -> int | 
     return next((number for number, position in enumerate(positions) if in_second[position]), None)
 
 
+def cell_widths(columns: Sequence[int]) -> list[float]:
+    """The widths of pictures beside each other with so many columns: of two, cells of one width if not too unlike."""
+    if len(columns) != 2:
+        return [1.0] * len(columns)
+    most = max(columns)
+    return [max(count / most, NARROWEST) + AROUND_CELLS for count in columns]
+
+
+def label_room(tokens: Iterable[Token]) -> int:
+    """The letters of the longest label of tokens, for which all pictures that stand beside each other leave room."""
+    return max((len(f"{token.position} {token.piece}") for token in tokens), default=0)
+
+
 def cosine_picture(
     cosines: np.ndarray, row_labels: Sequence[str], column_labels: Sequence[str], title: str, **options: Any
 ) -> None:
@@ -461,13 +478,12 @@ def tokens(backend: Backend) -> None:
     default = 3 if len(texts) > 2 else 0
     with controls.row():
         query = controls.sentence_of(texts, "sentence_a", "Sentence", 0)
-        named = "First compared with" if default else "Compared with"  # the second stands among the options
-        first = controls.sentence_of(texts, "against", named, min(1, len(texts) - 1) + 1, none="itself")
+        first = controls.sentence_of(texts, "against", "Compare with", min(1, len(texts) - 1) + 1, none="itself")
         trace = controls.current_trace(backend)
         last = trace.n_layers
         layer = controls.stepped("layer", "Layer", 0, last, last, caching.glossary()["layer"])
         with controls.options():
-            second = controls.sentence_of(texts, "also_against", "Then compared with", default, none="no other")
+            second = controls.sentence_of(texts, "also_against", "Compare also with", default, none="no other")
             special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
             as_percentiles = controls.percentiles()
     messages.truncation(trace.sentences)
@@ -509,22 +525,29 @@ def tokens(backend: Backend) -> None:
     cells = np.concatenate([shown[index].ravel() for index in drawn])
     numbers_from, small_from = (float(np.nanquantile(cells, share)) for share in NUMBERS_FROM)
     tell_cells(factor, max(max(item.matrix.shape) for item in similarities))
+    room = label_room(
+        trace.sentences[others[index]].tokens[position]
+        for index in drawn
+        for position in similarities[index].column_positions
+    )
     with st.container(key="wide_cells"), figures.together(f"tokens_{drawn[0]}"):
-        for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
+        columns = st.columns(cell_widths([shown[index].shape[1] for index in drawn]))
+        for index, column in zip(drawn, columns, strict=True):
             item, other = similarities[index], others[index]
+            called = f"Sentence {query + 1} with itself" if other == query else f"Sentences {query + 1} and {other + 1}"
             with column:
                 cosine_picture(
                     shown[index],
                     coarse_labels(trace.sentences[query], item.positions, factor),
                     coarse_labels(trace.sentences[other], item.column_positions, factor),
-                    f"Sentence {query + 1} with {'itself' if other == query else f'sentence {other + 1}'}, layer {layer}",
+                    f"{called}, layer {layer}",
                     rows=f"sentence {query + 1}",
                     columns=f"sentence {other + 1}",
                     limits=limits,
                     pale=True,
                     show_values=numbered,
                     numbers_from=numbers_from,
-                    upright="always" if len(drawn) > 1 else True,  # so that the rows of both are as high
+                    room=room,
                     small_from=small_from if numbered else None,
                     colour_bar=False,
                     key=f"tokens_{index}",

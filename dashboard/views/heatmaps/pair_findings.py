@@ -53,15 +53,24 @@ def of_pictures(
         best = max(best, float(of_words[place]))
         parts.append(f"{wording.quoted(a.piece)} with {wording.quoted(b.piece)} {where} ({unit}**{value}**)")
         if highest != value:
-            others.append(f"{_called(c)} with {_called(d)} {where} ({unit}{highest})")
+            others.append((c, d, f"{where} ({unit}{highest})"))
     if not parts:
         return ""
     kind = "words" if are_words else "tokens"
-    more = f" Higher, but no words: {'; '.join(others)}." if others else ""
+    more = higher(others)
     if unrelated is not None and best <= unrelated:
         limit = f"lie no higher than {number(unrelated, 2)}, as 95 % of unrelated tokens do"
         return f"No pair of {kind} stands out: the most similar, {'; '.join(parts)}, {limit}.{more}"
     return f"Most similar {kind}: {'; '.join(parts)}.{more}"
+
+
+def higher(others: Sequence[tuple[Token, Token, str]]) -> str:
+    """The pairs of tokens that are more similar than the words, each with where they stand and their number."""
+    if not others:
+        return ""
+    kind = "Special" if all(first.special and second.special for first, second, _ in others) else "Other"
+    listed = "; ".join(f"{_called(first)} with {_called(second)} {where}" for first, second, where in others)
+    return f" {kind} tokens are higher: {listed}."
 
 
 def _called(token: Token) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from components.numbers import apart
 from components.shown_code import vectors as shown_vectors
 from components.shown_code.cosines import layers_alike, models_alike
 from dashboard import caching, pair_links
-from dashboard.ui import browser, controls, figures, messages
+from dashboard.ui import browser, controls, figures, messages, wording
 
 if TYPE_CHECKING:
     from components.analysis.similarity.baseline import Baseline
@@ -55,33 +56,42 @@ def layers(models: Sequence[Backend]) -> None:
     limits = _limits([compared for *_, compared in panels])
     if len(panels) > 1:
         figures.colour_bar(SIMILARITY_OF_LAYERS, limits)
-    for number, (column, (first, second, compared)) in enumerate(zip(st.columns(len(panels)), panels, strict=True)):
-        rows, columns = ([str(layer) for layer in range(count)] for count in compared.matrix.shape)
+    above = st.container() if len(panels) == 1 else None
+    columns = st.columns(len(panels)) if len(panels) > 1 else st.columns([2, 1], gap="medium")
+    for number, (column, (first, second, compared)) in enumerate(zip(columns, panels, strict=False)):
+        row_names, column_names = ([str(layer) for layer in range(count)] for count in compared.matrix.shape)
+        chart = matrices.token_matrix(
+            compared.matrix,
+            row_names,
+            column_names,
+            f"Layers of {first}" + (f" and {second}" if first != second else ""),
+            rows="layer" if first == second else f"layer of {first}",
+            columns="layer" if first == second else f"layer of {second}",
+            square=len(panels) > 1,
+            plot_height=SIDE,
+            value="similarity (CKA)",
+            limits=limits,
+            show_values=len(column_names) <= 13 and len(panels) == 1,
+            colour_bar="above" if len(panels) == 1 else False,
+            upright=False,
+        )
+        if len(panels) == 1:
+            chart.data[0].colorbar.len = 1  # as wide as the matrix, with room for half of the number at its right end
+            chart.layout.margin.r = 24
         with column:
             figures.figure(
-                matrices.token_matrix(
-                    compared.matrix,
-                    rows,
-                    columns,
-                    f"Layers of {first}" + (f" and {second}" if first != second else ""),
-                    rows="layer" if first == second else f"layer of {first}",
-                    columns="layer" if first == second else f"layer of {second}",
-                    square=True,
-                    plot_height=SIDE,
-                    value="similarity (CKA)",
-                    limits=limits,
-                    show_values=len(columns) <= 13 and len(panels) == 1,
-                    colour_bar=len(panels) == 1,
-                    upright=False,
-                ),
+                chart,
                 key=f"cka_{number}",
                 code=codes[number],
                 alt=f"CKA of the layers of {first} with those of {second}",
                 message=_answer(compared) if first == second else "",
+                line_in=above,
+                is_shared=above is not None,
                 table=partial(_cka_table, compared),
             )
-    for _, _, compared in panels:
-        _caution(compared)
+    with columns[-1] if len(panels) == 1 else nullcontext():
+        for _, _, compared in panels:
+            _caution(compared)
     figures.reading(
         "Linear **CKA** (centred kernel alignment, [Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) measures "
         "whether two layers arrange the same tokens in the same way: 1 means the same arrangement apart from rotation and "
@@ -105,14 +115,11 @@ def _answer(compared: cka.LayerCKA) -> str:
         return ""
     block = int(np.argmin(steps))
     ends, least = apart(compared.matrix[0, last], steps[block])
-    name = (
-        "The only block changes which tokens are alike"
-        if last == 1
-        else (f"{'The last block' if block == last - 1 else f'Block {block}'} changes most which tokens are alike")
-    )
-    said = f"{name}: **{least}** between layers {block} and {block + 1}"
+    name = "The only block" if last == 1 else "The last block" if block == last - 1 else f"Block {block}"
+    most = "" if last == 1 else " most"
+    said = f"{name} changes the similarities of tokens{most}: CKA **{least}** from layer {block} to {block + 1}"
     if last > 1:
-        said += f", {ends} between the first and the last"
+        said += f", {ends} from layer 0 to {last}"
     return f"{said}."
 
 
@@ -160,7 +167,7 @@ def sentences(models: Sequence[Backend]) -> None:
         return
     messages.cross_encoder_note(models)
     with controls.row():
-        pooling = controls.sentence_vector(models)
+        pooling = controls.sentence_vector(models, names=wording.POOLING_NAMES)
         last = min(trace.n_layers for trace in traces)
         layer = controls.stepped("layer", "Layer", 0, last, last, caching.glossary()["layer"])
         with controls.options():
@@ -291,7 +298,7 @@ def _finding(
     below = sum(round(pair.similarity, 2) < round(limit, 2) for pair in pairs)  # as they are written
     who = "all" if below == len(pairs) else str(below)
     which = f"do{'es' * (below == 1)} {'this pair' if len(pairs) == 1 else f'{who} of these {len(pairs)}'}"
-    return f"{text}; 95 % of unrelated pairs lie below {theme.number(limit, 2)}{f', and so {which}' * bool(below)}."
+    return f"{text}; 95 % of unrelated pairs lie below {theme.number(limit, 2)}{f', as {which}' * bool(below)}."
 
 
 def _pair_names(similarities: SentenceSimilarity) -> dict[str, str]:

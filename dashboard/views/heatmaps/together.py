@@ -15,13 +15,16 @@ from components.shown_code.arrays import Input
 from components.shown_code.cosines import tokens_with_tokens
 from dashboard import caching, state
 from dashboard.ui import controls, figures, messages, wording
+from dashboard.views.heatmaps import pair_findings
 from dashboard.views.heatmaps.blocks import (
     HIGHEST_NUMBERED,
     MOST_CELLS,
     NUMBERED,
     NUMBERS_FROM,
+    cell_widths,
     coarse_labels,
     cosine_picture,
+    label_room,
     no_tokens,
     tell_cells,
     tell_numbered,
@@ -29,13 +32,14 @@ from dashboard.views.heatmaps.blocks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from components.analysis.block_change import TokenSimilarity
     from components.model.backend import Backend
-    from components.model.trace import Trace
+    from components.model.trace import TokenizedSentence, Trace
 
 MOST_PAIRS = 4
+SAID_PAIRS = 2  # of which the finding tells the cosine of its words
 READ = (
     "For each picture the model has read two sentences as one input. A row is a token of A, a column one of the other "
     "sentence. The bluer a cell, the more alike the directions of the two vectors are (cosine)."
@@ -85,14 +89,25 @@ def pairs(backend: Backend) -> None:
     values = np.concatenate([picture.ravel() for picture in cells.values()])
     numbers_from, small_from = (float(np.quantile(values, share)) for share in NUMBERS_FROM)
     own = [block_change.between_texts(trace, layer, row) for row in range(len(kept))]
+    called = [f"sentence {row + 1}" for row in kept]
+    alone = controls.current_trace(backend)
+    apart = [
+        _read_apart(alone, layer, (first, other), sentence, between)
+        for other, sentence, between in zip(kept, trace.sentences, own, strict=False)
+    ]
+    said = (_without_tokens(own, called), _most_alike(trace, own, apart, called, shown))
     figures.finding(
-        _across(trace, own, [f"sentence {row + 1}" for row in kept], special),
+        " ".join(filter(None, said)),
         key="together",
         read=READ + f" {HIGHEST_NUMBERED}" * numbered,
         not_shown=NOT_SHOWN,
     )
+    room = label_room(
+        trace.sentences[row].tokens[position] for row, item in shown.items() for position in item.column_positions
+    )
     with st.container(key="wide_cells"), figures.together(f"together_{min(shown)}"):
-        for (row, between), column in zip(shown.items(), st.columns(len(shown)), strict=True):
+        columns = st.columns(cell_widths([picture.shape[1] for picture in cells.values()]))
+        for (row, between), column in zip(shown.items(), columns, strict=True):
             sentence, other = trace.sentences[row], kept[row] + 1
             with column:
                 cosine_picture(
@@ -109,7 +124,7 @@ def pairs(backend: Backend) -> None:
                     show_values=numbered,
                     numbers_from=numbers_from,
                     small_from=small_from if numbered else None,
-                    upright="always" if len(shown) > 1 else True,  # so that the rows of all are as high
+                    room=room,
                     colour_bar=False,
                     narrow=is_short,
                     plot_height=25 * len(between.positions)
@@ -125,6 +140,7 @@ def pairs(backend: Backend) -> None:
     figures.colour_bar("cosine", limits, pale=True)
     if numbered:
         tell_numbered()
+    st.caption(_means(own, apart, called))
     tell_cells(factor, max(max(between.matrix.shape) for between in shown.values()))
     if len(kept) < len(partners):
         st.caption(
@@ -165,30 +181,82 @@ def _that_can_be_drawn(trace: Trace) -> int:
     return max(1, int(np.searchsorted(cells, MOST_CELLS, side="right")))
 
 
-def _across(trace: Trace, between: Sequence[TokenSimilarity], names: Sequence[str], special: bool) -> str:
-    """The most similar words of all pairs, and the mean cosine across the two texts of each; without words the means alone.
+def _read_apart(
+    alone: Trace, layer: int, sentences: tuple[int, int], pair: TokenizedSentence, between: TokenSimilarity
+) -> np.ndarray | None:
+    """The cosines of the same tokens where the model reads each of two sentences alone; None where their pieces differ."""
+    apart = block_change.token_similarity(alone, layer, *sentences, include_special=False)
+    for number, together, own in zip(
+        sentences,
+        (between.positions, between.column_positions),
+        (apart.positions, apart.column_positions),
+        strict=True,
+    ):
+        read_alone = [alone.sentences[number].tokens[position].piece for position in own[: len(together)]]
+        if read_alone != [pair.tokens[position].piece for position in together]:
+            return None
+    rows, columns = between.matrix.shape
+    return apart.matrix[:rows, :columns]
 
-    `names` are those of the second texts. `special`: the pictures show special tokens, of which this says nothing.
-    """
+
+def _without_tokens(between: Sequence[TokenSimilarity], names: Sequence[str]) -> str:
     without = [name for pair, name in zip(between, names, strict=True) if not pair.matrix.size]
-    nothing = f"A text without tokens has no cosine: {numbers.enumerated(without)}" if without else ""
-    if len(without) == len(between):
-        return f"{nothing}."
-    means = numbers.apart(*(float(pair.matrix.mean()) for pair in between if pair.matrix.size))
-    having = [name for name in names if name not in without]
-    listed = numbers.enumerated([f"{mean} with {name}" for mean, name in zip(means, having, strict=True)])
-    left_out = ", without special tokens" if special else ""
-    said = f"On average{left_out}: {listed}."
-    pairs = [(*found, name) for row, name in enumerate(names) if (found := _most_similar(trace, row, between[row]))]
-    if pairs:
-        cosine, first, second, name = max(pairs)
-        words = f"The two tokens {first}" if first == second else f"The tokens {first} and {second}"
-        said = f"{words} are the most alike: **{numbers.number(cosine, 2)}** with {name}. {said}"
-    return f"{nothing and nothing + '. '}{said}"
+    return f"A text without tokens has no cosine: {numbers.enumerated(without)}." if without else ""
 
 
-def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> tuple[float, str, str] | None:
-    """The cosine of the most similar words across the two texts, and the words; None if a text has no words."""
+def _most_alike(
+    trace: Trace,
+    between: Sequence[TokenSimilarity],
+    apart: Sequence[np.ndarray | None],
+    names: Sequence[str],
+    shown: Mapping[int, TokenSimilarity],
+) -> str:
+    """The most similar words across the two texts, in at most two of the pairs, beside the same words read apart.
+
+    `names` are those of the second texts. Of the pictures `shown` the highest cell is named where it is higher.
+    """
+    found = [(*best, row) for row, pair in enumerate(between) if (best := _most_similar(trace, row, pair))]
+    if not found:
+        return _means(between, apart, names)
+    found.sort(key=lambda item: -item[0])
+    highest, _, first, second, _ = found[0]
+    same = [item for item in found if item[2:4] == (first, second)][:SAID_PAIRS]
+    cosines = [f"{numbers.number(cosine, 2)} with {names[row]}" for cosine, *_, row in same]
+    text = f"the two {first}" if first == second else f"{first} and {second}"
+    said = f"Of the words, {text} are most alike: **{cosines[0].replace(' ', '** ', 1)}{' and ' * (len(same) > 1)}"
+    said += "".join(cosines[1:])
+    read_apart = [
+        numbers.number(float(matrix[place]), 2) for _, place, *_, row in same if (matrix := apart[row]) is not None
+    ]
+    if len(read_apart) == len(same):
+        said += f" (read apart {' and '.join(read_apart)})"
+    row = max(shown, key=lambda number: float(shown[number].matrix.max()))
+    cells = shown[row].matrix
+    place = np.unravel_index(int(cells.argmax()), cells.shape)
+    most = numbers.number(float(cells[place]), 2)
+    if most == numbers.number(highest, 2):
+        return f"{said}."
+    tokens = trace.sentences[row].tokens
+    pair = tokens[shown[row].positions[place[0]]], tokens[shown[row].column_positions[place[1]]]
+    return f"{said}.{pair_findings.higher([(*pair, f'of {names[row]} ({most})')])}"
+
+
+def _means(between: Sequence[TokenSimilarity], apart: Sequence[np.ndarray | None], names: Sequence[str]) -> str:
+    """The mean cosine across the two texts of each pair, beside that of the same tokens read apart."""
+    known = [(pair, matrix, name) for pair, matrix, name in zip(between, apart, names, strict=True) if pair.matrix.size]
+    means = numbers.apart(*(float(pair.matrix.mean()) for pair, *_ in known))
+    listed = numbers.enumerated(
+        [
+            f"{mean} with {name}"
+            + ("" if matrix is None else f" (read apart {numbers.number(float(matrix.mean()), 2)})")
+            for mean, (_, matrix, name) in zip(means, known, strict=True)
+        ]
+    )
+    return f"Mean of all cells but those of special tokens: {listed}."
+
+
+def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> tuple[float, tuple[int, int], str, str] | None:
+    """The cosine of the most similar words across the two texts, their cell, and the words; None if a text has no words."""
     sentence = trace.sentences[row]
     # Not punctuation marks, which are similar to each other in most pairs.
     words_of = [
@@ -199,10 +267,9 @@ def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> tuple[flo
         return None
     of_words = between.matrix[np.ix_(*words_of)]
     best = np.unravel_index(int(of_words.argmax()), of_words.shape)
+    place = words_of[0][best[0]], words_of[1][best[1]]
     first, second = (
-        wording.quoted(sentence.word_text(positions[numbers_of[number]]))
-        for positions, numbers_of, number in zip(
-            (between.positions, between.column_positions), words_of, best, strict=True
-        )
+        wording.quoted(sentence.word_text(positions[number]))
+        for positions, number in zip((between.positions, between.column_positions), place, strict=True)
     )
-    return float(of_words[best]), first, second
+    return float(of_words[best]), place, first, second

@@ -9,7 +9,7 @@ import numpy as np
 from components.analysis.similarity import calibration, courses
 from components.analysis.similarity.sentences import TIED
 from components.charts import theme
-from components.numbers import counted, enumerated
+from components.numbers import enumerated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,20 +55,18 @@ def of_one_that_moves_away(word: str, names: Sequence[str], curves: LayerCurves,
             continue
         where = f"of {name}" if name.startswith("sentence ") else f"beside “{name}”"
         others = f"the other {'two' if len(names) == 3 else len(names) - 1}"
-        are = "stay" if abs(float((rest[:, -1] - rest[:, 0]).mean())) < courses.FAINT else "are"
+        still = "still " if abs(float((rest[:, -1] - rest[:, 0]).mean())) < courses.FAINT else ""
         return (
-            f"The “{word}” {where} moves away from {others} ({_span(own[:, -1]).removeprefix('at ')} after the last block), "
-            f"which {are} {_span(rest[:, -1])} to each other{_unrelated(float(values[:, -1].max()), band)}"
+            f"The “{word}” {where} moves away from {others}: cosine {_span(own[:, -1])} after the last block, "
+            f"{still}{_span(rest[:, -1])} between those{_unrelated(float(values[:, -1].max()), band)}"
         )
     return ""
 
 
 def _span(values: Float64) -> str:
-    """Where some values lie: "at 0.745 and 0.773" of two, else "between" both ends; none of it is a movement."""
-    low, high = theme.number(float(values.min())), theme.number(float(values.max()))
-    if low == high:
-        return f"at {low}"
-    return f"at {low} and {high}" if len(values) == 2 else f"between {low} and {high}"
+    """Where some values lie: "0.75 and 0.77" of two, else from one end "to" the other; none of it is a movement."""
+    low, high = theme.number(float(values.min()), 2), theme.number(float(values.max()), 2)
+    return low if low == high else f"{low} {'and' if len(values) == 2 else 'to'} {high}"
 
 
 def of_one_occurrence(
@@ -93,7 +91,7 @@ def of_one_occurrence(
     return f"{word} occurs once; {what} {ends}{_unrelated(known[0][1], band)}"
 
 
-def of_all_tokens(word: str, names: Sequence[str], values: Float64, band: BandData | None) -> str:
+def of_all_tokens(word: str, names: Sequence[str], values: Float64) -> str:
     """A token with all others of its sentence; `values` [token, layer] are sorted by the last layer, the nearest first."""
     if not len(values) or np.isnan(values[0, -1]):
         return f"There is no other token in the sentence of {word}."
@@ -101,13 +99,7 @@ def of_all_tokens(word: str, names: Sequence[str], values: Float64, band: BandDa
     text = f"After the last block {word} is most like {names[0]} ({last}, from {first} at layer 0)"
     if len(values) > 1:
         text += f", then {names[1]} ({theme.number(values[1, -1], 2)})"
-    if band is None:
-        return f"{text}."
-    above, before = (int((values[:, layer] > band.high[layer]).sum()) for layer in (-1, 0))
-    are = f"{above or 'none'} of {counted(len(values), 'other token')} {'are' if above > 1 else 'is'}"
-    return (
-        f"{text}. {are[0].upper()}{are[1:]} more like it than 95 % of unrelated pairs; at layer 0, {before or 'none'}."
-    )
+    return f"{text}."
 
 
 def of_sentences(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FULL_PLACES, FEWER = 3, 3  # up to so many places have NEAREST words each, more have fewer
 MOST_PLACES = 6
-BEFORE, AFTER = 31, 34  # characters of a sentence that stand before and after a word
+BEFORE, AFTER = 26, 24  # characters of a sentence that stand before and after a word
 STEPPED_FROM = 13  # layers that stand side by side
 
 
@@ -76,7 +76,7 @@ def markup(
         )
     left = len(located) - len(shown)
     more = f"{counted(left, 'more place')} {'is' if left == 1 else 'are'} not shown. " if left > 0 else ""
-    foot = f"{more}From {len(store.sentences):,} included sentences, each once and never its own."
+    foot = f"{more}Searched: {len(store.sentences):,} included sentences, without the sentence itself."
     return f'<div class="bi-words">{"".join(parts)}<p class="foot">{escape(foot)}</p></div>'
 
 
@@ -93,11 +93,11 @@ def _senses(near: Sequence[Neighbour]) -> str:
     """How many of the nearest words have which sense; the nearest one's where it is not the most frequent."""
     counts = Counter(item.place.sense for item in near if item.place.sense)
     unnamed = len(near) - counts.total() if counts else 0
-    parts = [f"{sense} {count}" for sense, count in counts.most_common()] + [f"unlabelled {unnamed}"] * (unnamed > 0)
+    parts = [f"{sense} {count}" for sense, count in counts.most_common()] + [f"no label {unnamed}"] * (unnamed > 0)
     said = " · ".join(parts)
     first = near[0].place.sense if near else ""
     is_other = first and counts[first] < max(counts.values())
-    return f"{said} · the nearest is of {first}" if is_other else said
+    return f"{said} · the nearest: {first}" if is_other else said
 
 
 def _line(item: Neighbour) -> str:

@@ -7,6 +7,7 @@ position.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -186,7 +187,8 @@ class Words:
         """The finding: what the curves of the chosen words show."""
         choice, sentences = self.choice, self.sentences
         if scale.percentiles or choice.mode == "within" or choice.warning(sentences):
-            return f"{choice.warning(sentences)} {summary(curves, band, scale)}".strip()
+            pair = " and ".join(choice.quoted_names(sentences)) if choice.mode == "within" else "the two"
+            return f"{choice.warning(sentences)} {summary(curves, band, scale, pair)}".strip()
         if choice.mode == "beside":
             names = choice.names(sentences)
             return findings.of_one_occurrence(
@@ -290,9 +292,7 @@ def _strip(
     code: AnyCode,
     called: str = "",
 ) -> None:
-    others = [names[b] for _, b in curves.pairs]
-    itself = np.full((1, curves.values.shape[1]), 100.0 if scale.percentiles else 1.0)
-    values = np.concatenate([itself, curves.values])
+    others, values = [names[b] for _, b in curves.pairs], curves.values
     reach = np.inf if band is None else band.high[-1]
     if scale.percentiles:
         message = (
@@ -300,9 +300,14 @@ def _strip(
         )
         reach = 95.0
     else:
-        message = findings.of_all_tokens(called or quoted[0], [quoted[b] for _, b in curves.pairs], curves.values, band)
+        message = findings.of_all_tokens(called or quoted[0], [quoted[b] for _, b in curves.pairs], values)
+    if np.isnan(values).all():
+        st.info(message)
+        return
     lowest = float(np.nanmin(values))
-    limits = (0.0, 100.0) if scale.percentiles else (lowest if lowest > HIGH_FROM else 0.0, 1.0)
+    highest = math.ceil(10 * float(np.nanmax(values))) / 10
+    limits = (0.0, 100.0) if scale.percentiles else (lowest if lowest > HIGH_FROM else 0.0, max(0.1, highest))
+    are_strong = values[:, -1] > reach
     ends = ["" if np.isnan(row[-1]) else _cell(float(row[-1]), scale) for row in values]
     reached = "" if band is None else f" ({theme.number(reach, 2)})"
     level = (
@@ -313,22 +318,24 @@ def _strip(
     figures.figure(
         heatmap.layer_strip(
             values,
-            [names[0], *others],
+            others,
             title,
             ends=ends,
-            strong=[True, *(bool(row[-1] > reach) for row in curves.values)],
-            chosen=0,
+            strong=are_strong.tolist(),
+            dark=controls.is_dark(),
             layer=values.shape[1] - 1,
             limits=limits,
             value="percentile" if scale.percentiles else "cosine",
             low_rows=controls.scale() > 1,
-            bold="bold: more similar than 95 % of unrelated tokens" if (curves.values[:, -1] > reach).any() else "",
+            bold=f"bold: {are_strong.sum()} of {len(values)}, above 95\u00a0% of unrelated tokens"
+            if are_strong.any()
+            else "",
         ),
         key=key,
         alt=f"{title}. {message}",
         message=messages.escape(message),
-        read=f"Each row is a token of the sentence and each column a layer; the deeper the blue, the more similar it is to the "
-        f"framed token. The rows are sorted by the last layer, whose values stand at the right.{level}",
+        read=f"Each row is a token of the sentence and each column a layer; the deeper the blue, the more similar it is "
+        f"to {messages.escape(quoted[0])}. The rows are sorted by the last layer, whose values stand at the right.{level}",
         not_shown=NOT_SHOWN_BY_PERCENTILES
         if scale.percentiles
         else f"{WHY_SIMILAR}{HIGH_COSINES}. Tokens take over the "
@@ -365,17 +372,20 @@ def compare_sentences(
             return summary(curves, band, scale)
         return findings.of_sentences(pair_names(called, curves.pairs), curves, band, SPOKEN[pooling], of_words)
 
-    def small(large: LayerCurves, limits: tuple[float, float], columns: Sequence[Any]) -> None:
+    def small(large: LayerCurves, columns: Sequence[Any]) -> None:
         styles = curve_charts.styles_of(_are_named(large.values))
         needs_baseline = scale.baseline or scale.centred
         for other, column in zip(others, columns, strict=True):
             baseline = caching.sentence_baseline(models[0], other, include_special) if needs_baseline else None
             centre = baseline.centre if baseline is not None and scale.centred else None
             curves = cosines.pair_curves(pool(traces[0], other, include_special), numbered, None, centre)
-            band = None
+            band, edges = None, []
             if baseline is not None and baseline.is_measured and scale.baseline:
                 levels = baseline.centred if scale.centred else baseline.raw
                 band = curve_charts.BandData(levels.mean, levels.low, levels.high, UNRELATED_SENTENCES)
+                edges = [band.low, band.high]
+            # A scale of its own: on that of the large figure they may all lie in its highest quarter.
+            limits = curve_charts.shared_range(curves.values, *edges)
             title = POOLING_NAMES[other]
             message = findings.of_sentences(pair_names(called, curves.pairs), curves, None, SPOKEN[other], of_words)
             with column:
@@ -447,13 +457,13 @@ def _compare(
     say: Callable[[LayerCurves, BandData | None], str],
     layer: int | None = None,
     beside: Callable[[], None] | None = None,
-    small: tuple[int, Callable[[LayerCurves, tuple[float, float], Sequence[Any]], None]] | None = None,
+    small: tuple[int, Callable[[LayerCurves, Sequence[Any]], None]] | None = None,
 ) -> None:
     """Draw the similarities over the layers into the container `place`, and how to read them.
 
     `unrelated` is the name of the baseline's pairs, `say` the finding. Of one model, `beside` draws what stands at the right
-    of the figure, and `small` so many small figures there, given the figure's curves, their scale and places; the finding is
-    then above all.
+    of the figure, and `small` so many small figures there, given the figure's curves and the places; the finding is then above
+    all.
     """
     if pairs is None and len(names) > MANY_THINGS:
         _matrices(models, key, title, names, scale, place)
@@ -491,10 +501,10 @@ def _compare(
         full_title = _full_title(title, item, models)
         panels.append(_Panel(f"{key}_{number}", full_title, curves, labels, ends, details, scale, code, say, layer))
 
-    def draw_right(limits: tuple[float, float]) -> None:
+    def draw_right() -> None:
         """Draw what stands at the right of a figure, or below the figures of two models."""
         if small is not None and right:
-            small[1](panels[0].curves, limits, right)
+            small[1](panels[0].curves, right)
         if beside is not None:
             with right[0] if right else place:
                 beside()
@@ -510,7 +520,7 @@ def _compare(
             f"at 50 % a pair is as similar as any two, at 99 % only one unrelated pair in a hundred is more similar. {missing}",
             NOT_SHOWN_BY_PERCENTILES,
         )
-        draw_right((-3.0, 103.0))
+        draw_right()
         return
     values.append(
         np.array([LOWEST, 1.0])
@@ -523,7 +533,7 @@ def _compare(
             READ,
             f"{WHY_SIMILAR}{HIGH_COSINES}: switch the baseline on to compare with it.",
         )
-        draw_right(limits)
+        draw_right()
         return
     if is_late:
         if is_wide:
@@ -544,7 +554,7 @@ def _compare(
     band = f"The grey band holds 90 % of the pairs of {unrelated}; the dotted line is their mean."
     missing = messages.no_baseline(*(item.baseline() for item in models))
     drawing.draw(bands, limits, f"{READ} {band if edges else missing}", NOT_SHOWN)
-    draw_right(limits)
+    draw_right()
 
 
 @dataclass(frozen=True)
@@ -594,8 +604,10 @@ def _wait_for_baselines(models: Sequence[LayerVectors]) -> None:
     note.empty()
 
 
-def summary(curves: LayerCurves, band: BandData | None = None, scale: controls.CosineScale = AS_COSINES) -> str:
-    """The figure's message from its numbers; of a single pair, whether the baseline `band` reaches its highest value."""
+def summary(
+    curves: LayerCurves, band: BandData | None = None, scale: controls.CosineScale = AS_COSINES, pair: str = "the two"
+) -> str:
+    """The figure's message from its numbers; of a single `pair`, whether the baseline `band` reaches its highest value."""
     last = curves.values[:, -1] if len(curves.pairs) else np.empty(0)
     if not len(last) or np.isnan(last).all():
         return "There is no value to show."
@@ -606,19 +618,20 @@ def summary(curves: LayerCurves, band: BandData | None = None, scale: controls.C
     most, least = int(np.nanargmax(last)), int(np.nanargmin(last))
     if len(last) == 1 and not scale.percentiles and np.nanmax(curves.values) - np.nanmin(curves.values) < courses.FAINT:
         lowest, highest = shown(float(np.nanmin(curves.values))), shown(float(np.nanmax(curves.values)))
-        return f"How similar the two are hardly changes: {lowest} to {highest} over all layers."
+        return f"How similar {pair} are hardly changes: {lowest} to {highest} over all layers."
     if scale.percentiles and last[least] > ALMOST_ALL:
-        every = "every pair is" if len(last) > 1 else "the two are"
+        every = "every pair is" if len(last) > 1 else f"{pair} are"
         return f"After the last block {every} more similar than almost all unrelated pairs."
     if len(last) > 1 and last[most] - last[least] < 0.0005:
         return f"After the last block all pairs are equally similar ({shown(last[most])})."
     if most == least:
         low, high = int(curves.lowest[most]), int(curves.highest[most])
+        subject = pair if pair.startswith("“") else pair.capitalize()
         text = (
-            f"The two are most similar at layer {high} ({shown(curves.values[most, high])}) and least similar at layer "
-            f"{low} ({shown(curves.values[most, low])})."
+            f"{subject} are most similar at layer {high} ({shown(curves.values[most, high])}), least at layer "
+            f"{low} ({shown(curves.values[most, low])})"
         )
-        return text if band is None else f"{text}{_beside_unrelated(curves.values[most], band)}"
+        return f"{text}." if band is None else f"{text}; {_beside_unrelated(curves.values[most], band)}."
     return (
         f"Most similar after the last block: {curves.labels[most]} ({shown(last[most])}); least similar: "
         f"{curves.labels[least]} ({shown(last[least])})."
@@ -627,15 +640,12 @@ def summary(curves: LayerCurves, band: BandData | None = None, scale: controls.C
 
 def _beside_unrelated(values: np.ndarray, band: BandData) -> str:
     """At which layers a curve [layer] is above 95 % of unrelated pairs, the upper end of the band."""
-    if not np.isfinite(values).any():
-        return ""
-    if values[np.nanargmax(values)] <= band.high[np.nanargmax(values)]:
-        return f" That is no more than {band.name} can be."
     above = np.flatnonzero(values > band.high)
+    if not len(above):
+        return f"at no layer above 95 % of {band.name}"
     if len(above) == np.isfinite(values).sum():
-        return f" They are more alike than 95 % of {band.name} at every layer."
-    where = f"layer{'s' * (len(above) > 1)} {_layers_in_words(above.tolist())}"
-    return f" They are more alike than 95 % of {band.name} only at {where}."
+        return f"above 95 % of {band.name} at every layer"
+    return f"above 95 % of {band.name} only at layer{'s' * (len(above) > 1)} {_layers_in_words(above.tolist())}"
 
 
 def _layers_in_words(layers: Sequence[int]) -> str:

@@ -73,7 +73,7 @@ VIEWS = (
             "Is one word nearer to a second than to a third?",
             "How similar are two words of one sentence, layer by layer?",
         ),
-        intro="Choose two tokens of a sentence: their cosine at every layer. Each block lets both take in their context.",
+        intro="The cosine of two tokens at every layer. A click on a third one replaces the one that was chosen first.",
         draw="dashboard.views.layers.sections:two_tokens",
         settings=(
             *OF_WORDS,

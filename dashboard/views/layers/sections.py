@@ -93,10 +93,6 @@ def one_against_all(models: Sequence[Backend]) -> None:
         place=st.container(),
         called=f"{name} of sentence {row + 1}" if len(rows) > 1 else "",
     )
-    if len(rows) > 1:
-        st.caption(
-            f"{messages.escape(name)} stands in {len(rows)} sentences; this is sentence {row + 1}. “Options” has the others."
-        )
     _notes(words, "against")
 
 
@@ -150,15 +146,17 @@ def whole_sentences(models: Sequence[Backend]) -> None:
     traces = [controls.current_trace(model) for model in models]
     if messages.needs_second_sentence([sentence.text for sentence in traces[0].sentences]):
         return
-    # Its choices name themselves: the label is for readers of the screen only.
+    are_few = len(traces[0].sentences) <= word_choice.MANY_THINGS
     with st.container(key="sentence_row"), controls.row():
-        pooling = controls.sentence_vector(models)
+        has_small = len(models) == 1 and are_few
+        pooling = controls.sentence_vector(
+            models, "Large picture" if has_small else "Sentence vector", wording.POOLING_NAMES
+        )
         with controls.options():
             special = controls.pooled_special_tokens(pooling)
             scale = controls.cosine_scale()
     others = [name for name in POOLINGS_BESIDE if name != pooling and name in models[0].poolings]
     figure = st.container()
-    are_few = len(traces[0].sentences) <= word_choice.MANY_THINGS
     if are_few:
         st.caption("  \n".join(named_sentences(traces[0])))
     messages.hint("sentences")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 NAMED = 4  # words in a title
 MOST_OF_SENTENCE = 70  # characters of a sentence in a title
 MANY_THINGS = 8  # up to 8 give 28 pairs, drawn as curves; more are drawn as a matrix at one layer
+MOST_BESIDE = 4  # sentences with a word that stand beside the words
 NEAREST = 3  # words of its sentence with which a word that stands once is compared
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight")
 
@@ -293,8 +294,20 @@ def against(sentences: Sequence[TokenizedSentence], backend: Backend) -> tuple[W
     chosen = state.get("layers_sentence")
     row = interest.row if chosen is None or not 0 <= chosen < len(sentences) else int(chosen)
     word_chips.offer(sentences, Interest(row, interest.positions))
+    rows = sorted({other for other, _ in places_of(sentences, row, interest.positions[row])})
+    if is_beside := 1 < len(rows) <= MOST_BESIDE:
+        controls.bind(
+            "layers_sentence",
+            st.segmented_control,
+            "Sentence",
+            options={other: f"{'Sentence ' * (other == rows[0])}{other + 1}" for other in rows},
+            default=row,
+            required=True,
+            label_visibility="collapsed",
+        )
     with controls.options():
-        controls.sentence(sentences, "layers_sentence", row)
+        if not is_beside:
+            controls.sentence(sentences, "layers_sentence", row)
         controls.token_chips(
             sentences,
             interest.positions,

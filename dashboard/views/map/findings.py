@@ -181,14 +181,15 @@ def of_surroundings(
         text = f"From layer {layers[0]} to {layers[-1]} {name} **{way}** ({_ends(cosines)}{most})."
     if not has_others or not asked:
         return text
-    are = f"{own[0] or 'none'} {'is' if own[0] == 1 else 'are'} from their own sentences"
+    each = around[0].nearest.shape[1]
+    are = f"{own[0] or 'none'} {'is' if own[0] == 1 else 'are'} from its own sentence"
     if len(ends) == 2 and own[0] == own[-1]:
         where = "at both layers"
     else:
         where = f"at layer {layers[0]}" + "".join(
             f" and {own[end] or 'none'} at layer {layers[end]}" for end in ends[1:]
         )
-    return f"{text} Of their {asked} nearest other tokens, {are} {where}."
+    return f"{text} Each has {counted(each, 'nearest other token')}; of these {asked}, {are} {where}."
 
 
 def _ends(cosines: Sequence[float]) -> str:

@@ -45,6 +45,7 @@ PROJECTED_PAIR = 380
 PAIR_HEIGHT = 430  # of each of two maps in pixels, so that they are whole on the first screen with the line below them
 MOST_OF_SENTENCE = 60  # characters of a sentence in the key
 MOST_OF_WORD = 24  # characters of a word there
+GROUPS = "Read groups, not distances."
 READ = (
     "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Click a point "
     "to list its token; to select several, use with a mouse the lasso or the box of the figure's toolbar."
@@ -134,7 +135,7 @@ def ends(backend: Backend) -> None:
                             pairs[layer],
                         )
             lines = _lines(marked, [*itertools.chain(*pairs.values())], are_joined=are_joined)
-            _key(token_set, by, [*lines, f"<span>{choices.IN_WORDS[options.method]}</span>"], "map_0")
+            _key(token_set, by, [*lines, f"<span>{choices.IN_WORDS[options.method]} {GROUPS}</span>"], "map_0")
         labels.thin(_positions(_drawn_rows(token_set, renderer), marked.rows) if marked is not None else ())
     if joint:
         labels.thin()
@@ -193,7 +194,7 @@ def through(backend: Backend) -> None:
     lines = _lines(marked, pairs, are_joined=False, is_moving=True) if has_lines else []
     with figure_slot:
         above = st.container()
-        left, right = st.columns([5, 2], gap="medium")
+        left, right = st.columns([3, 2], gap="medium")  # wider, the frame would be empty at both sides
     with left:
         figures.figure(
             figure,
@@ -212,7 +213,7 @@ def through(backend: Backend) -> None:
             on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),
         )
     with right:  # the map would not be larger in a wider frame
-        said = f"{choices.IN_WORDS[options.method]} All layers have the same axes."
+        said = f"{choices.IN_WORDS[options.method]} {GROUPS} All layers have the same axes."
         _key(token_set, by, [*lines, f"<span>{said}</span>"], "map_moving")
     labels.thin()
     choices.about(backend, token_set)
@@ -382,9 +383,9 @@ def _marks(marked: findings.MarkedWord | None, *, are_joined: bool, has_lines: b
         return ""
     lines = ""
     if are_joined and len(marked.rows) > labels.MOST_JOINED:
-        lines = f", and blue ribbons lead from the first {labels.MOST_JOINED} of them to their height in the other map"
+        lines = f", and blue ribbons lead from the first {labels.MOST_JOINED} of them to themselves in the other map"
     elif are_joined:
-        lines = ", and a blue ribbon leads from each of them to its height in the other map"
+        lines = ", and a blue ribbon leads from each of them to itself in the other map"
     near = ""
     if has_lines:
         near = " Lines within a map lead to the tokens nearest in the model: solid and blue in the same sentence, else dashed."

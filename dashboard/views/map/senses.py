@@ -147,17 +147,11 @@ def finding(curve: SenseCurve, word: str, count: int, chance: float, shown: int)
         how = "are apart from the start" if gain >= PARTLY else "are never better apart than before the first block"
 
     # Of several equally near occurrences each counts in part, which gives shares that no count has.
-    in_part = [
-        "" if abs(each * count - round(each * count)) < 1e-3 else " (ties count in part)" for each in (share, start)
-    ]
-    told = (
-        f"{_percent(share)} of {count}{in_part[0]}"
-        if in_part[0]
-        else f"{_percent(share)} ({round(share * count)} of {count})"
-    )
+    is_whole = abs(share * count - round(share * count)) < 1e-3
+    told = f"{_percent(share)} ({round(share * count)} of {count})" if is_whole else f"{_percent(share)} of {count}"
     first = f"at layer {best}, {told} have a nearest neighbour of the same sense"
     here = "" if shown == best else f"; at layer {shown}, as shown, {_percent(float(curve.accuracy[shown]))}"
-    before = "" if best == 0 else f"; before the first block {_percent(start)}{in_part[1]}"
+    before = "" if best == 0 else f"; before the first block {_percent(start)}"
     # A high share that always naming the most frequent sense nearly reaches is no success, and it is said why.
     is_frequent = gain < PARTLY and share >= CLEAR
     frequent = f", {_percent(curve.majority)} by always naming the most frequent" if is_frequent else ""
@@ -192,9 +186,9 @@ def _nearest_in_words(occurrences: TokenSet, labels: list[str], layer: int) -> N
         for row in once[:most]:
             other = int(found.rows[row])
             parts.append(
-                f"<p>{_sentence(occurrences, row)} <small>{html.escape(labels[row])}</small><br><small>nearest, "
-                f"{numbers.number(float(found.cosines[row]), 2)}: {_sentence(occurrences, other)} "
-                f"{html.escape(labels[other])}</small></p>"
+                f"<p><i>{html.escape(labels[row])}</i> {_sentence(occurrences, row)}<br><small>nearest, "
+                f"{numbers.number(float(found.cosines[row]), 2)}: <i>{html.escape(labels[other])}</i> "
+                f"{_sentence(occurrences, other)}</small></p>"
             )
         if len(rows) > most and rows is order[0]:
             parts.append(f"<p><small>and {len(rows) - most} more</small></p>")
@@ -356,7 +350,8 @@ def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: i
             x=best,
             y=float(curve.accuracy[best]),
             text=_percent(float(curve.accuracy[best])),
-            yshift=12,
+            xshift=22,  # below the curve, beside the line of the layer
+            yshift=-13,
             showarrow=False,
         )
     chart.add_shape(  # up to the curve, so that no number stands on it; orange is a sense

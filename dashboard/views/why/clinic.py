@@ -353,7 +353,7 @@ def _cosines(
             value="cosine",
             level=(median, "same meaning"),
             chosen=_opened(pairs, kind),
-            notes="bold: typical cosine; %: nearer than a paraphrase",
+            notes=("typical", "% above a paraphrase"),
         ),
         key="clinic_cosines",
         code=pairs_apart(measured.read, layer, pooling),

@@ -162,7 +162,7 @@ def scale(score: float, found: Calibration, of: str = "") -> None:
     high, at = along(limit), along(score)
     name = "unrelated" if state.get("context_source") == "sample" else "pairs of the corpus"
     # The text stands beside its line on the side that has room, and not on the score's.
-    is_in_way = 0 <= at - high < 0.18
+    is_in_way = 0 <= at - high < 0.16
     side = "right" if high > 0.7 or (is_in_way and high > 0.25) else "left"
     shift = f"{_place(100 * high)}%" if side == "left" else f"{_place(100 * (1 - high))}%"
     of_score = "right" if at > 0.8 else "left"
@@ -176,7 +176,7 @@ def scale(score: float, found: Calibration, of: str = "") -> None:
         f'<div class="bi-standing" role="img" aria-label="Cosine {theme.number(score, 2)}; {note}">'
         f'<u style="clip-path: polygon(0% 100%, {points}, 100% 100%)"></u>'
         f'<b class="limit" style="left:{_place(100 * high)}%"></b>'
-        f'<span class="limit" style="{side}:{shift}">{note}</span>'
+        f'<span class="limit" style="{side}:{shift}">{name}: 95 % &lt; {theme.number(limit, 2)}</span>'
         f'<b class="score" style="left:{_place(100 * at)}%"></b>'
         f'<span class="score" style="{of_score}:{score_shift}"><em>these two </em>{theme.number(score, 2)}</span>'
         f"<div>{ticks}</div></div>",
@@ -193,7 +193,8 @@ def _with_interval(found: Calibration, score: float) -> str:
     share = "**all**" if standing.share == 1 else f"**{calibration.rounded(standing.share)}** of"
     return (
         f"The cosine **{theme.number(score, 3)}** is higher than that of {share} {standing.pairs:,} pairs of "
-        f"{SOURCES[state.get('context_source')]} (other pairs of this kind would give {low} to {high}: a 95 % interval)."
+        f"{SOURCES[state.get('context_source')]}. These pairs share {standing.sentences:,} sentences: pairs of other sentences "
+        f"would give {low} to {high} (95 % interval)."
     )
 
 
@@ -261,12 +262,14 @@ def figure(
             alt="Percentiles of the two texts among unrelated English sentences, at each layer and pooling",
             digits=2,
         )
+        if np.isnan(shares).any():
+            st.caption("Empty: there all texts have one vector.")
     figures.reading(
         f"Left: all {things}, and these two texts. Right: the share of unrelated English sentences that are less similar, "
         "in per cent. [CLS] has one vector for all texts at layer 0, so that nothing can be compared "
         "there.",
         "Whether the texts mean the same: texts on one subject, or with the same words, are above most unrelated pairs too. "
-        "The pairs have sentences in common; the interval takes that into account. It does not cover texts of another kind "
+        "The interval takes into account that the pairs have sentences in common. It does not cover texts of another kind "
         "than the sample.",
     )
 

@@ -115,14 +115,14 @@ def leave_example(example: MinimalPair) -> None:
     """Buttons to use the sentences at the top, or to put the ready-made pair in their place."""
     with st.container(horizontal=True, gap="small", key="row_example"):
         st.button(
-            "Compare the sentences at the top",
+            "Compare my own sentences",
             key="experiment_own",
             icon=":material/edit_note:",
             on_click=state.put,
             args=("experiment_texts", "own"),
         )
         st.button(
-            "Put this pair at the top",
+            "Take this pair as my sentences",
             key="experiment_keep",
             icon=":material/check:",
             help="All pages then show this pair in the place of your sentences",
@@ -175,7 +175,7 @@ def show(texts: tuple[str, str, str], ready_made: MinimalPair | None) -> None:
     """The texts A, B and C, beside each other where there is room, and which text C is, with a button to choose another."""
     is_chosen = bool(state.get("third_text").strip())
     if shows_example():
-        origin = "A and B are not the sentences at the top." if is_chosen else "A ready-made pair."
+        origin = "A and B are not the sentences at the top." if is_chosen else "Compared with C."
     elif is_chosen:
         origin = "C is your choice."
     elif ready_made is not None:
@@ -188,7 +188,7 @@ def show(texts: tuple[str, str, str], ready_made: MinimalPair | None) -> None:
         for name, text in zip("ABC", texts, strict=True):
             st.markdown(f"**{name}** {messages.escape(shortened(text, MOST_CHARACTERS))}", width="content")
         st.caption(origin, width="content")
-        with st.popover("Another C", icon=":material/edit:", width="content", type="tertiary"):
+        with st.popover("Change C", icon=":material/edit:", width="content", type="tertiary"):
             _choose_third("sentence A itself" if ready_made is None else ready_made.c)
 
 

@@ -336,14 +336,15 @@ def _carried(shown: _Shown, cells: list[Patch], found: Outcomes) -> str:
         most = changed[int(found.shares[changed].argmax())]
         counterpart = prepared.alignment.counterpart(cells[most].index or 0)
         word = messages.escape(prepared.a.tokens[counterpart or 0].piece)
+        place = messages.escape(prepared.b.tokens[cells[most].index or 0].piece)
         told = (
-            f"A's “{word}” takes B **{100 * found.shares[most]:.0f} % of the way** to A; “{own}”, the same word in both, "
-            f"**{100 * share:.0f} %** (layer {patch.number})."
+            f"A's “{word}” for “{place}” takes B **{100 * found.shares[most]:.0f} % of the way** to A (layer "
+            f"{cells[most].number}); “{own}”, in both, **{100 * share:.0f} %** (layer {patch.number})."
         )
         if not prepared.alignment.is_complete:  # its position may be another one too
             return told
         changed_words = f"“{word}”" if len(differing) == 1 else "the changed words"
-        return f"{told} A's “{own}” has another vector there than B's: attention has mixed {changed_words} into it."
+        return f"{told} A's “{own}” differs there from B's: attention has mixed {changed_words} into it."
     strongest = _strongest(found)
     if strongest is None:
         return ""
@@ -423,6 +424,13 @@ def _effect(shown: _Shown, patches: list[Patch], found: Outcomes, row: int) -> s
     return f"{what} {verb} the {shown.noun} **from {b} to {patched}** ({shown.change(change)})."
 
 
+def _patched_name(shown: _Shown, position: int) -> str:
+    """A token of B, and below it the one of A that takes its place, where that is another."""
+    own, alignment = shown.prepared.b.tokens[position].piece, shown.prepared.alignment
+    other = alignment.counterpart(position) if position in alignment.differing else None
+    return own if other is None else f"{own}\n→ {shown.prepared.a.tokens[other].piece}"
+
+
 def _map(
     shown: _Shown,
     kind: MapKind,
@@ -445,8 +453,11 @@ def _map(
                 hints[row][column] = _hint(shown, patch, found, number[patch])
     tokens, alignment = shown.prepared.b.tokens, shown.prepared.alignment
     if kind == "tokens":
-        rows, row_title, columns = [str(layer) for layer in range(len(grid))], "layer", [item.piece for item in tokens]
-        column_title = "token of B" + (" (bold: another token in A)" if shown.is_patching else "")
+        rows, row_title = [str(layer) for layer in range(len(grid))], "layer"
+        columns = [
+            _patched_name(shown, place) if shown.is_patching else item.piece for place, item in enumerate(tokens)
+        ]
+        column_title = "token of B" + (" (bold: → that of A)" if shown.is_patching else "")
     elif kind == "heads":
         rows, row_title = [str(block) for block in range(len(grid))], "block"
         columns, column_title = [str(head) for head in range(len(grid[0]))], "head"

@@ -42,11 +42,11 @@ FROM_HELP = (
     "bad although its words matter."
 )
 ORDER_HELP = "Least important first: the cosine should stay high for long."
-IN_FOUR_WORDS = {
-    "ledger": "what its tokens add",
-    "left_out": "the fall without it",
-    "rollout": "attention followed through blocks; it has no sign, so it is grey",
-    "gradient": "slope when it grows",
+IN_FEW_WORDS = {
+    "ledger": "what the vector at its place adds, with the neighbours that attention mixed into it",
+    "left_out": "how far the cosine falls when the word is missing",
+    "rollout": "its share by attention alone, without a sign and so in grey",
+    "gradient": "how fast the cosine rises when the word's vector grows",
 }
 FIRST_WORDS = 100  # of each text: so many are tested at once, and more on request
 MOST_WORDS = 500  # of each text, even on request
@@ -303,7 +303,8 @@ def _curves(comparison: MethodComparison, place: str) -> None:
         [None if name == RANDOM else list(METHODS).index(name) for name in names],
         [[details(name, step) for step in steps] for name in names],
         f"{which.capitalize()} first, {place}",
-        f"words removed{' from both texts' if from_both else ', mean of both' if is_mean else ' from one text'}, in %",
+        f"words removed{' from both texts' if from_both else ', mean of both' if is_mean else ' from one text'}, in % "
+        "(at 100 % one word is left)",
     )
     ends = sorted(float(by_way[name].cosines[-1]) for name in names)
     figures.figure(
@@ -387,7 +388,7 @@ def _scores(comparison: MethodComparison, place: str) -> None:
         "infinitely small change; and of two words that say the same, leaving out one shows nothing.",
     )
 
-    said = " · ".join(f"**{METHOD_NAMES[name]}**: {IN_FOUR_WORDS[name]}" for name in methods)
+    said = " · ".join(f"**{METHOD_NAMES[name]}**: {IN_FEW_WORDS[name]}" for name in methods)
     st.caption(f"{said}. Each column is divided by its largest value, up or down.")
 
 

@@ -44,7 +44,7 @@ def test_limits_leave_the_diagonals_out() -> None:
 
 def test_a_strip_has_a_column_for_each_layer_and_its_last_values_at_the_right() -> None:
     values = np.arange(6).reshape(2, 3) / 6
-    options = {"ends": ["0.33", "0.83"], "strong": [False, True], "chosen": 0, "layer": 2}
+    options = {"ends": ["0.33", "0.83"], "strong": [False, True], "dark": False, "layer": 2}
     figure = layer_strip(values, ["<a>", "b"], "Title", **options)
     said = layer_strip(values, ["<a>", "b"], "Title", **options, bold="bold: above <95 %>")
     assert {item.text for item in said.layout.annotations} - {item.text for item in figure.layout.annotations} == {
@@ -59,9 +59,9 @@ def test_a_strip_has_a_column_for_each_layer_and_its_last_values_at_the_right() 
     assert [item.text for item in figure.layout.annotations] == ["0.33", "<b>0.83</b>"]
     assert list(figure.layout.yaxis.ticktext) == ["&lt;a&gt;", "<b>b</b>"]
     assert (heat.zmin, heat.zmax) == (0, 1)
-    column, row, _ = figure.layout.shapes
+    (column,) = figure.layout.shapes
     assert (column.x0, column.x1, column.line.color) == (1.5, 2.5, theme.ORANGE)
-    assert (row.y0, row.y1, row.line.color) == (-0.5, 0.5, theme.BLUE)
+    assert (column.y0, column.y1) == (-0.5, 1.5)  # around all rows
 
 
 def test_a_title_in_two_lines_takes_no_room_from_a_strip_nor_the_line_of_its_axis() -> None:
@@ -73,7 +73,7 @@ def test_a_title_in_two_lines_takes_no_room_from_a_strip_nor_the_line_of_its_axi
 
 def strip(values: np.ndarray, value: str = "cosine", title: str = "Title") -> go.Figure:
     names = [str(row) for row in range(len(values))]
-    return layer_strip(values, names, title, ends=names, strong=[False] * len(names), value=value)
+    return layer_strip(values, names, title, ends=names, strong=[False] * len(names), dark=False, value=value)
 
 
 def test_word_bars_keep_signs_and_equal_words_apart() -> None:

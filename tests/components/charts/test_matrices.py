@@ -251,3 +251,16 @@ def test_mean_cells_by_hand() -> None:
     values = np.arange(15.0).reshape(3, 5)
     np.testing.assert_array_equal(mean_cells(values, 1), values)
     assert mean_cells(values, 2).tolist() == [[3, 5, 6.5], [10.5, 12.5, 14]]
+
+
+def test_matrices_with_one_room_for_labels_have_rows_of_one_height() -> None:
+    matrix = np.zeros((3, 2))
+    figures = [
+        token_matrix(
+            matrix, ["a", "b", "c"], columns, "Title", rows="row", columns="column", value="cosine", room=9
+        ).layout
+        for columns in (["0 x", "1 y"], ["0 word", "1 children"])
+    ]
+    assert len({(layout.height, layout.margin.t, layout.margin.b) for layout in figures}) == 1
+    assert all(layout.xaxis.automargin is False and layout.xaxis.tickangle == -90 for layout in figures)
+    assert figures[0].margin.b > 9 * 7  # pixels of a letter

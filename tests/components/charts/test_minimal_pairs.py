@@ -36,9 +36,16 @@ def test_a_strip_has_its_median_at_its_right_and_the_level_ends_above_the_unrela
         Strip("Names", np.array([0.9, 0.8]), ["s", "t"], [3, 4], note="65 %", has_number=True),
         Strip("Unrelated", np.array([0.1, 0.2]), ["u", "v"], [-2, -2], is_faint=True),
     ]
-    figure = value_strips(strips, "Cosines", value="cosine", level=(0.6, "same meaning"), notes="typical")
+    figure = value_strips(
+        strips, "Cosines", value="cosine", level=(0.6, "same meaning"), notes=("typical", "% <nearer>")
+    )
     beside = {item.y: item.text for item in figure.layout.annotations if item.xref == "paper" and item.yref != "paper"}
     assert beside == {0: "<b>0.60</b>", 1: "<b>0.85</b> 65 %"}
+    assert "<b>typical</b><br>% &lt;nearer&gt;" in [item.text for item in figure.layout.annotations]
+    numbered = value_strips(
+        [Strip("Names (of <a>) (2)", np.array([0.9, 0.8]), ["s", "t"], [3, 4])], "Cosines", value="cosine"
+    )
+    assert list(numbered.layout.yaxis.ticktext) == ["Names (of &lt;a&gt;)"]
     assert figure.layout.shapes[0].y1 == 1.5  # the last row, of unrelated pairs, has a text there
 
 

@@ -150,9 +150,7 @@ def test_it_names_the_model_the_sentences_and_the_settings(open_page: Open) -> N
     app = open_page("layers", session=PANEL, v="sentence-curves", pool="max", s=["A <b>bank</b>.", "The river."])
     found = collected(app)
     assert found.title == app.title[0].value
-    assert {"Model: all-MiniLM-L6-v2", "Sentence 1: A <b>bank</b>.", "Pooling: Maximum in each dimension"} <= set(
-        found.facts
-    )
+    assert {"Model: all-MiniLM-L6-v2", "Sentence 1: A <b>bank</b>.", "Pooling: Max"} <= set(found.facts)
     body = report.to_bytes(found).decode().split("<body>")[1]
     assert "Sentence 1: A &lt;b&gt;bank&lt;/b&gt;." in body
     assert "<b>bank" not in body

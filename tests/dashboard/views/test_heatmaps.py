@@ -204,6 +204,14 @@ def test_a_length_that_leaves_the_others_no_room_is_broken_and_named(open_page: 
     assert max(max(item["x"]) for item in drawn["data"] if item["type"] == "bar") < 40
 
 
+def test_two_pictures_have_cells_of_one_width_unless_one_would_be_very_narrow() -> None:
+    left, right = blocks.cell_widths([13, 9])
+    cells = [(width - blocks.AROUND_CELLS) / count for width, count in ((left, 13), (right, 9))]
+    assert cells[0] == pytest.approx(cells[1])
+    assert blocks.cell_widths([40, 4]) == [1 + blocks.AROUND_CELLS, blocks.NARROWEST + blocks.AROUND_CELLS]
+    assert len(set(blocks.cell_widths([5, 9, 7]))) == 1
+
+
 def test_a_query_beside_two_documents(open_page: Open) -> None:
     app = open_page("heatmaps", v="token-pairs", l="4")
     first, second = figures(app)
@@ -223,6 +231,12 @@ def test_pairs_read_together_equal_plain_transformers_on_one_scale(open_page: Op
     assert [item["layout"]["title"]["text"] for item in drawn] == [f"1 + {number}, layer 4" for number in (2, 3, 4, 5)]
     tokenizer = AutoTokenizer.from_pretrained(embedded_folder)
     model = AutoModel.from_pretrained(embedded_folder).eval()
+    alone = []
+    for text in FIVE:
+        with torch.inference_mode():
+            states = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states[4][0]
+        alone.append(states.numpy()[1:-1])
+    means = texts(app).partition("Mean of all cells but those of special tokens: ")[2]
     for number, (item, text) in enumerate(zip(drawn, FIVE[1:5], strict=True), start=2):
         inputs = tokenizer(FIVE[0], text, return_tensors="pt")
         with torch.inference_mode():
@@ -236,20 +250,21 @@ def test_pairs_read_together_equal_plain_transformers_on_one_scale(open_page: Op
         rows, columns = ([place for place, kind in enumerate(kinds) if kind == half] for half in (0, 1))
         mean = float(cosine(states[rows][:, None], states[columns][None]).mean())
         # With as many decimals as tell the pairs apart.
-        said = re.search(rf"(\d\.(\d{{2,3}})) with sentence {number}\b", texts(app))
+        said = re.search(rf"(\d\.(\d{{2,3}})) with sentence {number} \(read apart (\d\.\d\d)\)", means)
         assert said is not None
         assert said[1] == f"{mean:.{len(said[2])}f}"
+        assert said[3] == f"{cosine(alone[0][:, None], alone[number - 1][None]).mean():.2f}"
     assert len({(item["data"][0]["zmin"], item["data"][0]["zmax"]) for item in drawn}) == 1
 
 
-def test_pairs_read_together_cost_one_pass_and_no_more_for_layers(open_page: Open) -> None:
+def test_pairs_read_together_and_apart_cost_two_passes_and_no_more_for_layers(open_page: Open) -> None:
     before = backend().forward_passes
     app = open_page("heatmaps", v="read-together", s=["One pass for", "all of", "these four", "pairs of this", "test."])
-    assert backend().forward_passes == before + 1
+    assert backend().forward_passes == before + 2
     limits = figures(app)[0]["data"][0]["zmin"]
     app.number_input(key="w_layer").set_value(2).run()
     app.toggle(key="w_include_special").set_value(False).run()
-    assert backend().forward_passes == before + 1
+    assert backend().forward_passes == before + 2
     app.toggle(key="w_include_special").set_value(True).run()
     assert figures(app)[0]["data"][0]["zmin"] == limits  # one scale for all layers
 
@@ -305,13 +320,12 @@ def test_the_block_that_changes_the_arrangement_most_is_named_and_what_chance_re
     said = similarity._answer(compared)
     assert (
         said
-        == "Block 0 changes most which tokens are alike: **0.50** between layers 0 and 1, 0.40 between the first and the last."
+        == "Block 0 changes the similarities of tokens most: CKA **0.50** from layer 0 to 1, 0.40 from layer 0 to 2."
     )
     assert similarity._limits([compared]) == (0.3, 1.0)
     compared.judgement, compared.matrix = "few", matrix[::-1, ::-1]
     assert similarity._answer(compared) == (
-        "The last block changes most which tokens are alike: **0.50** between layers 1 and 2, 0.40 between the first and the "
-        "last."
+        "The last block changes the similarities of tokens most: CKA **0.50** from layer 1 to 2, 0.40 from layer 0 to 2."
     )
 
 
@@ -481,9 +495,24 @@ def test_long_texts_are_drawn_in_cells_that_are_means(
     assert f"each cell is the mean of {factor} × {factor}" in texts(app)
 
 
+def test_the_most_alike_words_of_a_pair_stand_beside_the_same_words_read_apart(open_page: Open) -> None:
+    app = open_page("heatmaps", v="read-together", l="6", pb=["1", "2"])
+    together = backend().trace([BANK[0]] * 2, list(BANK[1:])).hidden_states[6]
+    apart = backend().trace(BANK).hidden_states[6]
+    said = texts(app)
+    read_apart = [float(cosine(apart[0, 5], apart[row, column])) for row, column in ((1, 7), (2, 6))]
+    assert f"(read apart {read_apart[0]:.2f} and {read_apart[1]:.2f})" in said
+    assert f"most alike: **{cosine(together[0, 5], together[0, 16]):.2f}** with sentence 2 and " in said
+    assert f" and {cosine(together[1, 5], together[1, 15]):.2f} with sentence 3 (" in said
+    assert (
+        f"Special tokens are higher: [SEP] with [SEP] of sentence 2 ({cosine(together[0, 9], together[0, 21]):.2f})."
+        in said
+    )
+
+
 def test_a_pair_with_a_text_without_tokens_has_no_mean(open_page: Open) -> None:
     app = open_page("heatmaps", v="read-together", s=["a bank", "\u200b", "a river"], sa="0", pb=["1", "2"])
-    assert "A text without tokens has no cosine: sentence 2. The two tokens “a” are the most alike: **" in texts(app)
-    assert "On average, without special tokens: " in texts(app)
-    assert " with sentence 3." in texts(app)
+    assert "A text without tokens has no cosine: sentence 2. Of the words, the two “a” are most alike: **" in texts(app)
+    assert " with sentence 3 (read apart " in texts(app)
+    assert "Mean of all cells but those of special tokens: " in texts(app)
     assert " with sentence 2" not in texts(app)

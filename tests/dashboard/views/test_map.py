@@ -94,7 +94,10 @@ def test_it_opens_with_the_first_layer_beside_the_last(open_page: Open, bank_tok
         lines = [shape["line"] for shape in figure["layout"]["shapes"] if shape["type"] == "line"]
         assert len(lines) == 9
         assert [line["color"] for line in lines if line["dash"] == "solid"] == [theme.BLUE] * solid
-    assert "Of their 9 nearest other tokens, 3 are from their own sentences at layer 0 and 7 at layer 6." in texts(app)
+    assert (
+        "Each has 3 nearest other tokens; of these 9, 3 are from its own sentence at layer 0 and 7 at layer 6."
+        in texts(app)
+    )
     key = "".join(element.proto.body for element in app.get("html"))
     assert re.findall(r"border-top: (\S+ \w+) [^>]*></i> ([^<]*)<", key) == [
         ("1px solid", "to the tokens nearest to “bank”, in the same sentence"),
@@ -437,7 +440,7 @@ def curve_of(accuracy: list[float], majority: float = 0.5) -> word_senses.SenseC
             [0.32, 0.75, 0.95],
             2,
             "The senses of “bank” **come apart**: at layer 2, 95 % (19 of 20) have a nearest neighbour of the same sense; "
-            "before the first block 32 % (ties count in part), by chance 47 %.",
+            "before the first block 32 %, by chance 47 %.",
         ),
         (
             [0.32, 0.6, 0.65],
@@ -456,9 +459,9 @@ def curve_of(accuracy: list[float], majority: float = 0.5) -> word_senses.SenseC
         (
             [0.32, 0.75, 0.95],
             1,
-            "of the same sense; at layer 1, as shown, 75 %; before the first block 32 % (ties count in part), by chance 47 %.",
+            "of the same sense; at layer 1, as shown, 75 %; before the first block 32 %, by chance 47 %.",
         ),
-        ([0.32, 0.66, 0.333], 1, "at layer 1, 66 % of 20 (ties count in part) have"),  # of ties each counts in part
+        ([0.32, 0.66, 0.333], 1, "at layer 1, 66 % of 20 have"),  # of ties each counts in part
     ],
 )
 def test_what_is_said_of_a_words_senses(accuracy: list[float], shown: int, said: str) -> None:

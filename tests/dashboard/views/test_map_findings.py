@@ -111,7 +111,7 @@ def around(own: int, cosine: float, asked: int = 9) -> Surroundings:
 
 
 def spread(own: tuple[int, ...], cosine: float, asked: int = 9) -> Surroundings:
-    return Surroundings(np.zeros((asked // 3, 3), np.int64), own, cosine)
+    return Surroundings(np.zeros((3, asked // 3), np.int64), own, cosine)
 
 
 @pytest.mark.parametrize(
@@ -121,20 +121,20 @@ def spread(own: tuple[int, ...], cosine: float, asked: int = 9) -> Surroundings:
             around(3, 0.98),
             around(7, 0.79),
             "From layer 0 to 6 the 3 uses of “bank” **move apart** (mean cosine 0.98 to 0.79). "
-            "Of their 9 nearest other tokens, 3 are from their own sentences at layer 0 and 7 at layer 6.",
+            "Each has 3 nearest other tokens; of these 9, 3 are from its own sentence at layer 0 and 7 at layer 6.",
         ),
         (
             around(7, 0.5),
             around(3, 0.9),
-            "**come closer** (mean cosine 0.50 to 0.90). Of their 9 nearest other tokens, 7 are",
+            "**come closer** (mean cosine 0.50 to 0.90). Each has 3 nearest other tokens; of these 9, 7 are",
         ),
         (
             around(3, 0.98),
             around(3, 0.97),
             "**stay as near to each other** (mean cosine 0.98 to 0.97). "
-            "Of their 9 nearest other tokens, 3 are from their own sentences at both layers.",
+            "Each has 3 nearest other tokens; of these 9, 3 are from its own sentence at both layers.",
         ),
-        (around(1, 0.9), around(0, 0.7), "1 is from their own sentences at layer 0 and none at layer 6."),
+        (around(1, 0.9), around(0, 0.7), "1 is from its own sentence at layer 0 and none at layer 6."),
     ],
 )
 def test_a_word_moves_apart_and_towards_its_sentence_only_where_it_does(
@@ -153,7 +153,7 @@ def test_the_block_is_named_that_moves_the_word_most() -> None:
     one = findings.of_surroundings("bank", 3, [2], [around(3, 0.8)], True)
     assert one == (
         "At layer 2 the 3 uses of “bank” have a mean cosine of 0.80. "
-        "Of their 9 nearest other tokens, 3 are from their own sentences at layer 2."
+        "Each has 3 nearest other tokens; of these 9, 3 are from its own sentence at layer 2."
     )
     still = findings.of_surroundings("bank", 3, [0, 1, 2], [around(3, value) for value in (0.9, 0.5, 0.9)], True)
     assert "block" not in still

@@ -32,9 +32,9 @@ def test_a_higher_pair_of_special_tokens_is_not_passed_over_in_silence(embedded:
     trace = embedded.trace(["We will rob a bank next week!", "I put money in the bank."])
     first, second = (trace.hidden_states[6, 0, 0], trace.hidden_states[6, 1, 0])
     said = of_pictures([(token_similarity(trace, 6, 0, 1), 1)], 0, trace.sentences)
-    assert said.endswith(f"Higher, but no words: [CLS] with [CLS] of sentence 2 ({cosine(first, second):.2f}).")
+    assert said.endswith(f" Special tokens are higher: [CLS] with [CLS] of sentence 2 ({cosine(first, second):.2f}).")
     words = token_similarity(trace, 6, 0, 1, include_special=False)
-    assert "Higher" not in of_pictures([(words, 1)], 0, trace.sentences)
+    assert "higher" not in of_pictures([(words, 1)], 0, trace.sentences)
 
 
 def test_where_there_are_no_words_they_are_called_tokens(embedded: Backend) -> None:

@@ -31,18 +31,18 @@ def said(limit: float, *cosines: float) -> str:
             0.22,
             (0.21, 0.44, 0.19),
             "At layer 1 sentences 1 and 3 are most similar (0.44), 2 and 3 least (0.19); 95 % of unrelated pairs lie below "
-            "0.22, and so do 2 of these 3.",
+            "0.22, as do 2 of these 3.",
         ),
-        (0.2, (0.21, 0.44, 0.19), "lie below 0.20, and so does 1 of these 3."),
+        (0.2, (0.21, 0.44, 0.19), "lie below 0.20, as does 1 of these 3."),
         (0.1, (0.21, 0.44, 0.19), "least (0.19); 95 % of unrelated pairs lie below 0.10."),  # none is as low
-        (0.5, (0.21, 0.44, 0.19), "lie below 0.50, and so do all of these 3."),  # the most similar is nothing special
+        (0.5, (0.21, 0.44, 0.19), "lie below 0.50, as do all of these 3."),  # the most similar is nothing special
         (
             0.9,
             (0.805, 0.81, 0.802),
             "all pairs are about equally similar, 0.80 to 0.81; 95 % of unrelated pairs lie below",
         ),
         (0.22, (0.44,), "At layer 1 the two sentences have a cosine of 0.44; 95 % of unrelated pairs lie below 0.22."),
-        (0.22, (0.14,), "lie below 0.22, and so does this pair."),
+        (0.22, (0.14,), "lie below 0.22, as does this pair."),
         (0.414, (0.412, 0.44, 0.41), "2 and 3 least (0.41); 95 % of unrelated pairs lie below 0.41."),  # as written
     ],
 )

@@ -82,19 +82,12 @@ def test_beside_another_model_words_are_sorted_by_its_values_and_not_called_near
     assert one == "“it” occurs once; shown with a word of its sentence: of 0.500."
 
 
-def test_a_token_with_all_others_counts_those_above_the_unrelated_level() -> None:
+def test_a_token_with_all_others_names_the_two_most_similar() -> None:
     values = np.array([[0.1, 0.3, 0.6], [0.3, 0.1, 0.3], [0.0, 0.0, 0.1]])
-    said = findings.of_all_tokens("“bank”", ["“river”", "“of”", "“.”"], values, band(0.2))
-    assert said == (
-        "After the last block “bank” is most like “river” (0.60, from 0.10 at layer 0), then “of” (0.30). 2 of 3 other "
-        "tokens are more like it than 95 % of unrelated pairs; at layer 0, 1."
-    )
-    none = findings.of_all_tokens("“bank”", ["“river”", "“of”", "“.”"], values, band(0.7))
-    assert none.endswith(
-        "(0.30). None of 3 other tokens is more like it than 95 % of unrelated pairs; at layer 0, none."
-    )
-    assert findings.of_all_tokens("“bank”", ["“river”"], values[:1], None).endswith("(0.60, from 0.10 at layer 0).")
-    assert "no other token" in findings.of_all_tokens("“bank”", [], np.empty((0, 3)), None)
+    said = findings.of_all_tokens("“bank”", ["“river”", "“of”", "“.”"], values)
+    assert said == "After the last block “bank” is most like “river” (0.60, from 0.10 at layer 0), then “of” (0.30)."
+    assert findings.of_all_tokens("“bank”", ["“river”"], values[:1]).endswith("(0.60, from 0.10 at layer 0).")
+    assert "no other token" in findings.of_all_tokens("“bank”", [], np.empty((0, 3)))
 
 
 def test_sentences_name_the_nearest_pair_only_where_one_stands_out() -> None:
@@ -141,12 +134,12 @@ def three(*values: list[float]) -> LayerCurves:
 def test_the_occurrence_that_moves_away_is_named() -> None:
     moved = three([0.98, 0.9, 0.773], [0.98, 0.9, 0.856], [0.97, 0.9, 0.745])
     assert findings.of_one_that_moves_away("bank", NAMES, moved, band(0.18)) == (
-        "The “bank” beside “river” moves away from the other two (0.745 and 0.773 after the last block), which are at 0.856 to "
-        "each other; unrelated tokens: mean 0.03, 95 % below 0.18."
+        "The “bank” beside “river” moves away from the other two: cosine 0.74 and 0.77 after the last block, 0.86 "
+        "between those; unrelated tokens: mean 0.03, 95 % below 0.18."
     )
     still = findings.of_one_that_moves_away("bank", NAMES, three([0.9, 0.773], [0.86, 0.856], [0.9, 0.745]), None)
-    assert "which stay at 0.856 to each other" in still
-    assert findings._span(np.array([0.9, 0.7, 0.8])) == "between 0.700 and 0.900"
+    assert "still 0.86 between those" in still
+    assert findings._span(np.array([0.9, 0.7, 0.8])) == "0.70 to 0.90"
     numbered = findings.of_one_that_moves_away("bank", ("sentence 1", "sentence 2", "sentence 3"), moved, None)
     assert numbered.startswith("The “bank” of sentence 2 moves away")
 

@@ -37,10 +37,10 @@ def test_the_sense_of_the_nearest_word_is_said_where_most_have_another() -> None
     def near(*senses: str) -> list[Neighbour]:
         return [Neighbour(WordPlace(0, "bank", 0, 4, sense), "bank", 0.9) for sense in senses]
 
-    assert in_words._senses(near("river", "money", "money")) == "money 2 · river 1 · the nearest is of river"
+    assert in_words._senses(near("river", "money", "money")) == "money 2 · river 1 · the nearest: river"
     assert in_words._senses(near("money", "river", "money")) == "money 2 · river 1"
     assert in_words._senses(near("river", "money")) == "river 1 · money 1"  # level: neither is the most frequent
-    assert in_words._senses(near("", "money")) == "money 1 · unlabelled 1"
+    assert in_words._senses(near("", "money")) == "money 1 · no label 1"
     assert in_words._senses(near("", "")) == ""
     assert in_words._senses([]) == ""
 
@@ -68,15 +68,15 @@ def test_texts_of_people_are_no_markup(embedded: Backend, store: WordStore) -> N
     drawn = in_words.markup(store, trace, WordChoice("beside", ((0, 5),), (), True), trace.sentences, 6)
     assert "<i>" not in drawn
     assert "&lt;b&gt;rate&lt;/b&gt;" in drawn
-    assert "From 4 included sentences" in drawn
+    assert "Searched: 4 included sentences" in drawn
 
 
 def test_a_line_is_cut_at_words_around_its_word() -> None:
     text = "When the rain had stopped at last the old otter slid down the bank and vanished under water again, like every day."
     start = text.index("bank")
     line = in_words._line(Neighbour(WordPlace(0, "bank", start, start + 4, "river"), text, 0.876))
-    assert "… the old otter slid down the</bdi>" in line
-    assert "<span> <b>bank</b> and vanished under water again, …</span>" in line
+    assert "… old otter slid down the</bdi>" in line
+    assert "<span> <b>bank</b> and vanished under …</span>" in line
     assert "<small>river</small>" in line
 
 

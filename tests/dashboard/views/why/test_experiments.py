@@ -82,17 +82,18 @@ def test_it_opens_with_the_pair_in_which_an_equal_token_carries_most_its_map_and
     at_zero = found.shares[codes.index(["t0.5"])]  # “workers” in the place of “water”: all that differs
     assert at_zero == pytest.approx(1, abs=1e-5)
     assert (
-        f"A's “workers” takes B **{100 * at_zero:.0f} % of the way** to A; “plant”, the same word in both, "
-        f"**{100 * at_one:.0f} %** (layer 1)." in texts(app)
+        f"A's “workers” for “water” takes B **{100 * at_zero:.0f} % of the way** to A (layer 0); "
+        f"“plant”, in both, **{100 * at_one:.0f} %** (layer 1)." in texts(app)
     )
     assert "attention has mixed “workers” into it" in texts(app)
     assert frames(app) == 1  # the cell of “plant”
+    assert figures(app)[0]["layout"]["xaxis"]["ticktext"][5] == "<b>water<br>→ workers</b>"
     offered = app.button_group(key="w_add_patch").options
     assert len({name.split("”")[0] for name in offered}) == len(offered) == 5  # of each token its strongest cell
     assert PLANT.look_for.split(".")[0] in texts(app)
     assert f"**C** {PLANT.c}" in texts(app)
     captions = "\n".join(element.value for element in app.caption)
-    above, below = (captions.index(said) for said in ("A ready-made pair.", "Click cells"))
+    above, below = (captions.index(said) for said in ("Compared with C.", "Click cells"))
     assert above < below
     way = next(item.proto.body for item in app.get("html") if "bi-way" in item.proto.body)
     assert f"B: cosine {found.of_b:.3f}<br>{PLANT.b}" in way
@@ -305,7 +306,7 @@ def test_one_sentence_of_ones_own_is_enough_without_activations_of_a(open_page: 
     assert not [button for button in app.button if button.key == "experiment_keep"]
     assert np.abs(cells(app)).max() > 0.02
     patched = opened(open_page, s=[text])
-    assert "A ready-made pair." in texts(patched)
+    assert "Compared with C." in texts(patched)
     assert f"**A** {text}" not in texts(patched)
 
 
@@ -345,7 +346,7 @@ def test_the_rank_in_the_corpus(open_page: Open) -> None:
 
 def test_one_sentence_alone_opens_a_ready_made_pair(open_page: Open) -> None:
     app = opened(open_page, s=["one cat"])
-    assert "A ready-made pair." in texts(app)
+    assert "Compared with C." in texts(app)
     assert figures(app)
 
 

@@ -75,7 +75,7 @@ def recall_by_bytes(points: Sequence[Point], title: str, *, k: int, scale: float
         if not ticks or size > _APART * ticks[-1]:
             ticks.append(size)
     figure.update_xaxes(
-        title="bytes per vector (logarithmic)",
+        title="bytes per vector in memory (logarithmic)",
         type="log",
         range=[np.log10(min(sizes)) - _MARGIN, np.log10(max(sizes)) + _MARGIN],
         tickvals=ticks,

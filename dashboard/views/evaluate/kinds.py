@@ -202,7 +202,7 @@ def shared_in_words(pairs: Mapping[str, Pairs]) -> str:
         for kind, of in pairs.items()
     }
     each = [
-        f"{percent(share)} of the content words of a {KINDS[kind].query} stand in its {KINDS[kind].document}"
+        f"{percent(share)} of the content words of a {KINDS[kind].query} appear in its {KINDS[kind].document}"
         for kind, share in shares.items()
     ]
     return f"{TITLES[WORDS]} finds by shared words alone: on average {enumerated(each)}."

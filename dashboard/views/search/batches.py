@@ -306,7 +306,7 @@ def _queries() -> tuple[str, ...]:
             default="\n".join(own if 0 < len(own) <= settings.MOST_QUERIES else ready_queries()),
             to_widget="\n".join,
             from_widget=settings.clean_queries,
-            height=74,  # three lines
+            height=170,  # seven lines
             label_visibility="collapsed",
             placeholder="Queries, one per line",
         )

@@ -63,7 +63,7 @@ def finding(of: ComparedCells, measure: str, levels: Sequence[tuple[str, float]]
     if others == first_together:
         text += "no other may be as good." if not others else "no further one may be as good."
     else:
-        text += f"{others} other{'' if others == 1 else 's'} may be as good."
+        text += f"{'only ' * (others == 1)}{others} other{'' if others == 1 else 's'} may be as good."
     return text + _beaten(value, levels)
 
 

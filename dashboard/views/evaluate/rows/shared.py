@@ -113,7 +113,7 @@ def finding(kinds: Mapping[str, int], total: int, in_no_form: int) -> str:
         if in_no_form
         else ", but each has one in another form"
     )
-    return f"{said}{other}: a search by words has little to go by.{rest}"
+    return f"{said}{other}: for {'it' if kinds[NONE] == 1 else 'these'} a search by words has little to go by.{rest}"
 
 
 def _what_is_shown(shown: int, total: int, are_cut: bool) -> str:

@@ -34,7 +34,7 @@ def of(
             of([0.2, 0, 0.6, 0.61], [False, False, True, True], [0, 0, 0.4, 0.6]),
             [],
             "**Layer 1, [CLS]** has the best MRR, **61.0 %**: it would still win in 60 of 100 random samples of "
-            "the queries. With all 4 compared at once, 1 other may be as good.",
+            "the queries. With all 4 compared at once, only 1 other may be as good.",
         ),
         (
             of(
@@ -42,7 +42,7 @@ def of(
             ),  # the comparison is stricter than the draws
             [],
             "**Layer 1, [CLS]** has the best MRR, **61.0 %**: it would still win in 100 of 100 random samples of "
-            "the queries. With all 4 compared at once, 1 other may be as good.",
+            "the queries. With all 4 compared at once, only 1 other may be as good.",
         ),
         (
             of([0.6, 0, 0.6, 0.59], [True, False, True, True], [0.4, 0, 0.4, 0.2]),

@@ -102,8 +102,8 @@ def test_the_finding_says_how_many_words_the_two_kinds_share() -> None:
 
     said = kinds.shared_in_words({"questions": pairs("grey", "old"), "paraphrases": pairs("grey", "grey")})
     assert said == (
-        "BM25 finds by shared words alone: on average 50 % of the content words of a question stand in its passage and 100 % "
-        "of the content words of a sentence stand in its paraphrase."
+        "BM25 finds by shared words alone: on average 50 % of the content words of a question appear in its passage and 100 % "
+        "of the content words of a sentence appear in its paraphrase."
     )
 
 

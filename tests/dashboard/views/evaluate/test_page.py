@@ -769,7 +769,9 @@ def test_graded_relevance_equals_ir_measures(
         "more than chance." in texts(app)
     )
     relevant, there = 10 * theirs[wanted["P@10"]], np.mean([min(10, len(judged)) for judged in qrels.values()])
-    of_best = f"documents of Layer 6, Mean, {relevant:.1f} are relevant on average; in a perfect order {there:.1f} are."
+    of_best = (
+        f"documents of Layer 6, Mean, {relevant:.1f} are relevant on average; in a perfect order {there:.1f} would be."
+    )
     assert of_best in texts(app)
     (bars,) = figures(app)[0]["data"]
     assert list(bars["y"]) == ["BM25", "Layer 6, Mean"]

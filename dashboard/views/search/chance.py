@@ -189,8 +189,8 @@ def finding_of(
     if tied > 1:
         return (
             f"**{count} {verb} surely closer than chance:** the first {tied:,} tie at {first}, and random words reach "
+            f"{limit}."
         )
-        f"{limit}."
     if not has:
         return f"**{count} {verb} surely closer than chance:** the first has {first}, and random words reach {limit}."
     return f"**{count} {verb} surely closer than chance:** the first, at {first}{has}; random words reach {limit}."

@@ -105,9 +105,10 @@ def _in_batch(picture: _Picture, wrong: str = "", query: str = "query", answer: 
     picture.point(6.6, 3.0, f"its own {answer}", theme.BLUE)
     picture.arrow((6.6, 3.0), (2.9, 3.0), PULL, off=POINT)
     places = ((6.4, 1.3), (6.4, 4.8), (1.8, 4.8), (1.8, 1.3))
-    _others(picture, (2.9, 3.0), f"another {answer}", places[bool(wrong) :])
+    _others(picture, (2.9, 3.0), f"another {answer}", places[bool(wrong) : 3 if wrong else None])
     if wrong:
         _others(picture, (2.9, 3.0), f"its own {wrong}", places[:1], PUSH)
+        _others(picture, (2.9, 3.0), f"another {wrong}", places[3:])
     picture.pulls_and_pushes()
 
 

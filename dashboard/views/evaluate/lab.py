@@ -282,13 +282,11 @@ def _lower(treatment: str) -> str:
     return treatment.lower().replace("pca", "PCA")
 
 
-def best_in_words(
-    recall: np.ndarray, spearman: np.ndarray, queries: int, pairs: int, kept: str, is_sure: bool = False
-) -> str:
+def best_in_words(recall: np.ndarray, spearman: np.ndarray, queries: int, pairs: int, is_sure: bool = False) -> str:
     """Which ways are best, Recall@1 [pooling, treatment] in per cent, and which agree most with people; ties are named.
 
-    Of so many queries, and so many pairs that people scored; projections have `kept` so many numbers; `is_sure`: whether the
-    first of the best ways finds more than the mean with cosine by more than chance.
+    Of so many queries, and so many pairs that people scored; `is_sure`: whether the first of the best ways finds more than
+    the mean with cosine by more than chance.
     """
     poolings, treatments = list(POOLINGS.values()), list(TREATMENTS.values())
 
@@ -302,28 +300,23 @@ def best_in_words(
     finding = best_of(recall, 1)
     share = f"{number(recall[finding[0]], 1)} % of {counted(queries, 'query', 'queries')}"
     if USUAL in finding:
-        as_many = [cell for cell in finding if cell != USUAL]
-        said = f"No way puts more correct answers first than {named([USUAL])}: {share}"
-        said += f" ({named(as_many)}: as many)." if as_many else "."
+        said = f"No way puts more correct answers first than {named([USUAL])}: {share}."
     else:
         usually = f"mean with cosine: {number(recall[USUAL], 1)} %{'' if is_sure else ', which may be chance'}"
         said = f"{named(finding)} put{'s' * (len(finding) == 1)} the most correct answers first: {share} ({usually})."
     agreeing = best_of(spearman, 3)
     if not agreeing:
         return said
-    projected = any(list(TREATMENTS)[t] in pooling_lab.PROJECTIONS for _, t in agreeing)
-    way = f"{named(agreeing)}{f' to {kept} numbers' if projected else ''}"
-    best = number(spearman[agreeing[0]])
+    best, before = float(spearman[agreeing[0]]), number(spearman[USUAL])
     if USUAL in agreeing:
-        return f"{said} Nor does any agree more with people: Spearman’s rank correlation {best}."
-    before = number(spearman[USUAL])
-    low, _ = sts_pairs.spearman_interval(float(spearman[agreeing[0]]), pairs)
+        return f"{said} None agrees more with people: rank correlation (Spearman) {before}."
+    low, _ = sts_pairs.spearman_interval(best, pairs)
     if spearman[USUAL] >= low:
         return (
-            f"{said} No gain in agreement with people (Spearman’s rank correlation) is sure on {counted(pairs, 'pair')}: "
-            f"{best} by {way}, {before} before."
+            f"{said} None agrees surely more with people: rank correlation (Spearman) {before}, at most {number(best)} "
+            f"({named(agreeing)}), on {counted(pairs, 'pair')}."
         )
-    return f"{said} Agreement with people (Spearman’s rank correlation) rises from {before} to {best} by {way}."
+    return f"{said} Rank correlation with people (Spearman) rises from {before} to {number(best)}: {named(agreeing)}."
 
 
 def enough_in_words(sweep: Sequence[LabCell], whole: LabCell, size: int) -> str:
@@ -416,7 +409,7 @@ def _grids(work: Lab, cells: tuple[LabCell, ...], layer: int, dims: int) -> None
     first = [cell.ranks == 1 for cell in (by_name[_way(best_of(recall, 1)[0])], by_name["mean", "cosine"])]
     gained, lost = int((first[0] & ~first[1]).sum()), int((first[1] & ~first[0]).sum())
     is_sure = paired.difference(gained, lost, len(first[0])).low > 0
-    said = best_in_words(recall, spearman, len(work.pairs.queries), pairs, kept, is_sure)
+    said = best_in_words(recall, spearman, len(work.pairs.queries), pairs, is_sure)
     st.markdown(f":material/insights: {said}")
     _heatmaps(layer, recall, spearman, cells)
     low, high = sts_pairs.spearman_interval(float(spearman[USUAL]), pairs)

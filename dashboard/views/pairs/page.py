@@ -160,8 +160,8 @@ VIEWS = (
         label="Learnt from [CLS]",
         question="Can a ranking be learnt from [CLS] vectors alone?",
         asks=("Can I train a ranking on top of the [CLS] vector?",),
-        intro="Query and text have one number for each dimension of [CLS]: their product. Examples teach a weight for "
-        "each; the sum ranks.",
+        intro="The [CLS] vectors are multiplied number by number; each product has a weight, learnt from examples, and the "
+        "sum ranks.",
         draw="dashboard.views.pairs.learnt:learnt",
         settings=(
             *OF_MODELS,

@@ -73,7 +73,7 @@ def test_the_rows_are_in_order_with_what_may_be_the_best_and_what_choosing_costs
     places = [drawn.index(name) for name in ("layer 1, [CLS]", "layer 1, Mean", "layer 0, Mean", "layer 0, [CLS]")]
     assert places == sorted(places)
     assert drawn.count(">clearly worse<") == 2
-    assert "2 of 4 are clearly worse: by more than chance" in drawn
+    assert "Pale bars: 95 % intervals. 2 of 4 are clearly worse: by more than chance" in drawn
     assert "On other queries the best loses 2.0 points" in drawn
     assert drawn.count("62.0 %") == drawn.count("60.0 %") == 1
 

@@ -387,7 +387,7 @@ def test_it_opens_with_max_sim_and_older_addresses_with_the_cross_encoder(
     for page in ("pairs", "search"):
         app = at_rest(open_page(page, v="retrieve-rerank", q=view.REPAIRED[0]))
         assert app.segmented_control(key="w_second_stage").value == "rerank"
-    assert "of 630 headlines instead of" in texts(app)
+    assert "of 630 headlines and harms " in texts(app)
 
 
 def test_the_pieces_sum_to_the_score_on_screen(

@@ -294,6 +294,9 @@ def drop_bars(words: Sequence[str], drops: np.ndarray, texts: Sequence[str], tit
         rows = [row for row in range(len(words)) if texts[row] == text]
         trace.text = [theme.signed(float(drops[row]), 2) if row in largest else "" for row in rows]
         trace.update(textposition="outside", cliponaxis=False)
+    low, high = min(0.0, float(drops.min())), max(0.0, float(drops.max()))
+    room = 0.14 * (high - low) or 1.0  # for the numbers, also on a phone
+    figure.layout.xaxis.range = (low - room, high + room)
     return figure
 
 

@@ -234,9 +234,9 @@ def most_different(shares: Sequence[TraitShare]) -> str:
     if not best.successes:
         return f"{f'It has “{best.name}”' if is_one else f'{said})'}; no query is found to compare with."
     said = (
-        f"It has “{best.name}”, as {among_found} of the found ones have"
+        f"It has “{best.name}”, as {among_found} of the found have"
         if is_one
-        else f"{said} of the failed queries, {among_found} of the found ones)"
+        else f"{said} of the failed, {among_found} of the found)"
     )
     return f"{said}: too few to be sure{f', it takes {LEAST} of each' * (best.successes < LEAST)}."
 

@@ -41,7 +41,7 @@ def held(shares: Sequence[TraitShare]) -> list[TraitShare]:
 
 def label(trait: str) -> str:
     """What a trait is called in a list: which words it compares, where another view compares others (evaluated-data)."""
-    other = {"no shared word": "No word in any form", "hub as rival": "Rival near many queries"}
+    other = {"no shared word": "No word in any form", "hub as rival": "Rival found often"}
     return other.get(trait, f"{trait[:1].upper()}{trait[1:]}")
 
 

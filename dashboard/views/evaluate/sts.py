@@ -270,11 +270,7 @@ def _why_no_start(values: LayerGrid) -> str:
 def _interval(value: float, pairs: ScoredPairs) -> str:
     """How sure a Spearman correlation is."""
     low, high = sts.spearman_interval(float(value), len(pairs.first))
-    return (
-        f" (95 % interval {theme.number(low, 2)} to {theme.number(high, 2)}; 1: people’s order)"
-        if np.isfinite(low)
-        else ""
-    )
+    return f" (95 %: {theme.number(low, 2)} to {theme.number(high, 2)}; 1: people’s order)" if np.isfinite(low) else ""
 
 
 def _best_word(correlations: dict[str, float]) -> str:

@@ -184,11 +184,7 @@ def disagreements(
 def _pair_choice(pairs: tuple[Disagreement, ...], corpus: Corpus) -> int:
     """The index of the chosen pair."""
     names = {number: _short_name(pair, corpus.texts[pair.row]) for number, pair in enumerate(pairs)}
-    return int(
-        controls.bind(
-            "disagreement", st.selectbox, "Rank by vectors, then by the cross-encoder: query · text", options=names
-        )
-    )
+    return int(controls.bind("disagreement", st.selectbox, "Rank by vectors, then cross-encoder", options=names))
 
 
 def _short_name(pair: Disagreement, document: str) -> str:

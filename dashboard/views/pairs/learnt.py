@@ -70,10 +70,10 @@ def learnt(backend: Backend) -> None:
     with controls.row():
         with st.container(width=round(120 * controls.scale())):
             layer = controls.number("learnt_layer", "Layer", 0, last, last, caching.glossary()["layer"])
-        with st.container(width=round(190 * controls.scale())):
+        with st.container(width=round(140 * controls.scale())):
             reading = cast(
                 "Reading",
-                controls.pick("learnt_reading", "Query and text are read", learnt_rankers.READING, READING_HELP),
+                controls.pick("learnt_reading", "Texts are read", learnt_rankers.READING, READING_HELP),
             )
         with controls.options():
             source = graded_sets.choose_source()

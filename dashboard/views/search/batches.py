@@ -250,7 +250,7 @@ def _drawn(found: Sequence[QueryHit], bars: Scale | None, unit: str, level: floa
     )
     return (
         f'<div class="bi-found{" numbers" if bars is None else ""}"><header><span>{heading}</span>'
-        f"<div>{chance_named}<span>{low}</span><span>{unit}</span><span>{high}</span></div></header>{rows}</div>"
+        f"<div>{chance_named}<span>{unit} {low}</span><span>{high}</span></div></header>{rows}</div>"
     )
 
 
@@ -306,7 +306,7 @@ def _queries() -> tuple[str, ...]:
             default="\n".join(own if 0 < len(own) <= settings.MOST_QUERIES else ready_queries()),
             to_widget="\n".join,
             from_widget=settings.clean_queries,
-            height=170,  # seven lines
+            height=74,  # three lines
             label_visibility="collapsed",
             placeholder="Queries, one per line",
         )

@@ -185,7 +185,7 @@ def finding_of(
         return f"**Nothing close:** {at_first} {first}, and random words reach {limit}.{but}"
     count = f"At least {counted(above, 'sentence')}" if total is None else f"{above:,} of {counted(total, 'sentence')}"
     verb = "is" if above == 1 else "are"
-    has = f", has the query's {_quoted(shared)}" if shared else ", has no word of the query" if has_none else ""
+    has = f", has {_quoted(shared)}" if shared else ", has no word of the query" if has_none else ""
     if tied > 1:
         return (
             f"**{count} {verb} surely closer than chance:** the first {tied:,} tie at {first}, and random words reach "

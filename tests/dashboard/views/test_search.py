@@ -426,7 +426,7 @@ def test_what_the_level_of_chance_is_stands_behind_the_question_mark_with_what_w
     app = at_rest(open_page("search", q="volcano erupted"))
     (line,) = [item.value for item in app.markdown if "closer than chance" in item.value]
     assert line == (
-        ":material/insights: **4 of 630 sentences are surely closer than chance:** the first, at 0.57, has the query's "
+        ":material/insights: **4 of 630 sentences are surely closer than chance:** the first, at 0.57, has "
         "“volcano” "
         "and “erupted”; random words reach 0.43."
     )

@@ -52,7 +52,7 @@ def test_the_sentence_names_what_the_figure_shows() -> None:
     assert traits.in_words([few]).endswith(traits.too_few(50, 29))
     few = replace(named[0], failures=29, difference=None, adjusted_p=None)
     assert traits.in_words([few]) == (
-        "29 of 79 queries fail. 25 have the trait “negation” (86 % of the failed queries, 16 % of the found ones): too few "
+        "29 of 79 queries fail. 25 have the trait “negation” (86 % of the failed, 16 % of the found): too few "
         "to be sure."
     )
     # Where found queries have each trait as often, nothing is named.
@@ -60,7 +60,7 @@ def test_the_sentence_names_what_the_figure_shows() -> None:
     assert traits.in_words([same]) == "25 of 75 queries fail. They have no trait more often than found queries."
     one = replace(few, failed=1, failures=1)
     assert traits.in_words([one]) == (
-        "1 of 51 queries fails. It has “negation”, as 16 % of the found ones have: too few to be sure."
+        "1 of 51 queries fails. It has “negation”, as 16 % of the found have: too few to be sure."
     )
     assert traits.in_words([replace(named[0], failures=0, failed=0)]) == "None of 50 queries fails."
 
@@ -73,7 +73,7 @@ def test_the_sentence_names_what_the_figure_shows() -> None:
             5,
             1,
             10,
-            "3 have the trait “negation” (60 % of the failed queries, 10 % of the found ones): too few to be sure, it "
+            "3 have the trait “negation” (60 % of the failed, 10 % of the found): too few to be sure, it "
             "takes 30 of each.",
         ),
         (3, 5, 0, 0, "3 have the trait “negation” (60 %); no query is found to compare with."),

@@ -22,8 +22,8 @@ _APART = 1.6  # times as many bytes: as near as two numbers on the axis may be
 _PLACES = sorted(
     [
         *((across, down) for down in (-16, 16, *range(-112, 113, 16)) for across in (0, -48, 48, -92, 92)),
-        (-92, 0),  # beside it
-        (92, 0),
+        (-64, 0),  # beside it
+        (64, 0),
     ],
     key=lambda place: (abs(place[0]) * 0.8 + abs(place[1]), place),
 )

@@ -195,7 +195,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
     low, high = min(ends) - room, max(ends) + room
     step = next(step for step in (1, 2, 5, 10, 20, 25) if high - low <= 4 * step or step == 25)
     figure.layout.xaxis2.range = (low, high)
-    is_right = now > (low + high) / 2
+    is_right = now - low > 0.3 * (high - low)
     figure.add_annotation(
         text=f"┆ now {theme.number(now, 1)} %" if not is_right else f"now {theme.number(now, 1)} % ┆",
         x=now,

@@ -146,7 +146,7 @@ def _figure(searched: SearchVectors, found: HitLosses, times: Mapping[str, float
     exact = Point("exact", "exact", found.exact_bytes, 100.0, times.get("exact"))
     points = [exact] + [
         Point(
-            way.approximation.name.replace("HNSW, ", "HNSW ").replace("first ", "first numbers: "),
+            _in_figure(way.approximation.name),
             way.approximation.family,
             way.bytes_per_vector,
             100 * way.mean,
@@ -175,6 +175,13 @@ def _figure(searched: SearchVectors, found: HitLosses, times: Mapping[str, float
         not_shown="Whether the lost sentences were relevant: the exact search is the measure here, not an answer that people "
         "found correct. Nor what happens in a collection a thousand times larger, where more sentences lie close together.",
     )
+
+
+def _in_figure(name: str) -> str:
+    """What a way is called beside its point: "bits, best 40" for those of which the full vectors check the best 40."""
+    if name.endswith(" rescored"):
+        return name.removesuffix(" rescored").replace(", ", ", best ")
+    return name.replace("HNSW, ", "HNSW ").replace("first ", "first numbers: ")
 
 
 def _message(found: HitLosses, count: int) -> str:

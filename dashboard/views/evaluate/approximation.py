@@ -323,7 +323,7 @@ def _lost(searched: SearchVectors, found: HitLosses) -> None:
         + (f"; the first {SHOWN_HITS} lost hits are listed." if len(rows) > SHOWN_HITS else "."),
         key="lost_note",
     )
-    figures.markup(_drawn(rows[:SHOWN_HITS], unit), "lost_hits")
+    figures.markup(_drawn(rows[:SHOWN_HITS], unit), "lost_hits_drawn")
     figures.data("lost_hits", lambda: pd.DataFrame(rows), Command(losses), "Hits that are lost")
 
 

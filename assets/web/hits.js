@@ -55,7 +55,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const showQuery = (row) => {
     if (!data.asked || !row.asked.length) return;
     query.replaceChildren(make("span", "quiet", "Your query "), ...textOf(row.asked));
-    query.append(make("span", "quiet", `: words in a stronger colour add more to ${row.score}`));
+    query.append(make("span", "quiet", `: words in a stronger colour add more to the score`));
   };
   above.replaceChildren();
   if (data.asked) above.append(query);

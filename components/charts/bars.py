@@ -282,16 +282,27 @@ def drop_bars(words: Sequence[str], drops: np.ndarray, texts: Sequence[str], tit
     """How much a score falls without each word, one bar per word from top to bottom; `texts` name the word's text.
 
     A text is "query" or "document". A negative drop is a score that rises. Words stand in the order of the texts, which
-    share one axis.
+    share one axis; blue falls, orange rises, and the three largest have their numbers.
     """
-    return word_bars(
+    figure = word_bars(
         words,
         drops,
         texts,
         title,
-        "fall of the score without the word",
+        "without the word the score … rises ← 0 → falls",
         "without “%{customdata}”<br>the score falls by %{x:.3f}",
+        by_sign=True,
+        blue_adds=True,
     )
+    largest = set(np.argsort(-np.abs(drops))[:3].tolist())
+    for trace, text in zip(figure.data, dict.fromkeys(texts), strict=True):
+        rows = [row for row in range(len(words)) if texts[row] == text]
+        trace.text = [theme.signed(float(drops[row]), 2) if row in largest else "" for row in rows]
+        trace.update(textposition="outside", cliponaxis=False)
+    low, high = min(0.0, float(drops.min())), max(0.0, float(drops.max()))
+    room = 0.14 * (high - low) or 1.0  # for the numbers, also on a phone
+    figure.layout.xaxis.range = (low - room, high + room)
+    return figure
 
 
 def word_bars(

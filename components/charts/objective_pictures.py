@@ -12,7 +12,7 @@ from components.charts import theme
 PULL, PUSH, PLAIN = theme.BLUE, theme.ORANGE, theme.GREY  # as the ties of the first rows (row_cards.py)
 POINT = 13  # pixels from the middle of a point to where an arrow ends beside it
 _HEIGHT = 330
-_AWAY = 0.5  # of the distance between two points, how far an arrow leads that pushes one of them away
+_AWAY = 1.4  # how far an arrow leads that pushes a point away: all as far
 _WIDE = (0.0, 9.0)
 _HIGH = (0.0, 6.0)
 
@@ -105,9 +105,10 @@ def _in_batch(picture: _Picture, wrong: str = "", query: str = "query", answer: 
     picture.point(6.6, 3.0, f"its own {answer}", theme.BLUE)
     picture.arrow((6.6, 3.0), (2.9, 3.0), PULL, off=POINT)
     places = ((6.4, 1.3), (6.4, 4.8), (1.8, 4.8), (1.8, 1.3))
-    _others(picture, (2.9, 3.0), f"another {answer}", places[bool(wrong) :])
+    _others(picture, (2.9, 3.0), f"another {answer}", places[bool(wrong) : 3 if wrong else None])
     if wrong:
         _others(picture, (2.9, 3.0), f"its own {wrong}", places[:1], PUSH)
+        _others(picture, (2.9, 3.0), f"another {wrong}", places[3:])
     picture.pulls_and_pushes()
 
 
@@ -121,7 +122,8 @@ def _others(
     """Points that are pushed away from another one: an arrow behind each says where it goes, and none leads to it."""
     for x, y in places:
         picture.point(x, y, label, colour, below=y > centre[1])  # the arrow stands on the other side
-        end = (x + _AWAY * (x - centre[0]), y + _AWAY * (y - centre[1]))
+        far = _AWAY / ((x - centre[0]) ** 2 + (y - centre[1]) ** 2) ** 0.5
+        end = (x + far * (x - centre[0]), y + far * (y - centre[1]))
         picture.arrow((x, y), end, PUSH, off=0, start_off=POINT)
 
 

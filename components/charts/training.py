@@ -15,7 +15,7 @@ from components.numbers import percent
 
 MOST_POINTS = 2_000  # of a curve: more are thinned, since no screen shows them
 CUT_OFF = "#D6246E"
-_LOSS_HEIGHT, _ROOM, _LETTER = 400, 60, 9.9  # pixels: of the loss, beside the end of a line for a number, of a letter
+_LOSS_HEIGHT, _ROOM, _LETTER = 400, 68, 9.9  # pixels: of the loss, beside the end of a line for a number, of a letter
 # Of the texts of a row: what is searched with, what belongs to it, what is pushed apart.
 _SIDES = (theme.BLUE, theme.GREEN, theme.ORANGE, *theme.PALETTE[3:])
 _HEIGHT, _LOW = 330, 230  # pixels; the low one leaves room for a row of the data below it

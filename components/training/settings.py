@@ -329,7 +329,7 @@ _PRESETS = (
         "not",
         "Teach it “not”",
         "A sentence learns to be near its paraphrase and far from its negation. “Before and after” measures it on known "
-        "failures that it has not seen, and what the search in news loses for it.",
+        "failures that it has not seen, and whether search in the news gets worse.",
         TrainingSettings(data="demo:not", learning_rate=1e-3),
     ),
     Preset(

@@ -327,7 +327,7 @@ PAGES = (
         "Your own query and your own texts, other models, re-ranking, and why a hit was found.",
         _queries,
         "Query",
-        until="Cosine or dot product?",
+        until="Which to choose: cosine or dot product",
         intro="A query and 630 included news sentences become vectors; the nearest sentences are the hits.",
     ),
 )

@@ -33,7 +33,7 @@ def test_a_ranking_is_learnt_and_compared(use: Stage) -> None:
     page = use.at("/pairs?v=learnt-ranking&lq=60")
     first = bars(page)
     assert "Bi-encoder" in first
-    expect(page.get_by_text("Learnt MAP")).to_be_visible()
+    expect(page.get_by_text("Mean average precision (MAP)")).to_be_visible()
     assert page.locator(".js-plotly-plot").count() == 2  # and the curve of precision
 
     page.get_by_role("button", name="Learn at every layer").click()

@@ -72,7 +72,7 @@ def test_the_run_can_be_deleted_after_a_question(visit: Visit, recorded: RunFold
     row = page.locator(f".st-key-row_run_{recorded.name}")
     row.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Delete it").click()
-    expect(page.get_by_text("until you train one")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("until you train a model")).to_be_visible(timeout=30_000)
     assert not recorded.path.exists()
 
 

@@ -20,7 +20,11 @@ _MARGIN = 0.2  # decades on both sides of the outermost points, for their labels
 _APART = 1.6  # times as many bytes: as near as two numbers on the axis may be
 # Where a label may stand, in pixels from its point: near first. Downwards is positive.
 _PLACES = sorted(
-    ((across, down) for down in (-16, 16, *range(-112, 113, 16)) for across in (0, -48, 48, -92, 92)),
+    [
+        *((across, down) for down in (-16, 16, *range(-112, 113, 16)) for across in (0, -48, 48, -92, 92)),
+        (-64, 0),  # beside it
+        (64, 0),
+    ],
     key=lambda place: (abs(place[0]) * 0.8 + abs(place[1]), place),
 )
 
@@ -75,7 +79,7 @@ def recall_by_bytes(points: Sequence[Point], title: str, *, k: int, scale: float
         if not ticks or size > _APART * ticks[-1]:
             ticks.append(size)
     figure.update_xaxes(
-        title="bytes per vector (logarithmic)",
+        title="bytes per vector in memory (logarithmic)",
         type="log",
         range=[np.log10(min(sizes)) - _MARGIN, np.log10(max(sizes)) + _MARGIN],
         tickvals=ticks,

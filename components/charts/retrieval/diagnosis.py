@@ -97,7 +97,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
 
     `now` is Recall@1 without a remedy, in per cent: the dashed line.
     """
-    figure = make_subplots(1, 2, shared_yaxes=True, horizontal_spacing=0.05, column_widths=[0.56, 0.44])
+    figure = make_subplots(1, 2, shared_yaxes=True, horizontal_spacing=0.02, column_widths=[0.54, 0.46])
     most = max([1, *(max(bar.repaired, bar.harmed, *bar.sham) for bar in bars)])
     rows = list(range(len(bars)))
     for name, sign, values, shams, colour in (
@@ -174,22 +174,41 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
             where = {"x": x, "xref": "paper", "xanchor": anchor, "y": row - above, "yref": "y", "yanchor": "middle"}
             figure.add_annotation(text=text, showarrow=False, **where)
         line = {"color": theme.GREY, "dash": "dash"}  # in each row between its texts, which it would cross on a phone
-        figure.add_shape(type="line", x0=now, x1=now, y0=row - 0.24, y1=row + 0.24, line=line, row=1, col=2)
+        figure.add_shape(type="line", x0=now, x1=now, y0=row - 0.2, y1=row + 0.2, line=line, row=1, col=2)
     for anchor, text, colour in (("right", "harmed", theme.ORANGE), ("left", "repaired", theme.BLUE)):
         mark = f'<span style="color:{colour}">■</span> {text}'
         place = {"x": 0, "xanchor": anchor, "xshift": 8 if anchor == "left" else -8, "y": 1, "yref": "paper"}
         figure.add_annotation(text=mark, yanchor="bottom", showarrow=False, **place)
-    figure.layout.xaxis2.title.text = f"found first (Recall@1),<br>now {theme.number(now, 1)} %"
+    figure.layout.xaxis2.title.text = "found first (Recall@1)"
+    spare = 0.0 if any(map(any, (bar.sham for bar in bars))) else 0.25  # below the last row, where nothing is said
     for axis in (figure.layout.yaxis, figure.layout.yaxis2):
-        axis.range, axis.showgrid, axis.showticklabels, axis.zeroline = (len(bars) - 0.45, -0.55), False, False, False
+        axis.range, axis.showgrid, axis.showticklabels, axis.zeroline = (
+            (len(bars) - 0.45 - spare, -0.55),
+            False,
+            False,
+            False,
+        )
     figure.layout.xaxis.range, figure.layout.xaxis.showticklabels = (-1.25 * most, 1.25 * most), False
     intervals = [(max(0.0, now + bar.low), min(100.0, now + bar.high)) for bar in bars if not bar.is_left]
     ends = [now, *(bar.recall for bar in bars), *(end for interval in intervals for end in interval)]
-    low, high = max(-4.0, min(ends) - 6), min(106.0, max(ends) + 6)
-    step = next(step for step in (2, 5, 10, 20, 25) if high - low <= 4 * step or step == 25)
+    room = max(1.0, 0.15 * (max(ends) - min(ends)))
+    low, high = min(ends) - room, max(ends) + room
+    step = next(step for step in (1, 2, 5, 10, 20, 25) if high - low <= 4 * step or step == 25)
     figure.layout.xaxis2.range = (low, high)
+    is_right = now - low > 0.3 * (high - low)
+    figure.add_annotation(
+        text=f"┆ now {theme.number(now, 1)} %" if not is_right else f"now {theme.number(now, 1)} % ┆",
+        x=now,
+        xref="x2",
+        y=1,
+        yref="paper",
+        yanchor="bottom",
+        showarrow=False,
+        xanchor="right" if is_right else "left",
+        xshift=3 if is_right else -3,
+    )
     ticks = [tick for tick in range(0, 101, step) if low <= tick <= high]  # no share is above 100 %
     figure.layout.xaxis2.tickvals = ticks
     figure.layout.xaxis2.ticktext = [f"{tick} %" if tick == ticks[-1] else str(tick) for tick in ticks]
     figure.layout.showlegend, figure.layout.hovermode, figure.layout.barmode = False, "closest", "overlay"
-    return theme.finish(figure, title, _TOP + 42 + _REMEDY * len(bars))
+    return theme.finish(figure, title, round(_TOP + 20 + _REMEDY * (len(bars) - spare)))

@@ -170,7 +170,7 @@ def quality_and_time(points: Sequence[LookPoint], title: str) -> go.Figure:
     low, high = min(point.low for point in points), max(point.high for point in points)
     room = max(1.0, 0.2 * (high - low))
     figure.update_yaxes(
-        title="right text first, %", range=[max(0.0, low - room), min(100.0, high) + room], zeroline=False
+        title="correct answer first, %", range=[max(0.0, low - room), min(100.0, high) + room], zeroline=False
     )
     figure.update_xaxes(title="ms more a query", range=[-0.06 * (most or 1), 1.08 * (most or 1)], zeroline=False)
     return theme.finish(figure, title, 300)

@@ -60,6 +60,11 @@ def recall_panels(
                 x=[str(k) for k in cutoffs],
                 y=[bar.value for bar in of_run],
                 error_y=_error(of_run),
+                text=[theme.number(bar.value, 0) for bar in of_run],
+                textposition="inside",
+                insidetextanchor="start",
+                textangle=0,
+                textfont={"size": 12, "color": "black" if number == 1 else "white"},  # the second is orange
                 name=theme.plain(run, 44),
                 legendgroup=str(number),
                 showlegend=column == 1,
@@ -72,7 +77,7 @@ def recall_panels(
             )
     figure.update_layout(barmode="group", bargap=0.25)
     figure.update_yaxes(range=(0, 102), zeroline=False)
-    figure.update_yaxes(title="Recall@k (%)", col=1)
+    figure.update_yaxes(title="Recall@k (%), with its 95 % interval", col=1)
     figure.update_xaxes(type="category", showgrid=False, title="k")
     names = [theme.wrapped(panel, _PANEL_WIDTH) for panel in panels]
     axes = ["x" if column == 1 else f"x{column}" for column in range(1, len(panels) + 1)]

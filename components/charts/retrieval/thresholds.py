@@ -27,7 +27,8 @@ def threshold_curves(
     """(name, recall [threshold], precision [threshold]) in per cent, as steps.
 
     The thresholds rise, so that recall falls: the area below the steps is then the average precision. The last point
-    accepts nothing, and has no threshold. `thresholds` are those of the first curve, for the hover; `chosen` is recall and
+    accepts nothing, and has no threshold. Where a first hit is wrong, the curve begins at the first relevant one: its height
+    at recall 0 would be a line from 0 to 100. `thresholds` are those of the first curve, for the hover; `chosen` is recall and
     precision at the chosen one, a large dot; `points` are markers without a line. The dotted line is the precision by
     `chance`: the share of what is relevant.
     """
@@ -36,6 +37,12 @@ def threshold_curves(
         shown = (
             [] if thresholds is None or number else [theme.number(value) for value in thresholds] + ["above all scores"]
         )
+        is_found = np.asarray(recall) > 0
+        if is_found.any() and not precision[len(recall) - 2]:  # from the first relevant hit straight to recall 0
+            recall, precision = (
+                np.append(side[is_found], end) for side, end in ((recall, 0.0), (precision, precision[is_found][-1]))
+            )
+            shown = [*np.asarray(shown, object)[np.append(is_found[:-1], False)].tolist(), shown[-1]] if shown else []
         figure.add_scatter(
             x=np.asarray(recall, np.float32),
             y=np.asarray(precision, np.float32),

@@ -107,6 +107,17 @@ def similarity_grid(
     return SimilarityGrid(*(LayerGrid(layers, poolings, read_only(values)) for values in (cosines, spearman, pearson)))
 
 
+def spearman_interval(value: float, pairs: int) -> tuple[float, float]:
+    """The 95 % interval of Spearman's correlation of so many pairs (Bonett and Wright 2000); NaN for fewer than four.
+
+    Of the correlation's inverse hyperbolic tangent, whose standard error is about ((1 + value² / 2) / (pairs - 3))^½.
+    """
+    if pairs < 4 or not abs(value) < 1:
+        return np.nan, np.nan
+    reach = 1.96 * np.sqrt((1 + value**2 / 2) / (pairs - 3))
+    return float(np.tanh(np.arctanh(value) - reach)), float(np.tanh(np.arctanh(value) + reach))
+
+
 def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPairs) -> Float64:
     """How similar the two texts of each pair are for a word ranking, float64 [pair].
 

@@ -214,7 +214,9 @@ def in_words(shares: Sequence[TraitShare]) -> str:
     if not named:
         return f"{said}, and share no trait more often than found queries by more than chance."
     parts = [
-        f"{name} ({percent(share.share_of_failed)}, of the found {percent(share.share_of_found)})".replace(") (", ": ")
+        f"{name} ({percent(share.share_of_failed)} of the failed, {percent(share.share_of_found)} of the found)".replace(
+            ") (", ": "
+        )
         for name, share in named
     ]
     is_one = sum(share.is_named for share in shares) == 1
@@ -234,7 +236,7 @@ def most_different(shares: Sequence[TraitShare]) -> str:
     said = (
         f"It has “{best.name}”, as {among_found} of the found have"
         if is_one
-        else f"{said}, of the found {among_found})"
+        else f"{said} of the failed, {among_found} of the found)"
     )
     return f"{said}: too few to be sure{f', it takes {LEAST} of each' * (best.successes < LEAST)}."
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from components.numbers import counted, number
 from components.retrieval.reranking.quality import Reordered, by_cross_encoder, rankings_of
 from dashboard.jobs.stored import second_looks
 from dashboard.ready_made import ASSETS
@@ -51,13 +50,10 @@ def finding(look: Reordered | None = None) -> str:
     """What the included cross-encoder changes for the demo's headlines: one sentence. `look`: other ranks, for a test."""
     look = looks()[NAMES[0]] if look is None else look
     count, repaired, harmed = len(look.ranks()), look.repaired(DEPTH), look.harmed(DEPTH)
-    before, after = look.first_place(), look.first_place(DEPTH)
-    instead = "as without it" if repaired == harmed else f"instead of {number(before, 1)} %"
-    said = f"puts the right text first for {number(after, 1)} % of {count:,} demo headlines {instead}"
-    reason = "; it was trained to grade similarity, not to answer queries" if harmed > repaired else ""
+    reason = ": it was trained to grade similarity, not to answer queries" if harmed > repaired else ""
     return (
-        f"**Re-ranking the first {DEPTH} with the included cross-encoder** {said}: it repairs "
-        f"{counted(repaired, 'query', 'queries')} and harms {harmed}{reason}."
+        f"**Re-ranking the first {DEPTH} with the included cross-encoder** repairs {repaired} of {count:,} headlines and harms "
+        f"{harmed}{reason}."
     )
 
 

@@ -279,7 +279,7 @@ def listed(chosen: QueryChoice, shares: Sequence[TraitShare], placings: Sequence
         text = corpus.documents.texts[item.rival][:MOST_CHARACTERS]
         return f"{ids[item.rival].strip()} · {text}" if ids else text
 
-    said = f"with the trait “{chosen.trait}”" if chosen.trait else "and what came first instead"
+    said = f"with the trait “{chosen.trait}”" if chosen.trait else "by rank, and what came first instead"
     if chosen.cause != "all":
         said = f"{said}; rival: {chosen.cause}"
     component = browser.web_component("failed", '<div class="failed"></div>')

@@ -43,11 +43,19 @@ if TYPE_CHECKING:
     from components.retrieval.failures.traits import TraitShare
 
 MRR = "MRR is the mean over the queries of 1 ÷ the rank of the right text, in per cent: 100 is always first, 50 second."
+SHORT_MRR = "MRR: the mean of 1 ÷ the rank of the right text."
+GREY = "grey may be chance"
 SHAM = "a sham of the same kind takes its second signal from another query, so that what it repairs and harms is chance"
-COLOURS = "On the right, Recall@1 and the 95 % interval of its change: blue helps, orange harms, grey may be chance."
+ALONE = (
+    "“Retrieve and re-rank” gives MaxSim another Recall@1: there it decides alone, here its share is chosen on the other "
+    "half."
+)
 MIXED = (
     f"A re-ranker (MaxSim, a cross-encoder) orders the first {kinds.CANDIDATES} hits by its own score mixed with the cosine: "
-    f"its “share” is the weight of its own, and at “{kinds.ALONE}” that decides alone, as in Search and its view of re-ranking."
+    f"its “share” is the weight of its own, and at “{kinds.ALONE}” that decides alone, as in Search and its view of "
+    "re-ranking. "
+    "Words and vectors are mixed by their ranks, or by z scores: scores in standard deviations from their mean. Another "
+    "pooling is the mean, [CLS] or the maximum."
 )
 READ = (
     "A query is repaired where its right text was not first and is then, and harmed where it was first and is no longer. "
@@ -222,6 +230,18 @@ def _remedies(
         _further(found, told)
 
 
+def of_colours(rows: Sequence[RemedyRow]) -> str:
+    """What the colours on the right mean, of those that are there."""
+    results = [row.result for row in rows]
+    helps, harms = any(each.helps for each in results), any(each.harms for each in results)
+    drawn = (
+        (helps, "blue helps"),
+        (harms, "orange harms"),
+        (any(not each.helps and not each.harms for each in results), GREY),
+    )
+    return f"Right: Recall@1 and the 95 % interval of its change; {', '.join(name for is_there, name in drawn if is_there)}."
+
+
 def of_shams(rows: Sequence[RemedyRow]) -> str:
     """What the narrow bars are; "" where none is drawn."""
     return (
@@ -238,7 +258,7 @@ def named_in_bold(sentence: str, titles: Sequence[str]) -> str:
 
 def _further(found: Diagnosed, told: Diagnosis) -> None:
     """What each remedy gives beyond the first place, what it costs and needs, a search that tries it, and training."""
-    st.caption(COLOURS + of_shams(told.rows))
+    st.caption(of_colours(told.rows) + of_shams(told.rows))
     shown = [
         "remedy",
         "chosen by each half",
@@ -251,7 +271,8 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
     ]
     with st.container(key="remedy_needs"):  # of which a phone has room for four columns
         figures.plain_table(_in_words(_table(told))[shown], key="remedy_needs")
-    st.caption(f"{TIMES} {found.others.left_out}".rstrip())
+    mixed = ALONE if any(row.name == "maxsim" and any(row.result.chosen) for row in told.rows) else ""
+    st.caption(" ".join(filter(None, (SHORT_MRR, TIMES, mixed, found.others.left_out))))
     debugger_table.of_pairs(found.pairs, is_above=False)
     failed, rows = np.flatnonzero(found.now > 1), told.rows
     if not len(failed):

@@ -161,7 +161,7 @@ def _smallest(found: EditSearch, right_name: str) -> str:
         then = messages.escape(shortened(best.text, MOST_CHARACTERS))
         return (
             f"**Smallest edit of the {name}**: {_sentence(best)}, and the {right_name} ranks first. The {name} then reads "
-            f"“{then}”: the result of a test, not advice to write so."
+            f"“{then}”. It shows what the model reacts to, and is no advice for writing."
         )
     near = found.nearest
     if near is None:
@@ -239,7 +239,7 @@ def hubs(searched: CorpusQueries, placed: Placing, right_name: str) -> Hubness:
     own_place, rival_place = corpus.place_of[[placed.row, placed.rival]].tolist()
     right, rival = int(hubness.counts[own_place]), int(hubness.counts[rival_place])
     source = "queries" if searched.queries is not None else "texts of the corpus, each as a query"
-    verdict = "so it counts as a hub" if hubness.is_hub(rival_place) else "so it is no hub by this rule"
+    verdict = "it is one" if hubness.is_hub(rival_place) else "it is none"
     figures.figure(
         charts.occurrence_histogram(
             hubness.counts,
@@ -251,8 +251,8 @@ def hubs(searched: CorpusQueries, placed: Placing, right_name: str) -> Hubness:
         code=Command(k_occurrence),
         alt=f"Histogram over {len(hubness.counts):,} texts of the number of queries that find each among the first {hubness.k}",
         message=f"The rival is among the first {hubness.k} of **{rival:,}** of {hubness.queries:,} {source}, the {right_name} "
-        f"of {right:,}; the mean is {hubness.mean:.1f} and the largest count {int(hubness.counts.max()):,}. A hub has more "
-        f"than {hubness.hub_from:.1f}, {verdict}.",
+        f"of {right:,}; the mean is {hubness.mean:.1f} and the largest count {int(hubness.counts.max()):,}. A text that "
+        f"{int(hubness.hub_from) + 1} or more queries find counts as a hub: {verdict}.",
         read="Each bar counts texts by the number of queries that have them among their first hits, the **k-occurrence** "
         "([Radovanović et al. 2010](https://www.jmlr.org/papers/v11/radovanovic10a.html)). A long tail to the right means "
         f"hubs: texts that many different queries find. The skewness is {theme.number(hubness.skewness, 2)}; 0 is "

@@ -41,7 +41,8 @@ def held(shares: Sequence[TraitShare]) -> list[TraitShare]:
 
 def label(trait: str) -> str:
     """What a trait is called in a list: which words it compares, where another view compares others (evaluated-data)."""
-    return "No word in any form" if trait == "no shared word" else f"{trait[:1].upper()}{trait[1:]}"
+    other = {"no shared word": "No word in any form", "hub as rival": "Rival found often"}
+    return other.get(trait, f"{trait[:1].upper()}{trait[1:]}")
 
 
 def column() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
 
-SHOWN_HITS = 30  # lost hits in the list
+SHOWN_HITS = 12  # lost hits in the list
 FEWEST, FEW = 2 * engines.K, 10 * engines.K  # sentences: below them there is no figure, or one that teaches nothing
 TIMED = "_approximation_times"  # session key: what a person asked to be timed
 EXPLAINED = """
@@ -145,7 +146,7 @@ def _figure(searched: SearchVectors, found: HitLosses, times: Mapping[str, float
     exact = Point("exact", "exact", found.exact_bytes, 100.0, times.get("exact"))
     points = [exact] + [
         Point(
-            way.approximation.name.replace(", ", " ").replace(" rescored", ""),
+            _in_figure(way.approximation.name),
             way.approximation.family,
             way.bytes_per_vector,
             100 * way.mean,
@@ -174,6 +175,13 @@ def _figure(searched: SearchVectors, found: HitLosses, times: Mapping[str, float
         not_shown="Whether the lost sentences were relevant: the exact search is the measure here, not an answer that people "
         "found correct. Nor what happens in a collection a thousand times larger, where more sentences lie close together.",
     )
+
+
+def _in_figure(name: str) -> str:
+    """What a way is called beside its point: "bits, best 40" for those of which the full vectors check the best 40."""
+    if name.endswith(" rescored"):
+        return name.removesuffix(" rescored").replace(", ", ", best ")
+    return name.replace("HNSW, ", "HNSW ").replace("first ", "first numbers: ")
 
 
 def _message(found: HitLosses, count: int) -> str:
@@ -225,12 +233,13 @@ def _frame(found: HitLosses, times: Mapping[str, float]) -> pd.DataFrame:
     """One line per way."""
     lines = [("exact", "exact (float32)", found.exact_bytes, np.ones(len(found.exact.indices)))]
     lines += [(way.approximation.code, way.approximation.name, way.bytes_per_vector, way.recall) for way in found.ways]
+    losing = f"with a loss, of {counted(len(found.exact.indices), 'query', 'queries')}"
     frame = pd.DataFrame(
         {
             "way": [name for _, name, _, _ in lines],
-            "bytes": [f"{nbytes:,.0f}" for _, _, nbytes, _ in lines],
+            "bytes in memory": [f"{nbytes:,.0f}" for _, _, nbytes, _ in lines],
             f"Recall@{found.k} (%)": [theme.number(100 * recall.mean(), 2) for _, _, _, recall in lines],
-            "queries with a loss": [int(np.count_nonzero(recall < 1)) for _, _, _, recall in lines],
+            losing: [int(np.count_nonzero(recall < 1)) for _, _, _, recall in lines],
         }
     )
     if times:
@@ -308,13 +317,23 @@ def _lost(searched: SearchVectors, found: HitLosses) -> None:
         for query in order.tolist()
         for lost in found.lost(way, query)
     ]
-    shown = pd.DataFrame(rows[:SHOWN_HITS])
-    shown.loc[shown["query"].duplicated(), "query"] = ""
     figures.note(
         f"**{messages.escape(way.approximation.name)}** loses hits of {len(losing):,} of "
         f"{counted(len(searched.query_texts), 'query', 'queries')}, {len(rows):,} in all. The queries that lose most come first"
         + (f"; the first {SHOWN_HITS} lost hits are listed." if len(rows) > SHOWN_HITS else "."),
         key="lost_note",
     )
-    figures.whole_texts(shown, key="lost_hits")
+    figures.markup(_drawn(rows[:SHOWN_HITS], unit), "lost_hits_drawn")
     figures.data("lost_hits", lambda: pd.DataFrame(rows), Command(losses), "Hits that are lost")
+
+
+def _drawn(rows: Sequence[Mapping[str, object]], unit: str) -> str:
+    """Each lost hit below its query, with its rank and score."""
+    lines = []
+    for row in rows:
+        query, text = (escape(str(row[name])) for name in ("query", "lost hit"))
+        lines.append(
+            f"<section><b><span><small>rank</small> {row['rank']}</span><span>{row[unit]} <small>{unit}</small></span></b>"
+            f'<div><p dir="auto"><b>{query}</b></p><p dir="auto">{text}</p></div></section>'
+        )
+    return f'<div class="bi-near bi-errors">{"".join(lines)}</div>'

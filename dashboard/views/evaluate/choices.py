@@ -302,7 +302,7 @@ def file_of_pairs() -> tuple[str, ...]:
     return current.file_of_pairs(current.in_use())
 
 
-def about(pairs: Pairs, advice: str = " Another one: “Corpus” at the top of the page.") -> None:
+def about(pairs: Pairs, advice: str = " “Corpus”, at the top of the page, has others.") -> None:
     """What is evaluated, and what was left out."""
     text = f"**{messages.escape(pairs.name)}**: {searched_texts(pairs)}. "
     text += "The queries are headlines. " if not state.get("corpus") else ""

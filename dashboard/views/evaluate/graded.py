@@ -193,7 +193,7 @@ def of_perfect(table: pd.DataFrame, measure: str, graded: GradedSet) -> str:
     there = float(np.mean([min(10, len(grades)) for grades in graded.grades]))
     return (
         f"Of the first ten documents of {messages.escape(str(best['run']))}, {number(found, 1)} are relevant on average; in a "
-        f"perfect order {number(there, 1)} are."
+        f"perfect order {'all ten would be' if there == 10 else f'{number(there, 1)} would be'}."
     )
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 CUTOFFS = (1, 5, 10)
 WORDS = "bm25"
+LEAST_SHARED = 0.005  # a share that is written as 0 %
 
 
 @dataclass(frozen=True)
@@ -202,10 +203,15 @@ def shared_in_words(pairs: Mapping[str, Pairs]) -> str:
         for kind, of in pairs.items()
     }
     each = [
-        f"{percent(share)} of the content words of a {KINDS[kind].query} stand in its {KINDS[kind].document}"
+        f"{percent(share)} of the content words of a {KINDS[kind].query} appear in its {KINDS[kind].document}"
         for kind, share in shares.items()
     ]
-    return f"{TITLES[WORDS]} finds by shared words alone: on average {enumerated(each)}."
+    rest = (
+        " What it still finds there it finds by function words, or by chance."
+        if min(shares.values()) < LEAST_SHARED
+        else ""
+    )
+    return f"{TITLES[WORDS]} finds by shared words alone: on average {enumerated(each)}.{rest}"
 
 
 def _first(run: KindRun, kind: str) -> str:

@@ -14,6 +14,8 @@ from components.charts.retrieval import evaluation as charts
 from components.jobs import Cache, CachePart
 from components.numbers import enumerated, number
 from components.retrieval.evaluation import metrics, pair_runs, pooling_lab
+from components.retrieval.evaluation import sts as sts_pairs
+from components.retrieval.evaluation.chance import paired
 from components.shown_code.code import Command
 from dashboard import caching, state
 from dashboard.jobs import evaluation
@@ -58,9 +60,9 @@ EXPLAINED = """
 of this layer and the three layers below. *By rarity* is a mean in which pieces that occur in few sentences count more
 (weights by idf, the inverse document frequency).
 
-**Rows: treatments.** *Cosine*: vectors are scaled to length 1 (L2 normalisation). *Dot product*: vectors are not scaled, so
-long vectors win more often. *Random projection*: to fewer numbers, determined by the seed. *PCA projection*: on the
-directions in which the corpus varies most. *PCA, whitened*: the same directions, each divided by its standard deviation,
+**Rows: comparisons.** *Cosine*: vectors are scaled to length 1 (L2 normalisation). *Dot product*: vectors are not scaled, so
+long vectors win more often. The others are cosines of fewer numbers. *Random projection*: determined by the seed. *PCA
+projection*: on the directions in which the corpus varies most. *PCA, whitened*: the same, each divided by its deviation,
 so that the sentences vary equally in all of them. Both PCA rows first subtract the sentences' mean vector (centring), which
 removes what all sentences share. PCA and whitening are fitted on the sentences that are searched, never on the queries.
 """
@@ -68,6 +70,7 @@ removes what all sentences share. PCA and whitening are fitted on the sentences 
 
 IN_SHORT = "By rarity: rare pieces count more. PCA keeps the directions of most variation; whitened, all vary equally."
 DIMENSIONS, FEWEST_PAIRS = 128, 3
+USUAL = list(POOLINGS).index("mean"), list(TREATMENTS).index("cosine")
 ALMOST = 1.0  # per cent that fewer numbers may lose and still be called enough
 MOST_NAMED = 2  # of the best ways that are equally good; of more the first, so that the line stays short
 DIMENSIONS_HELP = "How many numbers (dimensions) of each vector the three projections keep."
@@ -146,7 +149,7 @@ def lab(backend: Backend) -> None:
         st.info(
             f"**{counted(len(pairs), 'pair')} {'is' if len(pairs) == 1 else 'are'} too few for the lab.** It needs at least "
             f"{FEWEST_PAIRS}: two sentences differ in only one direction, so there are no projections to compare. Choose "
-            "another one at the top of the page, under “Corpus”.",
+            "another file at the top of the page, under “Corpus”.",
             icon=":material/science:",
         )
         return
@@ -185,7 +188,7 @@ def lab(backend: Backend) -> None:
             f"The lab uses only the first {len(pairs):,} of the {len(all_pairs):,} pairs, both as queries and as sentences: it "
             "keeps the vectors of all layers in memory."
         )
-    with st.expander("What the poolings and treatments mean", icon=":material/help:"):
+    with st.expander("What the poolings and comparisons mean", icon=":material/help:"):
         st.markdown(EXPLAINED)
     _few_dimensions(work, cells, layer, seed, most_pairs)
 
@@ -271,14 +274,19 @@ def best_of(values: np.ndarray, digits: int) -> list[tuple[int, int]]:
     return [(int(p), int(t)) for p, t in np.argwhere(written == written.max())]
 
 
+def _way(cell: tuple[int, int]) -> tuple[LabPooling, Treatment]:
+    return list(POOLINGS)[cell[0]], list(TREATMENTS)[cell[1]]
+
+
 def _lower(treatment: str) -> str:
     return treatment.lower().replace("pca", "PCA")
 
 
-def best_in_words(recall: np.ndarray, spearman: np.ndarray, queries: int, pairs: int, kept: str) -> str:
+def best_in_words(recall: np.ndarray, spearman: np.ndarray, queries: int, pairs: int, is_sure: bool = False) -> str:
     """Which ways are best, Recall@1 [pooling, treatment] in per cent, and which agree most with people; ties are named.
 
-    Of so many queries, and so many pairs that people scored; projections have `kept` so many numbers.
+    Of so many queries, and so many pairs that people scored; `is_sure`: whether the first of the best ways finds more than
+    the mean with cosine by more than chance.
     """
     poolings, treatments = list(POOLINGS.values()), list(TREATMENTS.values())
 
@@ -290,23 +298,25 @@ def best_in_words(recall: np.ndarray, spearman: np.ndarray, queries: int, pairs:
         return enumerated([*ways, *([counted(more, "other way")] if more else [])])
 
     finding = best_of(recall, 1)
-    usual = list(POOLINGS).index("mean"), list(TREATMENTS).index("cosine")
-    share = number(recall[finding[0]], 1)
-    usually = "" if usual in finding else f" (mean with cosine: {number(recall[usual], 1)} %)"
-    said = (
-        f"{named(finding)} put{'s' * (len(finding) == 1)} the most correct answers first: "
-        f"{share} % of {counted(queries, 'query', 'queries')}{usually}."
-    )
+    share = f"{number(recall[finding[0]], 1)} % of {counted(queries, 'query', 'queries')}"
+    if USUAL in finding:
+        said = f"No way puts more correct answers first than {named([USUAL])}: {share}."
+    else:
+        usually = f"mean with cosine: {number(recall[USUAL], 1)} %{'' if is_sure else ', which may be chance'}"
+        said = f"{named(finding)} put{'s' * (len(finding) == 1)} the most correct answers first: {share} ({usually})."
     agreeing = best_of(spearman, 3)
     if not agreeing:
         return said
-    verb = "agrees" if len(agreeing) == 1 else "agree"
-    projected = any(list(TREATMENTS)[t] in pooling_lab.PROJECTIONS for _, t in agreeing)
-    size = f", {kept} numbers" if projected else ""
-    return (
-        f"{said} {named(agreeing)} {verb} most with people: "
-        f"Spearman {number(spearman[agreeing[0]])} on {counted(pairs, 'pair')}{size}."
-    )
+    best, before = float(spearman[agreeing[0]]), number(spearman[USUAL])
+    if USUAL in agreeing:
+        return f"{said} None agrees more with people: rank correlation (Spearman) {before}."
+    low, _ = sts_pairs.spearman_interval(best, pairs)
+    if spearman[USUAL] >= low:
+        return (
+            f"{said} None agrees surely more with people: rank correlation (Spearman) {before}, at most {number(best)} "
+            f"({named(agreeing)}), on {counted(pairs, 'pair')}."
+        )
+    return f"{said} Rank correlation with people (Spearman) rises from {before} to {number(best)}: {named(agreeing)}."
 
 
 def enough_in_words(sweep: Sequence[LabCell], whole: LabCell, size: int) -> str:
@@ -327,19 +337,17 @@ def enough_in_words(sweep: Sequence[LabCell], whole: LabCell, size: int) -> str:
     said = (
         f"No projection puts the correct answer first nearly as often as the whole vector: {all_numbers}."
         if found is None
-        else f"**{found.dims} of {size} numbers** ({_lower(TREATMENTS[found.treatment])}) put the correct answer first for "
+        else f"**{found.dims} of {size} numbers** ({_lower(TREATMENTS[found.treatment])}) are enough to put the correct "
+        "answer first for "
         f"{number(recall(found), 1)} % of the queries, {all_numbers}."
     )
     if agreeing is None:
         return said
-    best = max((cell for cell in sweep if cell.spearman is not None), key=agreement)
-    said += (
-        f" With people's scores, **{agreeing.dims}** ({_lower(TREATMENTS[agreeing.treatment])}) agree about as well as all: "
-        f"Spearman {number(agreement(agreeing))} and {number(agreement(whole))}"
+    return (
+        f"{said} **{agreeing.dims} numbers** ({_lower(TREATMENTS[agreeing.treatment])}) are enough to agree with people "
+        "about as "
+        f"well as all do: Spearman {number(agreement(agreeing))} and {number(agreement(whole))}."
     )
-    if agreement(best) <= max(agreement(whole), agreement(agreeing)):
-        return f"{said}."
-    return f"{said}; {best.dims} ({_lower(TREATMENTS[best.treatment])}) agree most, {number(agreement(best))}."
 
 
 def _grid_figure(values: np.ndarray, title: str, unit: str, digits: int) -> go.Figure:
@@ -353,7 +361,7 @@ def _grid_figure(values: np.ndarray, title: str, unit: str, digits: int) -> go.F
         list(POOLINGS.values()),
         title,
         unit=unit,
-        row_title="treatment",
+        row_title="comparison",
         column_title="pooling",
         framed=[(len(TREATMENTS) - 1 - treatment, pooling) for pooling, treatment in best_of(values, digits)],
         digits=digits,
@@ -381,7 +389,7 @@ def _heatmaps(layer: int, recall: np.ndarray, spearman: np.ndarray, cells: tuple
                 _grid_figure(values, f"{title}, layer {layer}", unit, digits),
                 key=key,
                 code=Command(pooling_lab.lab_cells),
-                alt=f"Heatmap of {unit} for five poolings and five treatments",
+                alt=f"Heatmap of {unit} for five poolings and five comparisons",
                 table=partial(table, values),
                 on_select=partial(_clicked, key),
                 select_many=False,
@@ -397,17 +405,24 @@ def _grids(work: Lab, cells: tuple[LabCell, ...], layer: int, dims: int) -> None
     fewer = {POOLINGS[p]: by_name[p, "pca"].dims for p in POOLINGS if by_name[p, "pca"].dims < dims}
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
     size = work.backend.facts.hidden_size
-    said = best_in_words(recall, spearman, len(work.pairs.queries), len(work.scored.first), kept)
+    pairs = len(work.scored.first)
+    first = [cell.ranks == 1 for cell in (by_name[_way(best_of(recall, 1)[0])], by_name["mean", "cosine"])]
+    gained, lost = int((first[0] & ~first[1]).sum()), int((first[1] & ~first[0]).sum())
+    is_sure = paired.difference(gained, lost, len(first[0])).low > 0
+    said = best_in_words(recall, spearman, len(work.pairs.queries), pairs, is_sure)
     st.markdown(f":material/insights: {said}")
     _heatmaps(layer, recall, spearman, cells)
-    st.caption(f"{IN_SHORT} Projections keep {kept} of {size} numbers.")
+    low, high = sts_pairs.spearman_interval(float(spearman[USUAL]), pairs)
+    interval = f"{number(low, 2)} to {number(high, 2)} is the 95 % interval of {number(spearman[USUAL])}."
+    told = f" Spearman: 1 is people’s order; on {counted(pairs, 'pair')}, {interval}" if np.isfinite(low) else ""
+    st.caption(f"{IN_SHORT} Projections keep {kept} of {size} numbers.{told}")
     if fewer:
         counts = ", ".join(f"{name} {count}" for name, count in fewer.items())
         st.caption(
             f"The two PCA rows kept fewer than {dims} dimensions: {counts}. The sentences differ in no more directions."
         )
     figures.reading(
-        "Each cell pools the same token vectors (columns) and treats the result (rows) in one way; the highest have frames. "
+        "Each cell pools the same token vectors (columns) and compares the results (rows) in one way; the highest have frames. "
         "The brighter a cell, the higher, from the lowest to the highest of its figure. The projections "
         f"keep {kept} of {size} numbers. The left figure is Recall@1 on these pairs, the right one "
         "Spearman's correlation with people's scores (1: the same order, 0: none) on the ready-made pairs of “Similarity” "
@@ -465,8 +480,7 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
                     x_title="dimensions",
                     y_title=unit,
                     logarithmic=True,
-                    # On a phone the labels 256 and 384 would run into each other.
-                    ticks=[d for d in dims if d in pooling_lab.SWEEP and 1.5 * d not in dims],
+                    ticks=[d for d in dims if d in pooling_lab.SWEEP],
                 ),
                 key=key,
                 code=Command(pooling_lab.dimension_sweep),

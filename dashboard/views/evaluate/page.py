@@ -134,7 +134,7 @@ VIEWS = (
     View(
         key="search-kinds",
         label="Kinds of search",
-        question="Questions or paraphrases: what does a run find better?",
+        question="Questions or paraphrases: what does a search find better?",
         asks=("Are questions harder than paraphrases?",),
         intro=(
             "Asymmetric search finds the answer to a question. Symmetric search finds another sentence with "
@@ -160,8 +160,8 @@ VIEWS = (
             "What is nDCG on my test collection?",
         ),
         intro=(
-            "Here a query has several correct answers, since less relevant texts count too. A grade says how relevant "
-            "each is: 2 is better than 1, and 0 is not relevant."
+            "Here a query has several correct answers, some better than others. A grade says how relevant each is: 2 is "
+            "better than 1, and 0 is not relevant."
         ),
         draw="dashboard.views.evaluate.graded:relevance",
         settings=(
@@ -215,7 +215,7 @@ VIEWS = (
             "Which way of averaging token vectors is best?",
             "Does whitening or normalising vectors help?",
         ),
-        intro="How tokens become one vector (columns), and what is done to it then (rows): which finds most correct answers?",
+        intro="How tokens become one vector (columns), and how vectors are compared (rows): which finds most correct answers?",
         draw="dashboard.views.evaluate.lab:lab",
         settings=(
             *OF_MODELS,

@@ -106,8 +106,7 @@ def _about(pairs: ScoredPairs, source: str) -> None:
             ", scored from 0 (unrelated) to 5 (the same meaning) by those who wrote them. Some are difficult on purpose: this "
             "is a demonstration, not a benchmark"
         )
-    text += "."
-    st.caption(text)
+    st.caption(f"{text}. LSA: words that share texts count as alike. Jelinek-Mercer: smoothed probabilities of words.")
 
 
 def _upload() -> ScoredPairs | None:
@@ -227,7 +226,8 @@ def _curves(
         alt=f"{title}'s correlation by layer for {len(values.poolings)} poolings, and of {len(of_words)} word rankings",
         message=f"{messages.escape(backend.spec.title)} agrees best at **layer {layer}, "
         f"{POOLING_NAMES[pooling]}**: {title} {theme.number(values.of(layer, pooling))}"
-        f"{' (1 = the same order as people)' * (title == 'Spearman')}. " + _best_word(of_words) + _why_no_start(values),
+        f"{_interval(values.of(layer, pooling), pairs) if title == 'Spearman' else ''}. "
+        "" + _best_word(of_words) + _why_no_start(values),
         read="The first bar is the model, the others are word rankings and static vectors. Higher means better agreement."
         if is_one
         else "Each curve is a pooling over the layers; dashed level lines are word rankings and static "
@@ -267,11 +267,17 @@ def _why_no_start(values: LayerGrid) -> str:
     return " The [CLS] curve begins at layer 1: at layer 0 the [CLS] vector is the same for every sentence."
 
 
+def _interval(value: float, pairs: ScoredPairs) -> str:
+    """How sure a Spearman correlation is."""
+    low, high = sts.spearman_interval(float(value), len(pairs.first))
+    return f" (95 %: {theme.number(low, 2)} to {theme.number(high, 2)}; 1: people’s order)" if np.isfinite(low) else ""
+
+
 def _best_word(correlations: dict[str, float]) -> str:
     if not correlations:
         return ""
     best = max(correlations, key=correlations.__getitem__)
-    return f"The best method without a model, {TITLES[best]}, reaches {theme.number(correlations[best])}."
+    return f"The best of the other methods, {TITLES[best]}, reaches {theme.number(correlations[best])}."
 
 
 def _one_run(

@@ -83,8 +83,9 @@ class _Candidates:
 
 def intro() -> str:
     """What re-ranking changes over all queries, where that was measured."""
-    known = f" {cross_looks.finding()}" if rerank.is_included("rerank") else ""
-    return f"Documents that the vectors and the cross-encoder rank differently.{known}"
+    if rerank.is_included("rerank"):
+        return cross_looks.finding()
+    return "Documents that the vectors and the cross-encoder rank differently."
 
 
 def disagreement(backend: Backend) -> None:
@@ -183,13 +184,13 @@ def disagreements(
 def _pair_choice(pairs: tuple[Disagreement, ...], corpus: Corpus) -> int:
     """The index of the chosen pair."""
     names = {number: _short_name(pair, corpus.texts[pair.row]) for number, pair in enumerate(pairs)}
-    return int(controls.bind("disagreement", st.selectbox, "Pair: rank by vectors → cross-encoder", options=names))
+    return int(controls.bind("disagreement", st.selectbox, "Rank by vectors, then cross-encoder", options=names))
 
 
 def _short_name(pair: Disagreement, document: str) -> str:
     """A pair in a line: its ranks, and how both texts begin."""
-    ranks = f"{pair.by_vectors}→{pair.by_cross_encoder}"
-    return f"{ranks} {shortened(pair.query, SHORT)} · {shortened(document, SHORT)}"
+    ranks = f"rank {pair.by_vectors}, then {pair.by_cross_encoder}"
+    return f"{ranks}: {shortened(pair.query, SHORT)} · {shortened(document, SHORT)}"
 
 
 def headline(pair: Disagreement) -> str:
@@ -340,8 +341,9 @@ def _word_drops(result: LeaveOneOut, code: AnyCode) -> None:
         table=lambda: pd.DataFrame({"text": texts, "word": words, "drop": result.drops.round(5)}),
     )
     figures.reading(
-        "A bar to the right: without this word the score falls, so that the word speaks for the pair. A bar to the left: "
-        "without it the score rises.",
+        "A bar to the right (blue): without this word the score falls, so that the word speaks for the pair. A bar to the left "
+        "(orange): without it the score rises. The three largest have their numbers. The score is a logit: above 0 the model "
+        "takes the two for similar.",
         "Causes. Removing a word makes a text that the model may never have seen, and the drops do not sum to the score: "
         "where two words say the same, neither may have a drop.",
     )

@@ -62,7 +62,7 @@ TRIPLES = {
 READ = (
     "Each pair is one row of tokens: blue words are the query (token type A), orange words the document (B), dashed "
     "tokens are added by the tokenizer. Under each piece stand its position, its id and its token type. The score "
-    "below is computed from the last layer's [CLS]."
+    "above them is computed from the last layer's [CLS]."
 )
 NOT_SHOWN = (
     "Whether a score is right. The number has no unit: compare scores of one model only, and best for one query."
@@ -111,7 +111,9 @@ def given(backend: Backend) -> None:
     scores = [_logits(scorer, reading, query, length, truncation) for reading in readings]
     verdict = _verdict(scorer, scores)
     if verdict:
-        figures.finding(verdict, key="given", read=READ, not_shown=NOT_SHOWN)
+        sizes = " or ".join(str(len(reading.tokens.tokens)) for reading in readings if reading.tokens is not None)
+        row = f"**One row of {sizes} tokens holds query and document.**"
+        figures.finding(f"{row} {verdict}", key="given", read=READ, not_shown=NOT_SHOWN)
     _unknown_pieces(scorer, readings)
     for number, (reading, logits) in enumerate(zip(readings, scores, strict=True)):
         _pair(scorer, number, reading, query, logits)
@@ -232,6 +234,11 @@ def _pair(scorer: Backend, number: int, reading: _Reading, query: str, logits: F
             kind = f"{token.segment} {'AB'[token.segment]}" if scorer.facts.segments > 1 else "–"
             return str(token.position), str(token.id), kind if token.segment < 2 else str(token.segment)
 
+        said = f"**{number + 1} · {reading.role} document** — {_scores(scorer.pair_labels(), logits)}"
+        report.add(f"score_{reading.role}", PagePart(message=said))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(said, width="content")
+            pair_links.draw(query, reading.document, key=f"_{reading.role}", model=str(state.get("cross_encoder")))
         browser.chips(
             [browser.ChipRow(number, reading.tokens, label=f"Query and {reading.role} document")],
             key=f"chips_{reading.role}",
@@ -241,11 +248,6 @@ def _pair(scorer: Backend, number: int, reading: _Reading, query: str, logits: F
             by_text=True,
             fold=True,
         )
-        said = f"**{number + 1} · {reading.role} document** — {_scores(scorer.pair_labels(), logits)}"
-        report.add(f"score_{reading.role}", PagePart(message=said))
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(said, width="content")
-            pair_links.draw(query, reading.document, key=f"_{reading.role}", model=str(state.get("cross_encoder")))
 
 
 def _unknown_pieces(scorer: Backend, readings: Sequence[_Reading]) -> None:
@@ -285,6 +287,7 @@ def _legend(scorer: Backend, readings: Sequence[_Reading]) -> str:
         token.id == unknown for reading in readings for token in (reading.tokens.tokens if reading.tokens else ())
     )
     marks = "Dashed: special token." + " Striped: not in the vocabulary." * has_unknown
+    marks += " Logit: the model’s own number; a sigmoid or softmax maps it to 0–1."
     if scorer.facts.segments < 2:
         return f"Under each piece: position and id; this model has no token types. {marks}"
     text = f"Under each piece: position, id, token type (0 A: query, 1 B: document). {marks}"
@@ -364,9 +367,10 @@ def _next_sentence(backend: Backend, query: str, documents: Sequence[str]) -> No
             messages.explain(problem, "reading the head for next-sentence prediction")
             return
         st.caption(
-            f"Whether a sentence follows another (next-sentence prediction) is guessed by a head, without which "
-            f"{messages.escape(backend.spec.title)} was published. BERT's own checkpoints have it: choose BERT base as the "
-            "model in the sidebar (a download, if it is not on this machine)."
+            f"Next-sentence prediction (does B follow A?) needs a part that {messages.escape(backend.spec.title)} was "
+            "published without. BERT's own checkpoints have it: choose BERT base as the model in the sidebar (a download, "
+            "if it "
+            "is not on this machine)."
         )
         return
     figures.subheader(title)

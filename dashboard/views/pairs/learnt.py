@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 MEASURE = "MAP"
 READING_HELP = (
-    "Apart: query and document go through the model one at a time, and their two vectors are combined. Together: both are "
+    "One by one: query and document go through the model one at a time, and their two vectors are combined. Together: both are "
     "one input, [CLS] query [SEP] document [SEP], and the vector is that of the pair; each pair needs a pass of its own."
 )
 C_HELP = (
@@ -55,6 +55,12 @@ C_HELP = (
 )
 REPORT = ("pairs", "precision", "recall", "F1", "number")
 PARTS: dict[Part, str] = {"test": "test", "train": "training"}
+LABELS = {  # in the figure, by what is compared
+    "Bi-encoder": "Bi-encoder: sentence vectors",
+    "Cross-encoder": "Cross-encoder: reads both at once",
+    "BM25": "BM25: words",
+    "Jelinek-Mercer": "Jelinek-Mercer: words",
+}
 STRONGEST = 10  # weights that are listed
 
 
@@ -66,7 +72,8 @@ def learnt(backend: Backend) -> None:
             layer = controls.number("learnt_layer", "Layer", 0, last, last, caching.glossary()["layer"])
         with st.container(width=round(140 * controls.scale())):
             reading = cast(
-                "Reading", controls.pick("learnt_reading", "Texts are read", learnt_rankers.READING, READING_HELP)
+                "Reading",
+                controls.pick("learnt_reading", "Texts are read", learnt_rankers.READING, READING_HELP),
             )
         with controls.options():
             source = graded_sets.choose_source()
@@ -139,7 +146,7 @@ def _answer(rankers: Sequence[MeasuredRanking]) -> str:
     cosine = next((ranker for ranker in rankers if ranker.name.startswith("Cosine")), None)
     compared = {"BM25": "BM25", learnt_rankers.CHANCE: "chance"}
     if cosine is not None:
-        compared = {cosine.name: "the plain cosine of the same vectors", **compared}
+        compared = {cosine.name: "the cosine of the same vectors", **compared}
     named: dict[str, list[str]] = {
         "better than": [],
         "not clearly better than": [],
@@ -163,7 +170,7 @@ def _answer(rankers: Sequence[MeasuredRanking]) -> str:
             "No" if chance.is_clear or chance.difference <= 0 else f"{counted(count, 'query', 'queries')} cannot tell"
         )
     parts = "; ".join(f"{how} {_listed(names)}" for how, names in named.items() if names)
-    return f"**{verdict}.** Learnt {MEASURE} {_mean(rankers[0], MEASURE):.1f} %: {parts}."
+    return f"**{verdict}.** Mean average precision ({MEASURE}) {_mean(rankers[0], MEASURE):.1f} %: {parts}."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -182,7 +189,7 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
     for ranker in rankers:
         interval = metrics.interval(ranker.values[MEASURE])
         value, low, high = (100 * each for each in (interval.value, interval.low, interval.high))
-        bars.append(charts.RankedBar(ranker.name, value, low, high, ranker.is_learnt))
+        bars.append(charts.RankedBar(LABELS.get(ranker.name, ranker.name), value, low, high, ranker.is_learnt))
     pairs, split = candidates.pairs, candidates.split
     figures.figure(
         charts.ranking_bars(
@@ -212,11 +219,11 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
         table=lambda: _rankings(rankers).round(3),
     )
     cosine = next((ranker.name for ranker in rankers if ranker.name.startswith("Cosine")), "")
-    of_cosine = f"“{messages.escape(cosine)}” compares the very vectors that are learnt from; " if cosine else ""
+    of_cosine = f"“{messages.escape(cosine)}” compares the same vectors without learning. " if cosine else ""
     st.caption(
-        f"MAP: mean average precision; the thin lines are its 95 % intervals. {of_cosine}“Bi-encoder” compares the model's own "
-        "sentence vectors, of its last layer and with the pooling that it was published with. BM25 and Jelinek-Mercer compare "
-        "words, the second by how probable the query's words are in the document."
+        f"MAP: 100 % if all relevant documents come first; thin lines: 95 % intervals. {of_cosine}The bi-encoder’s vectors are "
+        "of the last layer, with the pooling that the model was published with. Jelinek-Mercer: how probable the query’s words "
+        "are in the document."
     )
 
 
@@ -302,7 +309,7 @@ def _ranking_table(rankers: Sequence[MeasuredRanking]) -> None:
     st.caption(
         "Means over the test queries, in per cent. P@10: the relevant of the first ten; nDCG@10: the same by grades, a "
         f"first place counting most. Last column: “{messages.escape(rankers[0].name)}” minus that of the row, with "
-        "the p-value (randomisation test, adjusted by Holm's method)."
+        "the p-value (randomisation test, adjusted by Holm's method, which can make two of them equal)."
     )
     figures.download(table.round(3), "learnt-rankings")
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CHANCE = "By chance"
 CROSS_ENCODER = "Cross-encoder"
-READING = {"apart": "Apart", "together": "Together"}
+READING = {"apart": "one by one", "together": "together"}
 MOST_BYTES = 512 << 20  # of the vectors of one model: the server keeps those of two
 MOST_LEARNING_BYTES = 2 << 30  # of memory while a ranking is learnt
 

@@ -160,7 +160,8 @@ VIEWS = (
         label="Learnt from [CLS]",
         question="Can a ranking be learnt from [CLS] vectors alone?",
         asks=("Can I train a ranking on top of the [CLS] vector?",),
-        intro="From examples, one weight for each number of [CLS] is learnt; the weighted sum ranks.",
+        intro="The [CLS] vectors are multiplied number by number; each product has a weight, learnt from examples, and the "
+        "sum ranks.",
         draw="dashboard.views.pairs.learnt:learnt",
         settings=(
             *OF_MODELS,

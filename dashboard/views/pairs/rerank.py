@@ -131,7 +131,7 @@ def rerank(backend: Backend) -> None:
             chart = st.container()
             sets = rerank_quality.measured(stage, first.layer, first.pooling, corpus)
             with chart:
-                rerank_quality.picture(sets, None if scores is None else (len(scores.scores), scores.seconds))
+                rerank_quality.picture(sets)
     if scores is None:
         with lists:
             draw_lists(hits_of(first.ranking, corpus, state.get("k")), None, frozenset(), stage)
@@ -269,7 +269,7 @@ def _changes(orders: _TwoStages, sets: Sequence[CollectionLook]) -> None:
         cross_looks.finding() if stage.kind == "rerank" and is_included(stage.kind) else rerank_quality.finding(sets)
     )
     figures.above(
-        f"{over_all} {_message(orders)}".strip(),
+        f"{_message(orders)} {over_all}".strip(),
         key="rank_changes",
         table=lambda: table,
         code=stage.code(orders.query, texts),
@@ -330,7 +330,9 @@ def draw_lists(
     A `query` that is chosen elsewhere is named in their title. The row `chosen` has a frame.
     """
     untrained = "" if stage.is_trained_max_sim else ", not trained for it"
-    of_pieces = ", one number for both texts" if stage.kind == "rerank" else f", token by token{untrained}"
+    of_pieces = (
+        ", one score for both texts: higher is better" if stage.kind == "rerank" else f", token by token{untrained}"
+    )
     browser.reranked_component()(
         key="reranked",
         data={
@@ -367,10 +369,9 @@ def _pieces(orders: _TwoStages) -> None:
         cosine = float(similarity.matrix[place, best])
         piece = html.escape(matches.query.tokens[position].piece)
         taken = html.escape(matches.document.tokens[similarity.document_positions[best]].piece)
-        to = "" if taken == piece else f" → {taken}"
         strength = round(34 * max(0.0, min(1.0, cosine)))
         chips.append(
-            f'<span style="--strength: {strength}%"><b>{piece}</b>{to} <i>{numbers.number(cosine, 2)}</i></span>'
+            f'<span style="--strength: {strength}%"><b>{piece}</b> → {taken} <i>{numbers.number(cosine, 2)}</i></span>'
         )
     text = html.escape(shortened(orders.corpus.texts[row], 60))
     figures.markup(
@@ -383,7 +384,7 @@ def _pieces(orders: _TwoStages) -> None:
 def _about_cross_encoder(stage: SecondStage) -> None:
     """What is known of the cross-encoder over all queries, and where more of it is shown."""
     if is_included(stage.kind):
-        figures.note("**Right text first, over all queries**")
+        figures.note("**Correct answer first, over all queries**")
         rerank_quality.cost_lines(
             [rerank_quality.of_all(name, look, cross_looks.DEPTH) for name, look in cross_looks.looks().items()],
             "rerank_cross",

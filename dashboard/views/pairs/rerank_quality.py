@@ -24,7 +24,7 @@ from dashboard.jobs import evaluation
 from dashboard.jobs.stored import second_looks
 from dashboard.ui import figures, messages
 from dashboard.ui.waiting import frame
-from dashboard.ui.wording import counted, searched_texts
+from dashboard.ui.wording import searched_texts
 
 if TYPE_CHECKING:
     from components.model.trace import Pooling
@@ -116,12 +116,9 @@ def finding(sets: Sequence[CollectionLook]) -> str:
     by_luck = [item for item in named if _sign(item) and is_luck(item.look, item.depth)]
     sure = {_sign(item) for item in named if item not in by_luck} - {0}
     if by_luck and not sure:  # the changes stand beside the figure, each with what it repairs and harms
-        of = " or for ".join(f"{len(item.look.ranks()):,} {item.name}" for item in named)
-        return f"**MaxSim on the first {first.depth} makes no sure difference** for {of}."
+        return f"**MaxSim on the first {first.depth} makes no sure difference** for {len(first.look.ranks()):,} {first.name}."
     verdicts = {(): "changes nothing", (1,): "helps", (-1,): "harms", (-1, 1): "helps some and harms others"}
-    said = (
-        f"**MaxSim on the first {first.depth} {verdicts[tuple(sorted(sure))]}**: right text first for {_change(first)}"
-    )
+    said = f"**MaxSim on the first {first.depth} {verdicts[tuple(sorted(sure))]}**: correct answer first for {_change(first)}"
     if other is not None:
         said += f", {'but' if against else 'and'} {_change(other)}"
     if sure and by_luck:
@@ -145,11 +142,8 @@ def _change(item: CollectionLook) -> str:
     return f"{shares} of {len(look.ranks()):,} {item.name}"
 
 
-def picture(sets: Sequence[CollectionLook], here: tuple[int, float] | None = None) -> None:
-    """Quality against time for the first collection, and what the look costs, in lines.
-
-    `here` are how many candidates the model read again for the query on screen, and how many seconds that took.
-    """
+def picture(sets: Sequence[CollectionLook]) -> None:
+    """Quality against time for the first collection, and what the look costs, in lines."""
     if not sets:
         return
     first = sets[0]
@@ -168,8 +162,9 @@ def picture(sets: Sequence[CollectionLook], here: tuple[int, float] | None = Non
         charts.quality_and_time(points, "Quality and time"),
         key="second_look",
         code=NoCode("There is no code for it: the times are those of the machine on which they were measured."),
-        alt="Share of queries whose right text comes first, by the time that MaxSim adds to a query",
-        read="A point is a search: the share of all queries whose right text comes first, with its 95 % interval, and the time "
+        alt="Share of queries whose correct answer comes first, by the time that MaxSim adds to a query",
+        read="A point is a search: the share of all queries whose correct answer comes first, with its 95 % interval, and "
+        "the time "
         "that comparing token vectors adds to a query. They are kept in memory, as an index of token vectors keeps them. What "
         "the included model does with the included collections was measured once, on two cores, and is stored.",
         not_shown="Other data: the lines below have other collections. Times of other machines.",
@@ -179,20 +174,15 @@ def picture(sets: Sequence[CollectionLook], here: tuple[int, float] | None = Non
     machine = "once, on two cores" if first.is_stored else "on this server"
     rows = [
         (f"A query by vectors alone\nmeasured {machine}", f"{number(look.query_milliseconds, 1)} ms"),
-        (f"Token vectors stored\nfirst {first.depth} sorted again, measured {machine}", f"+ {number(more, 1)} ms"),
+        (
+            f"MaxSim on the first {first.depth}\nwith token vectors kept, {look.token_bytes / 1000:.1f} kB a text instead of "
+            f"{look.vector_bytes / 1000:.1f}",
+            f"+ {number(more, 1)} ms",
+        ),
     ]
-    if here is not None:
-        rows.append((f"Texts read again\n{counted(here[0], 'text')}, for this query", f"+ {1000 * here[1]:,.0f} ms"))
-    if look.enough() < first.depth:
-        rows.append((f"{first.depth} candidates find no more right texts than {look.enough()}", ""))
     rows += [of_all(item.name, item.look, item.depth) for item in sets]
-    sizes = f"A text takes {look.vector_bytes / 1000:.1f} kB as one vector"
-    rows.append((f"{sizes}, {look.token_bytes / 1000:.1f} kB as the vectors of its tokens", ""))
     cost_lines(rows, "rerank_costs")
-    st.caption(
-        "A cross-encoder reads the query with each candidate anew. Here MaxSim alone orders the candidates; “What helps” mixes "
-        "it with the cosine. A cross-encoder that was trained for search needs a download: the sidebar has it."
-    )
+    st.caption("Here MaxSim alone orders the candidates; “What helps” mixes it with the cosine.")
 
 
 def of_all(name: str, look: Reordered, depth: int) -> tuple[str, str]:
@@ -218,7 +208,7 @@ def _table(sets: Sequence[CollectionLook]) -> pd.DataFrame:
             {
                 "queries": item.name,
                 "candidates": depth,
-                "right text first, %": round(item.look.first_place(depth), 2),
+                "correct answer first, %": round(item.look.first_place(depth), 2),
                 "repaired": item.look.repaired(depth) if depth else 0,
                 "harmed": item.look.harmed(depth) if depth else 0,
                 "ms more a query": round(item.look.milliseconds[depth], 3) if depth else 0.0,

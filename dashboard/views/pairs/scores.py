@@ -17,6 +17,7 @@ from components.analysis import pair_scales
 from components.arrays import read_only
 from components.charts import histogram
 from components.charts.retrieval import thresholds
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.retrieval.evaluation import threshold
 from components.retrieval.evaluation.threshold import ThresholdAnalysis
 from components.retrieval.search.exact import top
@@ -334,6 +335,11 @@ def _drawn(
     st.markdown(
         f":material/insights: {decision(confusion, relevant, _written(chosen, scale))} "
         f"{beside_cosine(analysis.average_precision, by_vectors)}"
+        + (
+            " It was trained on similarity, not on relevance."
+            if analysis.average_precision < by_vectors and state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY
+            else ""
+        )
     )
     left, right = st.columns([3, 2])
     of_all: dict[str, tuple[str, Kind]] = {"scores": (scored.unit, "numbers"), "relevant": ("relevant", "flags")}

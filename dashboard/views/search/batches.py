@@ -250,7 +250,7 @@ def _drawn(found: Sequence[QueryHit], bars: Scale | None, unit: str, level: floa
     )
     return (
         f'<div class="bi-found{" numbers" if bars is None else ""}"><header><span>{heading}</span>'
-        f"<div>{chance_named}<span>{low}</span><span>{unit}</span><span>{high}</span></div></header>{rows}</div>"
+        f"<div>{chance_named}<span>{unit} {low}</span><span>{high}</span></div></header>{rows}</div>"
     )
 
 

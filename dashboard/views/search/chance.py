@@ -34,7 +34,10 @@ WHAT_IS_CHANCE = (
     "The level of chance: 95 of 100 queries of two to four words of the corpus, drawn at random, find nothing above it among "
     "the sentences that have none of their words."
 )
-WHAT_BARS_SHOW = "Bars that do not reach it are grey; the grey band is what 95 of 100 sentences drawn at random have."
+WHAT_BARS_SHOW = (
+    "Bars that do not reach it are grey, though such texts may fit too; the grey band is what 95 of 100 "
+    "sentences drawn at random have."
+)
 
 
 def of_vectors(
@@ -182,14 +185,15 @@ def finding_of(
         return f"**Nothing close:** {at_first} {first}, and random words reach {limit}.{but}"
     count = f"At least {counted(above, 'sentence')}" if total is None else f"{above:,} of {counted(total, 'sentence')}"
     verb = "is" if above == 1 else "are"
-    has = f", has the query's {_quoted(shared)}" if shared else ", has no word of the query" if has_none else ""
+    has = f", has {_quoted(shared)}" if shared else ", has no word of the query" if has_none else ""
     if tied > 1:
         return (
-            f"**{count} {verb} closer than chance:** the first {tied:,} tie at {first}, and random words reach {limit}."
+            f"**{count} {verb} surely closer than chance:** the first {tied:,} tie at {first}, and random words reach "
+            f"{limit}."
         )
     if not has:
-        return f"**{count} {verb} closer than chance:** the first has {first}, and random words reach {limit}."
-    return f"**{count} {verb} closer than chance:** the first, at {first}{has}; random words reach {limit}."
+        return f"**{count} {verb} surely closer than chance:** the first has {first}, and random words reach {limit}."
+    return f"**{count} {verb} surely closer than chance:** the first, at {first}{has}; random words reach {limit}."
 
 
 def _quoted(shared: Sequence[str]) -> str:

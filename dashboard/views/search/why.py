@@ -280,7 +280,7 @@ def _best_table(similarity: MaxSim, query: TokenizedSentence, hit: TokenizedSent
 
 
 def notes() -> None:
-    with st.expander("Cosine or dot product? Questions or sentences?", icon=":material/help:"):
+    with st.expander("Which to choose: cosine or dot product, questions or sentences", icon=":material/help:"):
         st.markdown(
             "**Length:** the dot product grows with a vector's length, so long vectors rank high for every query; the cosine "
             "removes length. Models trained with dot products keep information in the length.  \n"

@@ -67,7 +67,7 @@ QUERIES_SHOWN = 6
 SCORED_FILE = "assets/sts_pairs.jsonl"  # as a command in the folder of this project reads it
 LISTS = {"repaired": "Repaired", "lost": "Still lost", "harmed": "Harmed"}
 LIST_SAYS = {
-    "repaired": "The right answer comes first only after training",
+    "repaired": "The right answer is first after training, not before it",
     "lost": "The right answer comes first neither before nor after training",
     "harmed": "The right answer came first only before training",
 }
@@ -277,17 +277,15 @@ def _ranked(
                 None if beside is None else findings.of_retrieval(beside[0]),
                 int(np.count_nonzero(_listed(ranks, "harmed"))),
                 _untouched_name(settings),
-            )
-            + f" {_moves(before_after.query_changes(ranks.base, ranks.tuned, 1))}",
+            ),
             line,
         )
     _what_is_compared(source)
     with right:
         _queries(run, pairs, ranks, source, _untouched_name(settings))
-    with st.container(key="changed_measures"):  # of which a phone shows what has room
-        figures.plain_table(
-            pd.DataFrame([_row(*both, settings) for both in zip(changes, beside or [None] * 3, strict=True)])
-        )
+    rows = pd.DataFrame([_row(*both, settings) for both in zip(changes, beside or [None] * 3, strict=True)])
+    with st.container(key="changed_measures"):  # a column for each measure: a phone has room for no more
+        figures.plain_table(rows.set_index("measure").T.rename_axis("measure", axis=0).reset_index())
 
 
 def _measured(models: Models, settings: TrainingSettings, source: str) -> Iterator[tuple[str, ...]]:
@@ -379,7 +377,7 @@ def _largest(pairs: ScoredPairs, cosines: Cosines) -> None:
 
 
 def _where(source: str) -> str:
-    return {"news": "demo news", "scored": "demo pairs", "held-out": "held-out rows"}[source]
+    return {"news": "demo news, not trained on", "scored": "demo pairs", "held-out": "held-out rows"}[source]
 
 
 def _finding(
@@ -409,18 +407,16 @@ def _row(
     }
     if beside is not None:
         row[name] = measure.shown(beside.base.value)
-    row |= {"difference (95 % interval)": _difference(change), "significant": "yes" if change.is_significant else "no"}
+    row["after minus before (95 % interval)"] = _difference(change)
     if beside is not None:
-        row[f"after minus {name}"] = _difference(beside) + (
-            ", significant" if beside.is_significant else ", not significant"
-        )
+        row[f"after minus {name}"] = _difference(beside)
     return row
 
 
 def _difference(change: before_after.MeasureChange) -> str:
     low, high = (theme.signed(100 * end, 1) for end in (change.difference.low, change.difference.high))
     moved = difference(100 * change.tuned.value, 100 * change.base.value)
-    return f"{theme.signed(moved, 1)} ({low} to {high})"
+    return f"{theme.signed(moved, 1)} ({low} to {high}), {'' if change.is_significant else 'not '}significant"
 
 
 def _is_published(settings: TrainingSettings) -> bool:
@@ -527,7 +523,8 @@ def _queries(run: RunFolder, pairs: Pairs, ranks: Ranks, source: str, untouched:
         st.caption("None.")
         return
     can_open = source == "news" and run.has_model  # the example has none
-    st.caption("Rank of the right answer in each model")
+    moves = _moves(before_after.query_changes(ranks.base, ranks.tuned, 1))
+    st.caption(f"Rank of the right answer in each model. {moves}")
     for row in rows.tolist():
         text = pairs.queries.texts[row]
         own = [] if ranks.untouched is None else [f"{untouched} {ranks.untouched[row]:,}"]

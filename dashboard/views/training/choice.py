@@ -52,7 +52,7 @@ def say_example(listed: list[RunFolder]) -> None:
     row_source.name_data(EXAMPLE)
     with st.container(horizontal=True, vertical_alignment="center", border=True, key="row_example"):
         st.markdown(
-            f"**An example, “{PRESETS['repair'].name}”**, until you train one: {spec_of(settings.model).title} got "
+            f"**An example, “{PRESETS['repair'].name}”**, shown until you train a model: {spec_of(settings.model).title} got "
             f"{100 * settings.damage:.0f} % noise, then learnt {counted(record['split']['train'], 'row')} in "
             f"{counted(record['steps'], 'step')}.",
             width="stretch",

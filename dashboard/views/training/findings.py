@@ -110,13 +110,15 @@ def _won_back(measure: MeasureName, before: float, after: float, whole: float) -
     return f"training won back all of the {taken} that the damage took"
 
 
+FEW_ROWS = 200  # held out: of fewer, a few points of a share may be chance
 FLAT = 0.005  # a change of a loss that two decimals do not show
 
 
-def watched(past: History, undamaged: Mapping[str, float], kept: int | None = None) -> str:
+def watched(past: History, undamaged: Mapping[str, float], kept: int | None = None, held_out: int | None = None) -> str:
     """Whether a run learns, and which step is best: by one measure on held-out rows, or by the loss there without one.
 
     `kept` is the step whose weights a run kept that has ended; without it the run goes on, and has a best step so far.
+    `held_out` is the number of rows that are measured, where it is known.
     """
     steps, losses = past.validation
     finite = np.isfinite(losses)
@@ -154,14 +156,23 @@ def watched(past: History, undamaged: Mapping[str, float], kept: int | None = No
     elif kept is None:
         opening = f"It {'improved' if improved else 'has not improved'}; best so far is {which}"
     else:
-        opening = f"It improved until {which}, which is kept" if improved else f"It did not improve; kept is {which}"
-    said = f"**{opening}: {measure} on held-out rows {shown(float(values[best]))}**"
+        stop = (
+            f"It learnt, and could stop at {which}, which is kept"
+            if since
+            else f"It improved until {which}, which is kept"
+        )
+        opening = stop if improved else f"It did not improve; kept is {which}"
+    rows = f"{held_out:,} held-out rows" if held_out else "held-out rows"
+    said = f"**{opening}: {measure} on {rows} {shown(float(values[best]))}**"
     said += f" ({', '.join(beside)})" if beside else ""
     if at[0] == 0 and sign * values[best] < sign * values[0]:
         said += ": worse than before training"
     if since:
         said += f"; the {counted(since, 'step')} after it " + ("was" if since == 1 else "were") + " no better"
-    return f"{said}. {_course(steps, losses)}"
+    unsure = (
+        "; so few rows do not settle it" if since and improved and name and held_out and held_out < FEW_ROWS else ""
+    )
+    return f"{said}{unsure}. {_course(steps, losses)}"
 
 
 def _course(steps: Int64, losses: Float64) -> str:

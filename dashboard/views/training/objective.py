@@ -129,7 +129,7 @@ def in_batch(query: str, answer: str, wrong: str, among: int) -> str:
     own = f" (its own {wrong} among them)" if wrong else ""
     return (
         f"Each {query} must find its own {answer} among the {among} texts shown at once. The other {among - 1} are wrong "
-        f"answers{own}, so that a larger batch makes the task harder."
+        f"answers{own}, so that more rows at a time make the task harder."
     )
 
 

@@ -287,7 +287,7 @@ def _facts(backend: Backend, plan: Plan | None, is_included: bool) -> None:
             ("Rows to train on", f"{len(plan.split.train):,}"),
             ("Held out", f"{len(plan.split.held_out):,}"),
             ("Steps", f"{plan.steps:,}"),
-            ("Weights trained", "few (adapters)" if plan.settings.adapter else "all"),
+            ("Weights trained", "adapters only" if plan.settings.adapter else "all"),
         ],
     )
     if chosen.damage:

@@ -139,8 +139,9 @@ def draw(table: pd.DataFrame, objective: str, source: str, found: str = "") -> N
             cards.append(
                 f'<span class="told" style="grid-row: {row}; grid-column: 2">{html.escape(str(values[told]))}</span>'
             )
+    wrong_name = named(source, "wrong answer") if len(others) == 2 else ""
     figures.markup(
-        f'<div class="bi-rows">{_legend(drawn, objective)}<div class="heads">{heads}</div>'
+        f'<div class="bi-rows">{_legend(drawn, objective, wrong_name)}<div class="heads">{heads}</div>'
         f'<div class="cards{" double" if len(others) == 2 else ""}{"" if others else " single"}">'
         f"{_lines(drawn, len(shown), max(1, len(others)))}{''.join(cards)}</div></div>",
         "training_cards",
@@ -152,13 +153,19 @@ def _card(text: object, style: str, kind: str) -> str:
     return f'<p class="{kind}" style="{style}" title="{shown}"><span>{shown}</span></p>'
 
 
-def _legend(drawn: tuple[Tie, ...], objective: str) -> str:
+def _legend(drawn: tuple[Tie, ...], objective: str, wrong: str = "") -> str:
+    """What the lines are; `wrong`: what the row's own wrong answer is called, which each row is drawn with."""
     kinds = {tie.kind for tie in drawn}
     parts = []
     if PULLED in kinds:
         parts.append('<span class="pulled">pulled together</span>')
     if PUSHED in kinds:
-        of_first = " (all others; drawn for the first one)" if objective in IN_BATCH else ""
+        of_first = (
+            f" (first row: all others; below: only their own {wrong})"
+            if wrong
+            else " (all others; drawn for the first row)"
+        )
+        of_first = of_first if objective in IN_BATCH else ""
         parts.append(f'<span class="pushed">pushed apart{of_first}</span>')
     return f'<p class="key"><b>The first rows</b>{"".join(parts)}</p>'
 

@@ -173,11 +173,12 @@ def _figures(run: RunFolder) -> None:
         name: value for name, value in (record.get("undamaged") or {}).items() if isinstance(value, int | float)
     }
     figures.finding(
-        findings.watched(past, undamaged, best),
+        findings.watched(past, undamaged, best, (record.get("split") or {}).get("held_out")),
         key="training_finding",
         read="A dot is the loss of a step, the grey line the mean of several. The blue line is the loss on the held-out rows, "
         "without dropout; it may begin lower, since batches with fewer rows have fewer wrong answers. The dotted lines are at "
-        "the step whose weights are kept: the best one on the held-out rows. A dashed line is the model before it was damaged.",
+        "the step whose weights are kept: the best one on the held-out rows. A dashed line is the model before it was damaged. "
+        "Where the cosine of unrelated texts nears 1, the model has collapsed.",
         not_shown="How good the model is on other texts: “Before and after” measures that.",
     )
     left, right = st.columns([3, 2], gap="large")
@@ -221,9 +222,7 @@ def _measures(run: RunFolder, past: History, steps: int, undamaged: Mapping[str,
     collapsed = choice.MEASURES["unrelated_cosine"]
     panels = {
         "On held-out rows": {name: curve for name, curve in curves.items() if name != collapsed},
-        "Cosine of unrelated texts (1: collapsed)": {
-            name: curve for name, curve in curves.items() if name == collapsed
-        },
+        "Cosine of unrelated texts": {name: curve for name, curve in curves.items() if name == collapsed},
     }
     figures.figure(
         charts.measure_panels(

@@ -197,14 +197,15 @@ def test_the_wrong_answer_of_a_row_itself_is_pushed_away_too() -> None:
         return [text for trace in figure.data if trace.text for text in trace.text]
 
     assert labels("").count("another answer") == 4
-    assert labels("opposite").count("another answer") == 3
+    assert (labels("opposite").count("another answer"), labels("opposite").count("another opposite")) == (2, 1)
     assert labels("opposite").count("its own opposite") == 1
 
 
 def test_what_is_pushed_away_has_its_arrow_behind_it_and_the_texts_have_their_names() -> None:
     figure = objective_pictures.objective_picture("mnrl", "Ranking", "opposite", "sentence", "paraphrase")
     labels = [text for trace in figure.data if trace.text for text in trace.text]
-    assert labels == ["sentence", "its own paraphrase", *["another paraphrase"] * 3, "its own opposite"]
+    assert labels[:2] == ["sentence", "its own paraphrase"]
+    assert labels[2:] == [*["another paraphrase"] * 2, "its own opposite", "another opposite"]
     pushes = [item for item in figure.layout.annotations if item.arrowcolor == objective_pictures.PUSH]
     assert len(pushes) == 4
     for arrow in pushes:  # it begins at the text and leads away from the query

@@ -381,10 +381,14 @@ def test_ties_at_the_first_place_are_part_of_the_finding(open_page: Open, demo_v
     app = at_rest(open_page("search", l="0", pool="cls", k="5"))
     assert "**Nothing close:** the first 630 hits tie at 1.00" in texts(app)
     near = chance_findings.finding_of(0.437, 2, 630, 0.4261, near=[0.4272, 0.388])
-    assert near == "**2 of 630 sentences are closer than chance:** the first has 0.437, and random words reach 0.426."
+    assert (
+        near
+        == "**2 of 630 sentences are surely closer than chance:** the first has 0.437, and random words reach 0.426."
+    )
     finding = chance_findings.finding_of(1.0, 6, 8, 0.5, has_none=True, tied=6)
     assert (
-        finding == "**6 of 8 sentences are closer than chance:** the first 6 tie at 1.00, and random words reach 0.50."
+        finding
+        == "**6 of 8 sentences are surely closer than chance:** the first 6 tie at 1.00, and random words reach 0.50."
     )
 
 
@@ -400,7 +404,8 @@ def test_equal_sentences_count_once_in_the_finding() -> None:
     )
     said = chance_findings.finding(ranked, corpus, "a hot drink", True)
     assert (
-        said == "**2 of 3 sentences are closer than chance:** the first has 0.80 (3 rows), and random words reach 0.50."
+        said
+        == "**2 of 3 sentences are surely closer than chance:** the first has 0.80 (3 rows), and random words reach 0.50."
     )
 
 
@@ -421,7 +426,8 @@ def test_what_the_level_of_chance_is_stands_behind_the_question_mark_with_what_w
     app = at_rest(open_page("search", q="volcano erupted"))
     (line,) = [item.value for item in app.markdown if "closer than chance" in item.value]
     assert line == (
-        ":material/insights: **4 of 630 sentences are closer than chance:** the first, at 0.57, has the query's “volcano” "
+        ":material/insights: **4 of 630 sentences are surely closer than chance:** the first, at 0.57, has "
+        "“volcano” "
         "and “erupted”; random words reach 0.43."
     )
     (read,) = [item.value for item in app.markdown if "The level of chance" in item.value]
@@ -475,7 +481,7 @@ def test_hits_do_not_wait_for_the_level_of_chance(
         assert not app.main.get("progress")
     finally:
         gate.set()
-    assert "sentences are closer than chance" in texts(at_rest(app))
+    assert "sentences are surely closer than chance" in texts(at_rest(app))
 
 
 def test_why_can_show_maxsim_which_did_not_rank_the_hit(
@@ -586,7 +592,8 @@ def test_a_corpus_says_how_many_of_its_sentences_are_cut_off() -> None:
     own = Corpus("mine", ("a", "b", "c"), {})
     said = contents.finding("mine", corpus_facts(own, np.array([9, 3, 4]), 5))
     assert said == (
-        "**mine has 3 sentences**, and the middle one by length has 4 tokens. **1 (33 %) is cut off** after 5 tokens."
+        "**mine has 3 sentences**; the middle one by length has 4 tokens, the longest 7. **1 (33 %) is cut off** after 5 "
+        "tokens."
     )
     repeated = contents.finding("mine", corpus_facts(own, np.array([9, 3, 4]), 5), repeated=1)
     assert repeated.startswith("**mine has 2 different texts in 3 sentences**, and the middle one")
@@ -649,7 +656,8 @@ def test_opposites_are_claimed_only_where_there_are_some() -> None:
     )
     said = duplicates.duplicates_in_words([pair] * 5, 5, 0.9, {}, {"negation": 2, "number": 1, "word": 2})
     assert said == (
-        "**3 of 5 pairs** with a cosine of 0.90 or more mean something different: a threshold alone would merge them."
+        "**3 of 5 pairs** with a cosine of 0.90 or more mean something different: deleting duplicates by a threshold alone "
+        "would lose them."
     )
     said = duplicates.duplicates_in_words([pair], 1, 0.9, {}, {"negation": 1})
     assert said.startswith("**1 of 1 pair** with a cosine of 0.90 or more means something different")
@@ -870,7 +878,8 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
     choose_view(app, "corpus")
     app.segmented_control(key="corpus_way").set_value("demo").run()
     app.button(key="use_demo").click().run()
-    assert "**Demo news has 630 sentences**, and the middle one by length has 19 tokens. None is cut off" in texts(app)
+    said = "**Demo news has 630 sentences**; the middle one by length has 19 tokens, the longest 30. None is cut off"
+    assert said in texts(app)
 
 
 def test_a_corpus_that_cannot_be_read_is_said(open_page: Open, tmp_path: Path) -> None:

@@ -385,7 +385,7 @@ def test_the_stored_ranks_of_the_untouched_model_are_those_of_the_included_one()
 
 def test_without_a_run_the_view_shows_the_example_and_says_so(open_page: Open) -> None:
     app = at_rest(open_page("training", v="training-run"))
-    assert "**An example, “Repair a damaged model”**, until you train one:" in texts(app)
+    assert "**An example, “Repair a damaged model”**, shown until you train a model:" in texts(app)
     assert "got 40 % noise, then learnt 248 rows in 64 steps." in texts(app)
     assert "Batch 16, learning rate 0.001, seed 10." in [item.proto.help for item in app.markdown]
     evaluated = choice.EXAMPLE.events("evaluation")
@@ -404,7 +404,7 @@ def test_without_a_run_the_view_shows_the_example_and_says_so(open_page: Open) -
 def test_a_run_that_is_not_there_is_refused_where_the_example_is_shown(open_page: Open, view: str) -> None:
     app = open_page("training", v=view, run="mine")
     assert "Run “mine” is not available here. It was deleted, or made on another server." in texts(app)
-    assert "**An example, “Repair a damaged model”**, until you train one:" in texts(app)
+    assert "**An example, “Repair a damaged model”**, shown until you train a model:" in texts(app)
     assert "run" not in app.query_params
     assert "is not available here" not in texts(open_page("training", v=view))
 
@@ -665,7 +665,7 @@ def test_a_damaged_run_is_listed_and_can_be_deleted(open_page: Open) -> None:
 
 def test_before_and_after_without_a_model_shows_the_example_and_leads_to_the_data(open_page: Open) -> None:
     app = at_rest(open_page("training", v="before-after"))
-    assert "**An example, “Repair a damaged model”**, until you train one:" in texts(app)
+    assert "**An example, “Repair a damaged model”**, shown until you train a model:" in texts(app)
     ranks = stored_ranks()
     for name, of_model in (("undamaged", ranks.untouched), ("before (damaged)", ranks.base), ("after", ranks.tuned)):
         assert of_model is not None
@@ -879,7 +879,7 @@ def test_a_repaired_model_is_always_shown_beside_the_undamaged_one(
     else:
         assert ("Training won back all that the damage took" in said) == (round(taken, 1) > 0)
     if source != "scored":
-        table = plain_table(app, 0)
+        table = plain_table(app, 0).set_index("measure").T
         assert list(table["undamaged"]) == list(table["after"])
         assert set(table["after minus undamaged"]) == {"0.0 (0.0 to 0.0), not significant"}
 

@@ -130,7 +130,8 @@ def past(losses: list[float], measures: dict[str, list[float]] | None = None) ->
         (  # it has learned the rows by heart
             [1.87, 1.13, 1.4],
             10,
-            "**It improved until step 10, which is kept: loss on held-out rows 1.13** (1.87 before); the 10 steps after it "
+            "**It learnt, and could stop at step 10, which is kept: loss on held-out rows 1.13** (1.87 before); the 10 "
+            "steps after it "
             "were no better. "
             "The held-out "
             "loss fell from 1.87 to 1.40, and is above its lowest, 1.13 at step 10.",
@@ -155,11 +156,17 @@ def test_a_run_that_is_watched_says_which_step_is_best_and_whether_the_loss_fall
 def test_what_decides_is_a_measure_beside_the_model_before_and_undamaged() -> None:
     of = past([2.0, 1.5, 1.0], {"recall@1": [0.27, 0.45, 0.4], "recall@10": [0.5, 0.8, 0.9]})
     assert findings.watched(of, {"recall@1": 0.6}, 10).startswith(
-        "**It improved until step 10, which is kept: Recall@1 on held-out rows 45 %** (27 % before, 60 % undamaged); the 10 "
+        "**It learnt, and could stop at step 10, which is kept: Recall@1 on held-out rows 45 %** (27 % before, 60 % "
+        "undamaged); the 10 "
         "steps after it "
         "were no "
         "better. The held-out loss fell"
     )
+    few, many = (findings.watched(of, {}, 10, rows) for rows in (62, 500))
+    assert (
+        "Recall@1 on 62 held-out rows 45 %** (27 % before); the 10 steps after it were no better; so few rows do" in few
+    )
+    assert "Recall@1 on 500 held-out rows 45 %** (27 % before); the 10 steps after it were no better. The" in many
     # Equal ones: the lower loss decides, as in the run itself.
     equal = past([2.0, 1.5, 1.0], {"accuracy": [0.5, 0.8, 0.8]})
     assert findings.watched(equal, {}).startswith(

@@ -110,11 +110,12 @@ def _sentence(
             )
         best = max(results, key=lambda name: results[name].recall)
         before, after = apart(100 * found / len(now), 100 * results[best].recall, digits=1)
+        more = _harming(results, titles) or _shared(shares)
         if results[best].recall <= found / len(now):
-            return f"No remedy is better: Recall@1 is {before} % now, and none raises it{_shared(shares)}."
+            return f"No remedy is better: Recall@1 is {before} % now, and none raises it{more}."
         return (
             f"No remedy is clearly better yet: Recall@1 is {before} % now and {after} % with the best one, "
-            f"{titles[best]}{_shared(shares)}."
+            f"{titles[best]}{more}."
         )
     names = ["leaving it as it is" if name is None else titles[name] for name in (one, other)]
     return (
@@ -162,6 +163,12 @@ def _beaten(chosen: Sequence[str | None], results: Mapping[str, RemedyRanking], 
     if len(chosen) > 1:
         return f"; over both, {titles[best]} is better than either."
     return f" Over both, {titles[best]}, which costs more, is better."
+
+
+def _harming(results: Mapping[str, RemedyRanking], titles: Mapping[str, str]) -> str:
+    """Which remedies do harm for sure, as the end of a sentence; "" where none does."""
+    harming = [titles[name] for name, result in results.items() if result.harms]
+    return f"; {enumerated(harming)} {'does' if len(harming) == 1 else 'do'} harm" if harming else ""
 
 
 def _shared(shares: Sequence[TraitShare]) -> str:

@@ -29,8 +29,8 @@ HITS = 10
 TIMED, TIMED_SECOND = 5, 2  # queries that are timed; of a cross-encoder
 REPEATS = 3  # searches of each
 TIMES = (
-    "Ms per query: the median of some searches on this machine, each of one query, from its text to the first ten hits. To "
-    "that of a search as it is now a remedy adds its own part, measured in turn with that search."
+    "Ms per query: the median time of several searches on this machine, from a query’s text to its first ten hits. What a "
+    "remedy takes longer is measured by turns with a search as it is now, and added to the time of that search."
 )
 BYTES = "Bytes per text: computed from the arrays by which a text is found, with vectors in float32."
 COSTS = f"{TIMES} {BYTES}"

@@ -83,6 +83,11 @@ class RemedyRanking(Ranking):
         """Whether the interval of the change of Recall@1 lies above zero."""
         return self.change.low > 0
 
+    @property
+    def harms(self) -> bool:
+        """Whether that interval lies below zero."""
+        return self.change.high < 0
+
 
 def halves(queries: Sequence[str], seed: int = 0) -> NDArray[np.bool_]:
     """[query]: whether it is in the first half; queries with the same words are in one."""

@@ -63,7 +63,7 @@ def finding(of: ComparedCells, measure: str, levels: Sequence[tuple[str, float]]
     if others == first_together:
         text += "no other may be as good." if not others else "no further one may be as good."
     else:
-        text += f"{others} other{'' if others == 1 else 's'} may be as good."
+        text += f"{'only ' * (others == 1)}{others} other{'' if others == 1 else 's'} may be as good."
     return text + _beaten(value, levels)
 
 
@@ -110,9 +110,9 @@ def rows(of: ComparedCells, measure: str, queries: int, colours: Sequence[str]) 
     behind = int(np.count_nonzero(~found.may_be_best))
     all_of = len(of.cells)
     note = (
-        f"{behind} of {all_of} are clearly worse: by more than chance"
+        f"Pale bars: 95 % intervals. {behind} of {all_of} are clearly worse: by more than chance"
         if behind
-        else f"Any of the {all_of} may be the best"
+        else f"Pale bars: 95 % intervals. Any of the {all_of} may be the best"
     )
     return (
         '<div class="bi-candidates"><h3>Which may be the best?</h3><table><thead><tr><th scope="col">vector</th>'
@@ -136,11 +136,9 @@ def _cost(found: BestOf, queries: int) -> str:
         if gain > 0
         else f"On other queries the best gains {points} points"
     )
-    low, high = max(0.0, 5 * np.floor(min(ends) / 5)), min(100.0, 5 * np.ceil(max(ends) / 5 + 0.01))
     lines = "".join(
-        f'<tr><th scope="row">{name}</th><td class="axis"><div><b class="{kind}" style="left:{_at(value, low, high)}%">'
-        f"</b></div></td><td>{number(value, 1)} %</td></tr>"
-        for name, kind, value in zip(("the half it won on", "the other half"), ("open", "full"), ends, strict=True)
+        f'<tr><th scope="row">{name}</th><td>{number(value, 1)} %</td></tr>'
+        for name, value in zip(("the half it won on", "the other half"), ends, strict=True)
     )
     return (
         f'<h3 class="cost">{title}</h3><table>{lines}</table>'

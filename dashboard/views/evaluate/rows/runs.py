@@ -192,7 +192,7 @@ def drawn(rows: Sequence[RunRow], measure: str, reference: str) -> str:
     zero = _at(0, below, above)
     lines = []
     for row in order:
-        mark = "<small>compared with</small>" if row.is_reference else ""
+        mark = "<small>(reference)</small>" if row.is_reference else ""
         axis = _axis(row.value, low, high, "open" if row.is_reference else "full")
         if row.difference is None:
             apart_axis, said = "", "" if row.is_reference else "other data"
@@ -211,7 +211,8 @@ def drawn(rows: Sequence[RunRow], measure: str, reference: str) -> str:
     return (
         f'<table class="bi-runs"><thead><tr><th scope="col">run</th><th scope="col"><div class="ends"><span>'
         f"{number(low, 0)}</span><span>{escape(measure)}</span><span>{number(high, 0)} %</span></div></th><th></th>{heads}"
-        f'<th scope="col">minus {escape(reference)}</th><th scope="col">points</th></tr></thead>'
+        f'<th scope="col"><div class="ends"><span>{signed(below, 0)}</span><span>minus {escape(reference)}</span>'
+        f'<span>{signed(above, 0)}</span></div></th><th scope="col">points</th></tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table>"
     )
 

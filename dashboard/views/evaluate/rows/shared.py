@@ -103,8 +103,8 @@ def finding(kinds: Mapping[str, int], total: int, in_no_form: int) -> str:
     if not kinds.get(NONE):
         return f"**Each of {of} queries shares a content word with its correct answer**: a search by words has a start."
     share = "shares" if kinds[NONE] == 1 else "share"
-    every = "shares all of its own" if kinds.get(ALL) == 1 else "share all of theirs"
-    rest = f" {kinds[ALL]:,} {every}." if kinds.get(ALL) else ""
+    every = "shares all of its content words" if kinds.get(ALL) == 1 else "share all of theirs"
+    rest = f" Of all queries {kinds[ALL]:,} {every}." if kinds.get(ALL) else ""
     said = f"**{kinds[NONE]:,} of {of} queries {share} no content word with the correct answer**"
     other = (
         ", not even in another form"
@@ -113,7 +113,7 @@ def finding(kinds: Mapping[str, int], total: int, in_no_form: int) -> str:
         if in_no_form
         else ", but each has one in another form"
     )
-    return f"{said}{other}: a search by words has little to go by.{rest}"
+    return f"{said}{other}: for {'it' if kinds[NONE] == 1 else 'these'} a search by words has little to go by.{rest}"
 
 
 def _what_is_shown(shown: int, total: int, are_cut: bool) -> str:

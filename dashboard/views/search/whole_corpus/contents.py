@@ -85,7 +85,9 @@ def finding(name: str, facts: CorpusFacts, repeated: int = 0) -> str:
     if (facts.token_lengths == middle).all():
         said += f", each of {counted(middle, 'token')}"
     else:
-        said += f", and the middle one by length has {counted(middle, 'token')}"
+        said += (
+            f"; the middle one by length has {counted(middle, 'token')}, the longest {int(facts.token_lengths.max())}"
+        )
     if not cut:
         return f"{said}. None is cut off: the model reads up to {limit}."
     verb = "is" if cut == 1 else "are"
@@ -139,7 +141,9 @@ def _report(corpus: Corpus) -> None:
 
 
 def _storage() -> None:
-    panel = st.expander("Indexes on disk, and word vectors", icon=":material/database:", key="kept", on_change="rerun")
+    panel = st.expander(
+        "For experts: indexes and word vectors", icon=":material/database:", key="kept", on_change="rerun"
+    )
     if not panel.open:
         return
     with panel:

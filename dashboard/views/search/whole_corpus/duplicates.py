@@ -107,10 +107,12 @@ def similar_pairs(backend: Backend) -> None:
     left, right = st.columns([3, 7], gap="medium") if kinds else st.columns([7, 3], gap="medium")[::-1]
     with right:
         if similar:
-            title = "The nearest pairs" if not above else "Two of each kind first" if len(kinds) > 1 else "By cosine"
+            title = (
+                "The nearest pairs" if not above else "Pairs, two of each kind first" if len(kinds) > 1 else "By cosine"
+            )
             if len(similar) > IN_BOX:
                 of = f" of {above:,}" if above > len(similar) else ""
-                title += f": {len(similar)}{of} pairs"
+                title += f": {len(similar)}{of}"
             with st.container(key="pairs_box", height=620 if len(similar) > IN_BOX else "content", border=False):
                 unread = _unread(request, index, differences)
                 figures.markup(_marked(title, ordered(similar, differences), differences, unread), "pairs_marked")
@@ -172,7 +174,7 @@ def duplicates_in_words(
         if opposed:
             said = f"**{opposed:,} of {pairs[:1].lower()}{pairs[1:]}** with a cosine of {limit} or more "
             said += "means something different" if opposed == 1 else "mean something different"
-            said += ": a threshold alone would merge " + ("it" if opposed == 1 else "them")
+            said += ": deleting duplicates by a threshold alone would lose " + ("it" if opposed == 1 else "them")
         else:
             none = ", and none differs in a number, a day, a “not” or their order" if kinds else ""
             said = f"**{pairs}** {'has' if above == 1 else 'have'} a cosine of {limit} or more{none}"

@@ -73,7 +73,9 @@ def test_drops_keep_the_order_of_the_words_and_equal_words_apart():
     query, document = figure.data
     assert (list(query.y), list(query.x)) == ([1, 2], [0.5, -0.25])
     assert (list(document.y), list(document.x), document.name) == ([4], [1.0], "document")
-    assert (query.marker.color, document.marker.color) == (theme.BLUE, theme.ORANGE)
+    # As in all bars of left-out words: blue falls, orange rises.
+    assert (list(query.marker.color), list(document.marker.color)) == ([theme.BLUE, theme.ORANGE], [theme.BLUE])
+    assert (list(query.text), list(document.text)) == (["+0.50", "−0.25"], ["+1.00"])
     labels = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
     assert labels == {0: "<b>query</b>", 1: "the", 2: "cat", 3: "<b>document</b>", 4: "the"}
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # from top to bottom

@@ -24,6 +24,14 @@ def test_the_curve_has_steps_its_thresholds_chance_and_the_chosen_point():
     assert figure.layout.xaxis.title.text == "recall (%)"
 
 
+def test_a_wrong_first_hit_draws_no_line_from_0_to_100():
+    recall, precision = np.array([100.0, 50.0, 0.0, 0.0]), np.array([20.0, 33.0, 0.0, 100.0])
+    figure = threshold_curves([("every threshold", recall, precision)], 20.0, "t", thresholds=np.array([0.1, 0.5, 0.9]))
+    curve = figure.data[0]
+    assert (list(curve.x), list(curve.y)) == ([100, 50, 0], [20, 33, 33])
+    assert list(curve.customdata) == ["0.100", "0.500", "above all scores"]
+
+
 def test_several_curves_have_names_and_points():
     curves = [("test <b>", RECALL, PRECISION), ("training", RECALL, PRECISION)]
     figure = threshold_curves(curves, 20.0, "t", points=("11 points", RECALL, PRECISION))

@@ -295,3 +295,15 @@ def test_either_text_is_once_the_query(kind):
     there, back = ranker.scores("one two three")[7], ranker.scores("three")[3]
     assert found[3] == pytest.approx((there + back) / 2)
     assert (there != pytest.approx(back)) == (kind in ("bm25", "jm"))
+
+
+def test_the_interval_of_a_correlation_holds_the_true_one_in_95_of_100_samples():
+    rng, true, inside = np.random.default_rng(0), 0.7, 0
+    rank = 6 / np.pi * np.arcsin(true / 2)  # Spearman's correlation of normal values with Pearson's `true`
+    for _ in range(400):
+        first = rng.standard_normal(150)
+        second = true * first + np.sqrt(1 - true**2) * rng.standard_normal(150)
+        low, high = sts.spearman_interval(sts.correlations(first, second)[0], 150)
+        inside += low <= rank <= high
+    assert 0.92 <= inside / 400 <= 0.98
+    assert np.isnan([*sts.spearman_interval(0.5, 3), *sts.spearman_interval(1.0, 150)]).all()

@@ -255,6 +255,8 @@ def test_traits_that_hold_for_the_same_queries_are_one_test_and_one_finding() ->
     of = {share.name: share.adjusted_p for share in shares}
     assert of == {**{share.name: share.adjusted_p for share in alone}, "number or code": of["unknown word"]}
     assert [share.name for share in shares if share.is_named] == ["unknown word", "number or code"]
-    said = "have the traits “unknown word” and “number or code” (the same queries: 50 %, of the found 0 %)."
+    said = (
+        "have the traits “unknown word” and “number or code” (the same queries: 50 % of the failed, 0 % of the found)."
+    )
     assert in_words(shares).endswith(said)
     assert [twin(share, shares) for share in shares] == ["", "the same queries as unknown word", "", ""]

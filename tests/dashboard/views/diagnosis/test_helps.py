@@ -39,8 +39,9 @@ def share(name: str, failed: int, found: int, adjusted: float, of: int = 50) -> 
 def test_the_sentence_names_what_the_figure_shows() -> None:
     named = [share("negation", 25, 8, 0.001), share("short query", 20, 8, 0.02), share("long query", 9, 8, 1.0)]
     assert traits.in_words(named) == (
-        "50 of 100 queries fail, and more often have the traits “negation” (50 %, of the found 16 %) and “short query” "
-        "(40 %, of the found 16 %)."
+        "50 of 100 queries fail, and more often have the traits “negation” (50 % of the failed, 16 % of the found) and "
+        "“short query” "
+        "(40 % of the failed, 16 % of the found)."
     )
     assert "trait “negation” (50 %" in traits.in_words(named[:1])
     # Nothing is named: not even the trait with the largest difference, nor one that found queries have more often.
@@ -51,7 +52,8 @@ def test_the_sentence_names_what_the_figure_shows() -> None:
     assert traits.in_words([few]).endswith(traits.too_few(50, 29))
     few = replace(named[0], failures=29, difference=None, adjusted_p=None)
     assert traits.in_words([few]) == (
-        "29 of 79 queries fail. 25 have the trait “negation” (86 %, of the found 16 %): too few to be sure."
+        "29 of 79 queries fail. 25 have the trait “negation” (86 % of the failed, 16 % of the found): too few "
+        "to be sure."
     )
     # Where found queries have each trait as often, nothing is named.
     same = replace(few, failed=4, failures=25, found=8, successes=50)
@@ -71,7 +73,8 @@ def test_the_sentence_names_what_the_figure_shows() -> None:
             5,
             1,
             10,
-            "3 have the trait “negation” (60 %, of the found 10 %): too few to be sure, it takes 30 of each.",
+            "3 have the trait “negation” (60 % of the failed, 10 % of the found): too few to be sure, it "
+            "takes 30 of each.",
         ),
         (3, 5, 0, 0, "3 have the trait “negation” (60 %); no query is found to compare with."),
         (1, 1, 0, 0, "It has “negation”; no query is found to compare with."),
@@ -140,6 +143,17 @@ def test_shams_are_told_where_they_are_drawn() -> None:
     said = " A narrow grey bar is a check: the remedy with the signal of a wrong query."
     assert helps.of_shams([did, nothing]) == helps.of_shams([did, did]) == said  # type: ignore[list-item]
     assert helps.of_shams([nothing]) == ""  # type: ignore[list-item]
+
+
+def test_only_the_colours_that_are_drawn_are_named() -> None:
+    helping, harming, grey = (
+        SimpleNamespace(result=SimpleNamespace(helps=is_helping, harms=is_harming))
+        for is_helping, is_harming in ((True, False), (False, True), (False, False))
+    )
+    begin = "Right: Recall@1 and the 95 % interval of its change;"
+    assert helps.of_colours([helping, grey]) == f"{begin} blue helps, grey may be chance."  # type: ignore[list-item]
+    assert helps.of_colours([harming, grey]) == f"{begin} orange harms, grey may be chance."  # type: ignore[list-item]
+    assert helps.of_colours([harming, helping]) == f"{begin} blue helps, orange harms."  # type: ignore[list-item]
 
 
 def test_the_remedies_that_a_finding_names_are_bold() -> None:

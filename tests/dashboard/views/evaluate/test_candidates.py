@@ -34,7 +34,7 @@ def of(
             of([0.2, 0, 0.6, 0.61], [False, False, True, True], [0, 0, 0.4, 0.6]),
             [],
             "**Layer 1, [CLS]** has the best MRR, **61.0 %**: it would still win in 60 of 100 random samples of "
-            "the queries. With all 4 compared at once, 1 other may be as good.",
+            "the queries. With all 4 compared at once, only 1 other may be as good.",
         ),
         (
             of(
@@ -42,7 +42,7 @@ def of(
             ),  # the comparison is stricter than the draws
             [],
             "**Layer 1, [CLS]** has the best MRR, **61.0 %**: it would still win in 100 of 100 random samples of "
-            "the queries. With all 4 compared at once, 1 other may be as good.",
+            "the queries. With all 4 compared at once, only 1 other may be as good.",
         ),
         (
             of([0.6, 0, 0.6, 0.59], [True, False, True, True], [0.4, 0, 0.4, 0.2]),
@@ -73,7 +73,7 @@ def test_the_rows_are_in_order_with_what_may_be_the_best_and_what_choosing_costs
     places = [drawn.index(name) for name in ("layer 1, [CLS]", "layer 1, Mean", "layer 0, Mean", "layer 0, [CLS]")]
     assert places == sorted(places)
     assert drawn.count(">clearly worse<") == 2
-    assert "2 of 4 are clearly worse: by more than chance" in drawn
+    assert "Pale bars: 95 % intervals. 2 of 4 are clearly worse: by more than chance" in drawn
     assert "On other queries the best loses 2.0 points" in drawn
     assert drawn.count("62.0 %") == drawn.count("60.0 %") == 1
 

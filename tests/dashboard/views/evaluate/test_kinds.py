@@ -102,9 +102,13 @@ def test_the_finding_says_how_many_words_the_two_kinds_share() -> None:
 
     said = kinds.shared_in_words({"questions": pairs("grey", "old"), "paraphrases": pairs("grey", "grey")})
     assert said == (
-        "BM25 finds by shared words alone: on average 50 % of the content words of a question stand in its passage and 100 % "
-        "of the content words of a sentence stand in its paraphrase."
+        "BM25 finds by shared words alone: on average 50 % of the content words of a question appear in its passage and 100 % "
+        "of the content words of a sentence appear in its paraphrase."
     )
+    lines = "\n".join(json.dumps({"q": q, "d": d}) for q, d in (("grey cats", "old dogs"), ("red hats", "new bags")))
+    nothing = pairs_of_corpus(read_corpus(lines.encode(), "none.jsonl", "d"), "q")
+    said = kinds.shared_in_words({"questions": nothing, "paraphrases": nothing})
+    assert said.endswith("paraphrase. What it still finds there it finds by function words, or by chance.")
 
 
 def test_a_second_model_has_bars_of_its_own(open_page: Open, tmp_path: Path) -> None:

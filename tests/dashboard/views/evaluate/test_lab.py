@@ -362,21 +362,30 @@ def test_the_finding_names_ties_and_what_people_agree_with() -> None:
     recall[0, 0], recall[4, 0] = 96.71, 96.69  # both are written as 96.7
     spearman = np.full_like(recall, 0.5)
     spearman[0, 3] = 0.777
-    said = functools.partial(lab_sections.best_in_words, queries=630, pairs=150, kept="128")
+    said = functools.partial(lab_sections.best_in_words, queries=630, pairs=150)
+    first = "No way puts more correct answers first than **Mean** with **cosine**: 96.7 % of 630 queries."
+    way = "**Mean** with **PCA projection**"
     assert said(recall, spearman) == (
-        "**Mean** and **By rarity** with **cosine** put the most correct answers first: 96.7 % of 630 queries. "
-        "**Mean** with **PCA projection** agrees most with people: Spearman 0.777 on 150 pairs, 128 numbers."
+        f"{first} Rank correlation with people (Spearman) rises from 0.500 to 0.777: {way}."
     )
-    recall[1, :2] = 96.7
-    assert said(recall, spearman).startswith(
-        "**Mean** with **cosine** and 3 other ways put the most correct answers first: 96.7 %"
+    spearman[0, 0] = 0.765  # within the interval of 0.777 on 150 pairs, not on 100,000
+    assert said(recall, spearman) == (
+        f"{first} None agrees surely more with people: rank correlation (Spearman) 0.765, at most 0.777 ({way}), on 150 pairs."
     )
+    assert "rises from 0.765 to 0.777" in said(recall, spearman, pairs=100_000)
+    spearman[0, 0] = 0.8
+    assert said(recall, spearman) == f"{first} None agrees more with people: rank correlation (Spearman) 0.800."
     recall[0, 0], recall[1] = 90.0, 50.0
     spearman[0, 0] = np.nan
     assert said(recall, spearman) == (
         "**By rarity** with **cosine** puts the most correct answers first: 96.7 % of 630 queries "
-        "(mean with cosine: 90.0 %)."
+        "(mean with cosine: 90.0 %, which may be chance)."
     )
+    recall[1, :2] = 96.7
+    assert said(recall, spearman).startswith(
+        "**[CLS]** with **cosine** and 2 other ways put the most correct answers first"
+    )
+    assert said(recall, spearman, is_sure=True).endswith("(mean with cosine: 90.0 %).")
 
 
 def test_the_finding_says_how_few_numbers_are_enough() -> None:
@@ -386,9 +395,9 @@ def test_the_finding_says_how_few_numbers_are_enough() -> None:
     sweep = [cell(8, "pca", 300, 0.71), cell(16, "random", 370, 0.65), cell(16, "pca", 640, 0.764)]
     sweep += [cell(64, "pca", 945, 0.793), cell(128, "pca", 963, 0.777), cell(128, "random", 958, 0.735)]
     assert lab_sections.enough_in_words(sweep, cell(384, "cosine", 967, 0.765), 384) == (
-        "**128 of 384 numbers** (PCA projection) put the correct answer first for 96.3 % of the queries, all 384 for 96.7 %. "
-        "With people's scores, **16** (PCA projection) agree about as well as all: Spearman 0.764 and 0.765; 64 (PCA "
-        "projection) agree most, 0.793."
+        "**128 of 384 numbers** (PCA projection) are enough to put the correct answer first for 96.3 % of the queries, all 384 "
+        "for 96.7 %. **16 numbers** (PCA projection) are enough to agree with people about as well as all do: Spearman 0.764 "
+        "and 0.765."
     )
     assert lab_sections.enough_in_words(sweep, cell(384, "cosine", 990, None), 384) == (
         "No projection puts the correct answer first nearly as often as the whole vector: all 384 for 99.0 %."

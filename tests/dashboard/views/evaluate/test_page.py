@@ -769,7 +769,9 @@ def test_graded_relevance_equals_ir_measures(
         "more than chance." in texts(app)
     )
     relevant, there = 10 * theirs[wanted["P@10"]], np.mean([min(10, len(judged)) for judged in qrels.values()])
-    of_best = f"documents of Layer 6, Mean, {relevant:.1f} are relevant on average; in a perfect order {there:.1f} are."
+    of_best = (
+        f"documents of Layer 6, Mean, {relevant:.1f} are relevant on average; in a perfect order {there:.1f} would be."
+    )
     assert of_best in texts(app)
     (bars,) = figures(app)[0]["data"]
     assert list(bars["y"]) == ["BM25", "Layer 6, Mean"]
@@ -1081,11 +1083,11 @@ def test_what_queries_share_with_their_answers_is_counted_and_said() -> None:
     assert shared_share("?", ["A?"]) == 0
     some = shared.finding({shared.NONE: 2, shared.SOME: 5, shared.ALL: 1}, 8, 1)
     without = "**2 of 8 queries share no content word with the correct answer**"
-    end = ": a search by words has little to go by."
+    end = ": for these a search by words has little to go by."
     assert some.startswith(f"{without}, 1 not even in another form{end} ")
     assert shared.finding({shared.NONE: 2, shared.SOME: 6}, 8, 2) == f"{without}, not even in another form{end}"
     assert shared.finding({shared.NONE: 2, shared.SOME: 6}, 8, 0) == f"{without}, but each has one in another form{end}"
-    assert some.endswith(" 1 shares all of its own.")
+    assert some.endswith(" Of all queries 1 shares all of its content words.")
     assert shared.finding({shared.SOME: 8}, 8, 0).startswith(
         "**Each of 8 queries shares a content word with its correct answer**"
     )

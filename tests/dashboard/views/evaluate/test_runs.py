@@ -161,7 +161,7 @@ def test_rows_stand_in_order_and_only_a_clear_difference_is_bold() -> None:
     assert "<strong>+1.4</strong>" in drawn
     assert "<strong>−16.5</strong>" in drawn
     assert "−0.7 <small>unsure</small>" in drawn
-    assert drawn.count("compared with") == 1
+    assert drawn.count("(reference)") == 1
     assert drawn.count('<b class="better"') == drawn.count('<b class="worse"') == drawn.count('<b class="unsure"') == 1
 
 

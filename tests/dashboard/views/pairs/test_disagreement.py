@@ -91,7 +91,7 @@ def test_what_holds_of_all_queries_is_said_of_the_included_models_alone(monkeypa
 def test_a_name_in_the_chooser_is_short_and_has_ranks_and_both_texts() -> None:
     pair = view.Disagreement("A short query", 0, 10, 1, 0.5, 1.0, False)
     name = view._short_name(pair, "Its   document\nis long: " + 60 * "a")
-    assert name == f"10→1 A short query · Its document is long: {38 * 'a'}…"
+    assert name == f"rank 10, then 1: A short query · Its document is long: {38 * 'a'}…"
 
 
 def test_the_sample_of_queries_is_seeded_and_grows() -> None:
@@ -193,7 +193,7 @@ def test_work_is_shared_within_a_step_of_the_slider_and_older_work_is_stopped(
 def test_another_pair_is_chosen_and_the_caveat_stays(open_page: Open, scorer: Backend) -> None:
     app = at_rest(open_page("pairs", v="disagreement", nq="6", k="8", dis="2"))
     chosen = app.selectbox(key="w_disagreement").options[2]
-    before, after = chosen.split(" ")[0].split("→")
+    before, after = chosen.removeprefix("rank ").partition(":")[0].split(", then ")
     assert f"from rank {before} to {after} does not say who is right" in texts(app)
     assert "the drops do not sum to the score" in texts(app)
     app = at_rest(open_page("pairs", v="disagreement", nq="6", k="8", dis="900"))

@@ -62,7 +62,9 @@ def own_page(scorer: Backend, open_page: Open) -> AppTest:
 
 def bars(app: AppTest) -> dict[str, float]:
     (trace,) = figures(app)[0]["data"]
-    return dict(zip([name.replace("<br>", " ") for name in trace["y"]], map(float, trace["x"]), strict=True))
+    names = {label: name for name, label in learnt.LABELS.items()}
+    drawn = [name.replace("<br>", " ") for name in trace["y"]]
+    return dict(zip([names.get(name, name) for name in drawn], map(float, trace["x"]), strict=True))
 
 
 def test_the_learnt_ranking_stands_beside_the_others(page: AppTest) -> None:
@@ -80,10 +82,10 @@ def test_the_learnt_ranking_stands_beside_the_others(page: AppTest) -> None:
     }
     assert values["Bi-encoder"] > values["BM25"] > values["By chance"]
     assert min(values, key=values.__getitem__) == "By chance"
-    answer = next(str(item.value) for item in page.markdown if "Learnt MAP" in str(item.value))
-    assert f"Learnt MAP {values['Learnt: [CLS] layer 6']:.1f} %: better than" in answer
+    answer = next(str(item.value) for item in page.markdown if "(MAP)" in str(item.value))
+    assert f"Mean average precision (MAP) {values['Learnt: [CLS] layer 6']:.1f} %: better than" in answer
     for name, shown in (
-        ("Cosine: [CLS] layer 6", "the plain cosine of the same vectors"),
+        ("Cosine: [CLS] layer 6", "the cosine of the same vectors"),
         ("BM25", "BM25"),
         ("By chance", "chance"),
     ):
@@ -111,7 +113,7 @@ def test_what_is_learnt_is_told_with_its_weights(page: AppTest, few: GradedSet) 
     told = texts(page)
     assert "one weight for each of these 384 numbers" in told
     assert f"(test), all {len(few.documents)} documents are then ranked by that sum" in told
-    assert "the thin lines are its 95 % intervals" in told
+    assert "thin lines: 95 % intervals" in told
     assert "of 384 weights are positive" in told
     weights = next(plain_table(page, number) for number, table in enumerate(page.table) if "weight" in table.value)
     sizes = [abs(float(value)) for value in weights["weight"]]

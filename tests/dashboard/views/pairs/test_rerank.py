@@ -325,26 +325,26 @@ def test_the_finding_names_the_data_for_which_it_holds() -> None:
     headlines, questions = looked("headlines", 96, 98), looked("questions", 88, 83)
     assert rerank_quality.finding([]) == ""
     said = rerank_quality.finding([headlines, questions])
-    assert said == ("**MaxSim on the first 50 makes no sure difference** for 100 headlines or for 100 questions.")
+    assert said == ("**MaxSim on the first 50 makes no sure difference** for 100 headlines.")
     # The usual story is false: it harms, or changes nothing, or helps everywhere.
     assert "for 98.0 → 50.0 % of 100 headlines, but 83.0 → 88.0 % of 100 questions" in rerank_quality.finding(
         [looked("headlines", 98, 50), looked("questions", 83, 88)]
     )
     assert rerank_quality.finding([looked("queries", 90, 90)]) == (
-        "**MaxSim on the first 50 changes nothing**: right text first for 90.0 %, as before, of 100 queries."
+        "**MaxSim on the first 50 changes nothing**: correct answer first for 90.0 %, as before, of 100 queries."
     )
     assert ", and 83.0 → 88.0 % of 100 questions" in rerank_quality.finding(
         [looked("headlines", 50, 98), looked("questions", 83, 88)]
     )
     assert " makes no sure difference** for 100 headlines." in rerank_quality.finding([looked("headlines", 96, 98)])
     harms = rerank_quality.finding([headlines, looked("questions", 98, 50)])
-    assert harms.startswith("**MaxSim on the first 50 harms**: right text")
+    assert harms.startswith("**MaxSim on the first 50 harms**: correct answer")
     assert harms.endswith("of 100 questions: the change for the headlines may be chance.")
     both = rerank_quality.finding([looked("headlines", 50, 98), looked("questions", 98, 50)])
-    assert both.startswith("**MaxSim on the first 50 helps some and harms others**: right text")
+    assert both.startswith("**MaxSim on the first 50 helps some and harms others**: correct answer")
     assert "chance" not in both
     assert rerank_quality.finding([looked("headlines", 50, 98)]).startswith(
-        "**MaxSim on the first 50 helps**: right text"
+        "**MaxSim on the first 50 helps**: correct answer"
     )
     look = looked("headlines", 96, 98).look  # it repairs 2 and harms none
     assert rerank_quality.of_all("headlines", look, 50) == (
@@ -387,7 +387,7 @@ def test_it_opens_with_max_sim_and_older_addresses_with_the_cross_encoder(
     for page in ("pairs", "search"):
         app = at_rest(open_page(page, v="retrieve-rerank", q=view.REPAIRED[0]))
         assert app.segmented_control(key="w_second_stage").value == "rerank"
-    assert "of 630 demo headlines instead of" in texts(app)
+    assert "of 630 headlines and harms " in texts(app)
 
 
 def test_the_pieces_sum_to_the_score_on_screen(

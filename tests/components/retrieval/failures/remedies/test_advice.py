@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.retrieval.failures.remedies.advice import advice, repaired_by_trait
-from components.retrieval.failures.remedies.folds import measured
+from components.retrieval.failures.remedies.folds import RemedyRanking, measured
 from components.retrieval.failures.traits import Traits, TraitShare, compared
 
 TITLES = {"prompt": "a prompt", "repair": "query repair", "maxsim": "MaxSim re-ranking"}
@@ -63,6 +63,20 @@ def test_where_no_remedy_helps_the_sentence_begins_with_the_result_and_ends_with
         assert said(alike, repair=ranks)[1] == (
             f"{begin}; your failures share no trait more often than found queries by more than chance."
         )
+
+
+def test_a_remedy_that_does_harm_for_sure_is_named_in_place_of_what_failures_share() -> None:
+    harmful = np.where(np.arange(160) < 12, 2, NOW)  # 9 found queries fail with it
+    always = measured(NOW, {"the one": np.array(NOW)}, FIRST).harms
+    results = {
+        "repair": measured(NOW, {"the one": repairing(1, 1)}, FIRST),
+        "prompt": RemedyRanking("a prompt", ranks=harmful, now=NOW, chosen=("the one", "the one")),
+    }
+    options = {"repair": {"the one": repairing(1, 1)}, "prompt": {"the one": harmful}}
+    named = compared(Traits(("negation",), (NOW > 1)[None]), NOW > 1)
+    sentence = advice(NOW, options, results, TITLES, named, QUERIES, FIRST).sentence
+    assert (always, results["prompt"].harms, results["repair"].harms) == (False, True, False)
+    assert sentence.endswith("76.2 % with the best one, query repair; a prompt does harm.")
 
 
 def test_of_each_named_trait_it_is_said_how_many_of_its_failures_the_advised_remedy_repaired() -> None:

@@ -17,7 +17,7 @@ from components.analysis.similarity.baseline import Baselines
 from dashboard import caching, garbage, state
 from dashboard.declared import table
 from dashboard.sharing import report
-from tests.support import baselines, passes
+from tests.support import baselines
 from tests.support.pages import Open, await_jobs, backend, new_session, settled
 
 
@@ -71,13 +71,6 @@ def _no_complete_collections() -> Iterator[None]:
 def _measured_once() -> Iterator[None]:
     """Hundreds of tests load a tiny model that another test has loaded, from the same folder or a copy."""
     with baselines.measured_once():
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _passed_once() -> Iterator[None]:
-    """Hundreds of tests search the demo and draw the words of its hits."""
-    with passes.computed_once():
         yield
 
 

@@ -117,7 +117,11 @@ def test_without_a_driver_pytorch_is_taken_without_cuda(
     assert len(light.asked) == before
 
 
-@pytest.mark.parametrize(("version", "is_silent"), [("2.0", False), ("3.0", True)], ids=["nobody", "no answer"])
+@pytest.mark.parametrize(
+    ("version", "is_silent"),
+    [("2.0", False), pytest.param("3.0", True, marks=pytest.mark.rare)],
+    ids=["nobody", "no answer"],
+)
 def test_where_no_index_answers_the_ordinary_one_is_taken_soon(
     python: Path, indexes: tuple[Index, Index], tmp_path: Path, version: str, is_silent: bool
 ) -> None:

@@ -33,7 +33,7 @@ def run(*arguments: str) -> tuple[subprocess.Popen[str], psutil.Process]:
     return started, psutil.Process(int(started.stdout.readline()))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.rare), signal.SIGKILL])
 def test_what_a_stopped_run_has_started_ends_with_it(number: signal.Signals) -> None:
     started, left = run()
     assert left.is_running()

@@ -7,7 +7,7 @@ import itertools
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -59,17 +59,32 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a file's syntax tree, found once for all tests."""
+    return tuple(ast.walk(tree_of(path)))
+
+
+def called(node: ast.Call) -> str:
+    """What is called, as it is written: "a.b" of a.b(...); empty where it is no plain name."""
+    parts, function = [], node.func
+    while isinstance(function, ast.Attribute):
+        parts.append(function.attr)
+        function = function.value
+    return ".".join([function.id, *reversed(parts)]) if isinstance(function, ast.Name) else ""
+
+
+@cache
 def imports_in(path: Path) -> tuple[str, ...]:
     """Every module that a file imports (see `imports_of`)."""
-    return tuple(imports_of(tree_of(path)))
+    return tuple(imports_of(nodes_of(path)))
 
 
-def imports_of(tree: ast.Module) -> Iterator[str]:
+def imports_of(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Every module an import statement names, at any depth; "." in front for a relative one.
 
     `from a import b` gives "a.b", since b may be a module.
     """
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -79,7 +94,7 @@ def imports_of(tree: ast.Module) -> Iterator[str]:
             isinstance(node, ast.Call)
             and node.args
             and isinstance(node.args[0], ast.Constant)
-            and ast.unparse(node.func) in {"importlib.import_module", "import_module", "__import__"}
+            and called(node) in {"importlib.import_module", "import_module", "__import__"}
         ):
             yield str(node.args[0].value)
 
@@ -107,7 +122,7 @@ def later():
     import importlib
     importlib.import_module("transformers")
 """
-    assert sorted(imports_of(ast.parse(source))) == [
+    assert sorted(imports_of(ast.walk(ast.parse(source)))) == [
         "..charts.curves",
         "components.analysis.pooling",
         "components.analysis.tokens",
@@ -263,13 +278,14 @@ def test_only_the_views_and_their_table_know_the_views():
 def test_views_are_dispatched_in_one_way():
     """A view is drawn by the function that its declaration names, and what is not ready is said by NotReady."""
     gone = {"DRAW", "OF_TOKENS", "OTHER_VIEWS", "NoResult"}
-    found = {
-        (relative(path), getattr(node, part, ""))
+    found = [
+        f"{relative(path)}:{node.lineno}"
         for path in files_of("dashboard", ".py")
-        for node in ast.walk(tree_of(path))
-        for part in ("id", "attr", "name")  # of a name, what is taken of something, and what is defined or imported
-    }
-    assert [item for item in found if item[1] in gone] == []
+        for node in nodes_of(path)
+        # Of a name, what is taken of something, and what is defined or imported.
+        if gone & {getattr(node, part, "") for part in ("id", "attr", "name")}
+    ]
+    assert found == []
 
 
 def test_pages_do_not_import_pages():
@@ -302,10 +318,9 @@ def test_the_dashboards_own_directions(folder, above):
 
 def calls_of_streamlit(path: Path) -> set[str]:
     """What a file calls or takes of Streamlit: `x` of `st.x`, and of `from streamlit import x`."""
-    tree = tree_of(path)
     attributes = {
         node.attr
-        for node in ast.walk(tree)
+        for node in nodes_of(path)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "st"
     }
     taken = {name.removeprefix("streamlit.") for name in imports_in(path) if is_within(name, "streamlit")}
@@ -340,14 +355,13 @@ def test_what_is_not_there_is_said_by_one_exception():
 
 def test_not_ready_is_caught_by_the_frame():
     """A view that caught it would have to draw the reason itself; what one knows meanwhile it draws, and raises it again."""
-    catching = {
+    found = {
         relative(path): [
-            ast.unparse(handler) for handler in ast.walk(tree_of(path)) if isinstance(handler, ast.ExceptHandler)
+            ast.unparse(node)
+            for node in nodes_of(path)
+            if isinstance(node, ast.ExceptHandler) and node.type is not None and "NotReady" in ast.unparse(node.type)
         ]
         for path in files_of("dashboard", ".py")
-    }
-    found = {
-        path: [text for text in handlers if "NotReady" in text.partition(":")[0]] for path, handlers in catching.items()
     }
     frames = {"dashboard/main.py", "dashboard/ui/waiting/frame.py", "dashboard/ui/waiting/before_work.py"}
     assert found["dashboard/ui/waiting/frame.py"]
@@ -397,7 +411,7 @@ def test_a_class_name_has_one_meaning():
     """No two modules define classes of one name."""
     places: dict[str, list[str]] = {}
     for path in (path for folder in ("components", "dashboard") for path in files_of(folder, ".py")):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(f"{relative(path)}:{node.lineno}")
     assert len(places) > 300
@@ -407,8 +421,7 @@ def test_a_class_name_has_one_meaning():
 @cache
 def calls_in(path: Path) -> set[str]:
     """The names of all methods and functions of modules that a file calls, as `x` of `st.x(...)`."""
-    tree = tree_of(path)
-    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    calls = (node.func for node in nodes_of(path) if isinstance(node, ast.Call))
     return {function.attr for function in calls if isinstance(function, ast.Attribute)}
 
 
@@ -451,7 +464,7 @@ def own_formats(path: Path) -> Iterator[str]:
     What a browser writes (plotly's "%{x:.3f}") and opacities in HTML are no numbers that people read here.
     """
     source = path.read_text(encoding="utf-8").splitlines()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         is_own = False
         if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
             written = ast.unparse(node.format_spec)[2:-1]
@@ -545,7 +558,7 @@ def test_nothing_prints():
         f"{relative(path)}:{node.lineno}"
         for folder in ("components", "dashboard")
         for path in files_of(folder, ".py")
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert found == []
@@ -559,10 +572,10 @@ def test_nothing_is_unpickled():
         f"{relative(path)}:{node.lineno}"
         for folder in ("components", "dashboard")
         for path in files_of(folder, ".py")
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call)
         and (
-            ast.unparse(node.func) in {"torch.load", "pd.read_pickle", "pandas.read_pickle"}
+            called(node) in {"torch.load", "pd.read_pickle", "pandas.read_pickle"}
             or any(word.arg == "allow_pickle" and ast.unparse(word.value) != "False" for word in node.keywords)
         )
     ]
@@ -584,7 +597,7 @@ def test_codes_of_runs_are_read_and_written_by_run_code_alone():
     begins = re.compile(r"(m2?|rr|ms|mx|sp|f[rzd0-9]+)\.$")
     wrong = []
     for path in (path for folder in WITH_RUNS for path in files_of(folder, ".py") if path.name != "run_code.py"):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             divides = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DIVIDE
             if divides and any(isinstance(each, ast.Constant) and each.value in SIGNS for each in node.args):
                 wrong.append(f"{relative(path)}:{node.lineno} divides")
@@ -604,7 +617,7 @@ SIGNS = {".", "~", "m.", "m2.", "rr.", "ms.", "mx.", "sp.", "fr."}
 def classes_of_retrieval() -> list[ast.ClassDef]:
     """The classes of all that ranks texts, and of what shows it."""
     paths = [path for folder in ("components/retrieval", "dashboard") for path in files_of(folder, ".py")]
-    return [node for path in paths for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)]
+    return [node for path in paths for node in nodes_of(path) if isinstance(node, ast.ClassDef)]
 
 
 KINDS_OF_RANKING = {"Ranking"} | {
@@ -635,9 +648,9 @@ def test_a_ranking_of_scores_is_made_by_one_function():
         f"{relative(path)}:{node.lineno}"
         for folder in ("components", "dashboard")
         for path in files_of(folder, ".py")
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call)
-        and ast.unparse(node.func) in KINDS_OF_RANKING
+        and called(node) in KINDS_OF_RANKING
         and scored & {str(keyword.arg) for keyword in node.keywords}
     ]
     assert made == []

@@ -165,7 +165,6 @@ def test_no_names_of_kinds_lie_over_each_other_on_a_phone(look: Stage) -> None:
             assert right <= other[0] or other[1] <= left or bottom <= other[2] or other[3] <= top
 
 
-@pytest.mark.core
 def test_tiles_are_worked_by_keyboard(use: Stage) -> None:
     page = use.at("/attention?v=head-patterns")
     canvas = page.locator(CANVAS)
@@ -266,7 +265,6 @@ def test_on_a_phone_the_model_view_has_heads_that_a_finger_meets_and_an_opened_o
     assert 0 <= room - frame.locator("#vis svg").evaluate("(svg) => svg.getBoundingClientRect().bottom") <= 40
 
 
-@pytest.mark.core
 def test_head_numbers_are_large_enough_for_fingers(touched: Visit) -> None:
     phone = touched("/attention")
     squares = frame_of(phone).get_by_role("checkbox")
@@ -345,7 +343,6 @@ def test_on_a_phone_cells_have_room_for_their_numbers_and_a_swipe_shows_the_seco
     assert fits(page)
 
 
-@pytest.mark.core
 def test_fast_clicks_write_no_defaults_into_the_address(visit: Visit) -> None:
     page = visit("/inside?v=block")
     names = ["Architecture", "Attention", "Flow", "Before and after a block"]

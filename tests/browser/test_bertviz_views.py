@@ -122,7 +122,6 @@ def test_the_line_that_the_page_speaks_of_is_drawn_at_full_strength_while_its_he
     assert told.evaluate(opacity) == "0"
 
 
-@pytest.mark.core
 def test_weak_lines_are_hidden_and_counted_until_a_token_is_pointed_at(draw: Draw, pair: dict[str, Any]) -> None:
     page = draw(head_view(**pair, block=2, head=1, least=0.15))
     _, opacities = drawn_weights(page, pair["attentions"].shape[1:])
@@ -470,8 +469,7 @@ def test_the_neuron_view_keeps_the_last_token_and_says_how_to_open_it_again(draw
     expect(hint).to_have_text("Point at a token and click +")
 
 
-@pytest.mark.core
-@pytest.mark.parametrize("view", ["head", "model", "neuron"])
+@pytest.mark.parametrize("view", [pytest.param("head", marks=pytest.mark.core), "model", "neuron"])
 def test_markup_in_tokens_is_text(draw: Draw, view: str) -> None:
     n = len(NASTY)
     weights = np.full((1, 2, n, n), 1 / n, np.float32)

@@ -27,7 +27,6 @@ def rows() -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.core
 def test_pasted_queries_are_on_the_first_screen_and_a_click_chooses_a_trait_and_a_query(
     visit: Visit, rows: str
 ) -> None:

@@ -158,7 +158,6 @@ def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> 
     wait_until(page, "() => document.querySelector('.js-plotly-plot')?._fullData.length === 3")
 
 
-@pytest.mark.core
 def test_a_row_of_the_query_table_opens_it(use: Stage) -> None:
     page = use.at("/evaluate?v=compare-runs&r=m.6.mean&r=bm25&f=wrong")
     wait_for(page, "Recall@k of every run")

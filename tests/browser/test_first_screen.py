@@ -170,7 +170,7 @@ def address(path: str, request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.core
 def test_the_tables_name_views_that_there_are() -> None:
-    assert {*FIRST, *FURTHER, *LISTS, *BEGINS_LOWER} <= table.VIEWS.keys()
+    assert {*FIRST, *FURTHER, *LISTS, *BEGINS_LOWER, *CORE} <= table.VIEWS.keys()
 
 
 def problems_on_a_laptop_and_a_phone(look: Stage, path: str, address: str) -> list[str]:
@@ -207,10 +207,12 @@ def problems_for_a_projector_in_the_dark(look: Stage, path: str, address: str) -
 
 
 FOR_ALL = (problems_on_a_laptop_and_a_phone,)
+# In each run of the tests: the drawing of Start, chips, the path's drawing and a list.
+CORE = {"home", "pieces", "whole-path", "hits"}
 # All of a view one after the other: the server keeps few results, and would compute them again after those of other views.
 VISITS = [
-    pytest.param(path, problems, marks=[pytest.mark.core] if is_first and problems in FOR_ALL else [])
-    for path, (_, is_first) in ADDRESSES.items()
+    pytest.param(path, problems, marks=[pytest.mark.core] if is_first and view in CORE and problems in FOR_ALL else [])
+    for path, (view, is_first) in ADDRESSES.items()
     for problems in (*FOR_ALL, *([problems_for_a_projector_in_the_dark] if path in FOR_A_PROJECTOR else []))
 ]
 

@@ -56,7 +56,6 @@ def test_the_page_follows_while_a_person_types_and_the_next_page_has_the_sentenc
     expect(editor_of(page)).to_have_value("A red kite.\nA kite in the wind.")
 
 
-@pytest.mark.core
 def test_on_a_phone_the_list_of_pages_closes_when_one_was_chosen(touched: Visit) -> None:
     page = touched("/")
     page.get_by_test_id("stExpandSidebarButton").tap()
@@ -113,7 +112,6 @@ def test_the_corpus_is_chosen_in_one_bar_on_every_page_of_it(visit: Visit) -> No
     expect(page.locator(".st-key-corpus_bar summary")).to_contain_text("mine.txt · 3 sentences")
 
 
-@pytest.mark.core
 def test_a_term_opens_its_entry_where_it_stands(use: Stage) -> None:
     page = use.at("/inside?v=all-heads&b=2&h=0&s=A+head+of+state+spoke.")
     title = page.locator(".st-key-view_title").get_by_role("button", name="Glossary: head")
@@ -153,7 +151,6 @@ def type_and_go(page: Page, times: int) -> None:
     expect(editor_of(page)).to_have_value(re.compile(" 0x.* 1x.* " + f"{times - 1}x$", re.S))
 
 
-@pytest.mark.core
 def test_a_click_right_after_typing_is_not_lost(use: Stage) -> None:
     type_and_go(use.at("/tokens"), 4)
 
@@ -387,7 +384,6 @@ AT_REST = """() => {
 }"""
 
 
-@pytest.mark.core
 def test_the_colours_change_where_a_person_is(visit: Visit) -> None:
     """No page is loaded, and what is drawn, scrolled to and typed stays."""
     page = visit("/layers?v=one-word&s=a+river+bank")

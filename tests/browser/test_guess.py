@@ -39,7 +39,6 @@ def expect_hidden(page: Page, word: str) -> Locator:
     return page.locator(".guess .word[aria-pressed=true]")
 
 
-@pytest.mark.core
 def test_a_word_is_hidden_by_a_click_and_by_a_key(use: Stage, folder: str) -> None:
     page = use.at(address(folder))
     guess = drawn(page)

@@ -47,7 +47,6 @@ def test_back_restores_a_setting_whose_panel_is_closed_and_leaving_a_page_adds_o
     expect(page.get_by_role("heading", level=1)).to_have_text("Which words decide the similarity?")
 
 
-@pytest.mark.core
 def test_opening_a_view_adds_one_entry(visit: Visit) -> None:
     page = visit(
         "/why?v=known-failures&s=a+river+bank&s=a+money+bank"

@@ -20,7 +20,6 @@ def names(page: Page) -> list[str]:
     return page.locator(".lecture b").all_text_contents()
 
 
-@pytest.mark.core
 def test_a_picture_with_a_star_stands_in_the_lecture_and_leaves_as_a_page(visit: Visit, tmp_path: Path) -> None:
     page = visit("/inside?v=mask-token")
     page.get_by_role("button", name="Put into my lecture").nth(1).click()  # the first picture is what the model guesses

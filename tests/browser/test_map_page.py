@@ -117,7 +117,6 @@ def test_two_maps_are_drawn_whose_tokens_are_clicked_and_lassoed(visit: Visit) -
     assert sorted(plots(page)[1]["selected"]) == sorted(chosen[1]["selected"])
 
 
-@pytest.mark.core
 def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(use: Stage) -> None:
     page = use.at("/map?v=layer-by-layer&by=pca")
     wait_for_maps(page, 1)

@@ -25,8 +25,7 @@ def click_cell(page: Page, row: int, column: int, count: int, x: float, y: float
     page.mouse.click(box["x"] + place[0], box["y"] + place[1])
 
 
-@pytest.mark.core
-@pytest.mark.parametrize(("x", "y"), [(0.5, 0.5), (0.04, 0.9)])
+@pytest.mark.parametrize(("x", "y"), [pytest.param(0.5, 0.5, marks=pytest.mark.core), (0.04, 0.9)])
 def test_a_click_on_a_cell_chooses_two_sentences_and_leads_to_why(use: Stage, x: float, y: float) -> None:
     page = use.at("/heatmaps?v=sentence-pairs&" + "&".join(f"s={text.replace(' ', '+')}" for text in SENTENCES))
     click_cell(page, 2, 1, 3, x, y)

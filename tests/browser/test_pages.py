@@ -55,7 +55,6 @@ def test_layers_draws_the_bank_curves(look: Stage, dark: bool) -> None:
     assert (background == "rgb(255, 255, 255)") is not dark
 
 
-@pytest.mark.core
 def test_a_card_is_a_door_as_a_whole_and_its_view_begins_at_the_top(use: Stage) -> None:
     page = use.at("/laboratory", phone=True)
     page.locator(".st-key-view_card_neuron-view").get_by_text("How is an attention weight computed?").click(force=True)

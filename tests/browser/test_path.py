@@ -397,7 +397,6 @@ def test_only_look_left_hides_what_is_to_the_right(visit: Visit) -> None:
     np.testing.assert_allclose(path.evaluate(COMPUTED, [0, 4, 7])["weights"], record.attentions[0, 4, 7], atol=2e-6)
 
 
-@pytest.mark.core
 def test_keys_lead_through_the_path_and_the_table_says_it_in_words(visit: Visit) -> None:
     page = visit(address(s=SENTENCES, t=["7", "6"]))
     path = drawn(page, "pieces")

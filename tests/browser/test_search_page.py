@@ -84,7 +84,6 @@ def test_a_hybrid_hit_shows_its_two_terms(look: Stage) -> None:
     expect(hits(page).first.locator(".terms")).to_have_count(0)  # vectors alone have no terms
 
 
-@pytest.mark.core
 def test_a_mark_counts_and_is_taken_back_and_is_offered_again_once_its_session_has_ended(visit: Visit) -> None:
     page = visit("/search")
     relevant = hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)")

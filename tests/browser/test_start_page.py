@@ -146,7 +146,6 @@ def test_the_figures_are_read_as_tables_and_a_row_from_the_right_is_walked_to_th
     )
 
 
-@pytest.mark.core
 def test_on_a_phone_the_keyboard_does_not_open_by_itself_and_rows_are_swiped(touched: Visit) -> None:
     page = touched("/?look=1")
     expect(page.locator(".near li")).to_have_count(5, timeout=READ)

@@ -48,13 +48,23 @@ def of_bert(tiny_folder: Callable[[str], Path]) -> dict[str, int]:
     return {case: drawn_by(app, case) for case in CASES}
 
 
-@pytest.mark.parametrize("family", tiny.OTHERS)
+# Of the families that are read in a way of their own all views are opened by `make test-all`, and of one of them by each run.
+ALL_VIEWS = [
+    pytest.param(family, True, marks=() if family == "modernbert" else pytest.mark.rare)
+    for family in tiny.OTHERS
+    if family not in LIKE_ANOTHER
+]
+
+
+@pytest.mark.parametrize(
+    ("family", "every"), [*ALL_VIEWS, *((family, False) for family in tiny.OTHERS if family != "modernbert")]
+)
 def test_every_page_draws_what_it_draws_for_bert(
-    open_page: Open, tiny_folder: Callable[[str], Path], of_bert: dict[str, int], family: str
+    open_page: Open, tiny_folder: Callable[[str], Path], of_bert: dict[str, int], family: str, every: bool
 ) -> None:
     app = open_page("home", m=str(tiny_folder(family)), s=TEXTS)
     first = {views[0] for folder, views in views_by_folder().items() if folder in INSIDE}
-    cases = [case for case in CASES if family not in LIKE_ANOTHER or case in {*first, "attention-scores"}]
+    cases = [case for case in CASES if every or case in {*first, "attention-scores"}]
     drawn = {case: drawn_by(app, case) for case in cases}
     assert app.session_state["model"] == str(tiny_folder(family))
     expected = of_bert | ({"attention-scores": SCORES[family]} if family in SCORES else {})

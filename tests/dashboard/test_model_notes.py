@@ -19,6 +19,7 @@ from dashboard import caching, ready_made
 from dashboard.jobs import verification
 from tests.dashboard.page_states import small_corpus
 from tests.support.pages import Open, at_rest, figures, read_texts, texts, traces
+from tests.support.rare_cases import but_a_few
 from tests.support.reference import compare_in_this_process
 from tests.support.tiny import dense_module, pooling_module, publish, save_tiny
 from tests.support.views import ONE_OF_EACH
@@ -72,7 +73,7 @@ def settled(app: AppTest) -> AppTest:
     return app
 
 
-@pytest.mark.parametrize("page", ONE_OF_EACH)
+@pytest.mark.parametrize("page", but_a_few(ONE_OF_EACH, 5))
 def test_every_page_says_once_what_is_not_applied(open_page: Open, last_token: str, page: str) -> None:
     quick = {"by": "pca"} if page == "two-layers" else {}  # UMAP would be compiled first
     shown = {"look": "1"} if page == "home" else {}  # its stored pictures are of the included model
@@ -90,17 +91,20 @@ def test_the_second_model_is_said_too_by_name(open_page: Open, last_token: str, 
 
 @pytest.mark.parametrize(
     ("page", "view", "noted"),
-    [
-        ("layers", "sentences", True),
-        ("heatmaps", "sentences", True),
-        ("search", "results", True),
-        ("search", "pairs", True),
-        ("evaluate", "grid", True),
-        ("evaluate", "similarity", True),
-        ("layers", "tokens", False),
-        ("heatmaps", "blocks", False),
-        ("search", "corpus", False),
-    ],
+    but_a_few(
+        [
+            ("layers", "sentences", True),
+            ("heatmaps", "sentences", True),
+            ("search", "results", True),
+            ("search", "pairs", True),
+            ("evaluate", "grid", True),
+            ("evaluate", "similarity", True),
+            ("layers", "tokens", False),
+            ("heatmaps", "blocks", False),
+            ("search", "corpus", False),
+        ],
+        3,
+    ),
 )
 def test_a_cross_encoder_is_noted_once_where_vectors_are_compared(
     open_page: Open, cross_encoder: str, page: str, view: str, noted: bool

@@ -66,7 +66,40 @@ def drawn_again(app: AppTest) -> AppTest:
     raise AssertionError("it never ends")
 
 
+def written_and_read(page: str, values: dict[str, object]) -> None:
+    import streamlit as st
+
+    from dashboard import state
+
+    for name, value in values.items():
+        state.put(name, value)
+    address, has_room = state.address_of(page)
+    st.session_state.clear()
+    state.apply(page, state.unpacked(page, address))
+    found = {name: state.peek(name) for name in values}
+    notices = state.current_notices(page)
+    st.session_state["found"] = (found, address, state.address_of(page), has_room, notices)
+
+
 @pytest.mark.parametrize("case", STATES)
+def test_an_address_gives_a_new_session_its_settings(case: str, tiny_model: str) -> None:
+    (page, _), values = place_of(case), settings_of(case, tiny_model)
+    app = AppTest.from_function(written_and_read, kwargs={"page": page, "values": values}).run()
+    assert not app.exception
+    found, address, again, has_room, notices = app.session_state["found"]
+    assert found == values
+    assert again == (address, has_room) == (address, True)
+    assert notices == []
+    changed = {SETTINGS[name].short for name, value in values.items() if value != SETTINGS[name].default}
+    assert changed <= set(address)
+
+
+# What is drawn of it: of one state of each page in each run of the tests.
+FIRST_OF_PAGE = {place_of(case)[0]: case for case in reversed(STATES)}
+DRAWN = [pytest.param(case, marks=() if case in FIRST_OF_PAGE.values() else pytest.mark.rare) for case in STATES]
+
+
+@pytest.mark.parametrize("case", DRAWN)
 def test_a_new_session_at_the_address_shows_the_same(open_page: Open, case: str, tiny_model: str) -> None:
     (page, _), values = place_of(case), settings_of(case, tiny_model)
     first = with_settings(open_page("lessons" if page == "about" else "about"), page, values)

@@ -1,7 +1,7 @@
 """Model folders of somebody who means harm, drawn by kind (tests.support.hostile_models): each is read, or refused in a line.
 
 None ends the process, takes more than 2 GB or 30 seconds of a processor, shows a byte of a file outside its folder, or runs
-code. A few of each kind are opened in every run of the tests, and many by `make fuzz`, or FUZZ_FOLDERS=...
+code. A few kinds are opened by `make test`, each kind by `make test-all`, and many folders by `make fuzz`, or FUZZ_FOLDERS=...
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ def faults(opened: list[Opened]) -> list[Opened]:
     return [one for one in opened if one.faults or one.outcome not in {"loaded", "refused"}]
 
 
+@pytest.mark.parametrize("seeds", [range(0, len(KINDS), 8), pytest.param(range(len(KINDS)), marks=pytest.mark.rare)])
 def test_a_folder_of_each_kind_does_no_harm_and_a_process_that_ends_is_seen_while_the_others_go_on(
-    tmp_path: Path,
+    tmp_path: Path, seeds: range
 ) -> None:
     unreadable: Any = "no number"  # of a folder: the process ends
-    ended, *opened = open_all([unreadable, *range(len(KINDS))], tmp_path)
+    ended, *opened = open_all([unreadable, *seeds], tmp_path)
     assert (ended.outcome, ended.faults) == ("ended", ("the process ended",))
     assert ended.busy >= 0
     assert faults(opened) == []
-    assert len(opened) == len(KINDS)
+    assert len(opened) == len(seeds)
     assert {"loaded", "refused"} == {one.outcome for one in opened}
 
 

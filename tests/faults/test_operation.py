@@ -199,6 +199,7 @@ app = st.App(Path(__file__).parent / "failing.py")
 """
 
 
+@pytest.mark.rare
 def test_an_error_that_nobody_caught_is_logged_without_its_message(tmp_path: Path) -> None:
     """Streamlit logs it itself, and it has a way of its own to print tracebacks, which our configuration switches off."""
     (tmp_path / "failing.py").write_text(FAILING)

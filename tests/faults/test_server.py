@@ -277,7 +277,7 @@ def drawn(session: Session, *asked: ClientState) -> tuple[list[str], str]:
     return pages, fragment
 
 
-@pytest.mark.parametrize("by_fragment", [True, False])
+@pytest.mark.parametrize("by_fragment", [True, pytest.param(False, marks=pytest.mark.rare)])
 def test_what_a_page_sends_while_it_is_left_does_not_bring_it_back(private: Server, by_fragment: bool) -> None:
     """The last page that Streamlit begins is what a browser shows: also a fragment's, which then is an empty page."""
     with opened(private.url) as session:
@@ -363,7 +363,12 @@ def test_a_value_of_another_kind_ends_nobodys_session(private: Server) -> None:
 
 
 # Each has another kind of what reports a selection: the cells of a figure, the points of a map, a component, a list.
-OF_EACH_KIND = (("inside", "block"), ("meaning", "two-layers"), ("inside", "whole-path"), ("search", "hits"))
+OF_EACH_KIND = (
+    ("inside", "block"),
+    pytest.param("meaning", "two-layers", marks=pytest.mark.rare),
+    pytest.param("inside", "whole-path", marks=pytest.mark.rare),
+    ("search", "hits"),
+)
 
 
 def send_hostile_values(server: Server, page: str, view: str, seeds: Iterable[int]) -> None:

@@ -5,9 +5,12 @@ Sizes are chosen so that a mixed-up axis shows: 3 layers, 4 heads, 32 dimensions
 
 from __future__ import annotations
 
+import copy
+import functools
 import itertools
 import json
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -207,9 +210,36 @@ def _are_equal(first: Any, second: Any) -> bool:
 
 
 def tiny_model(architecture: str, seed: int = 0) -> tuple[Any, PreTrainedTokenizerFast]:
-    """A seeded model in eval mode and its tokenizer."""
+    """A seeded model in eval mode and its tokenizer. It is one's own: to change it changes no other test's."""
+    model, drawn = _made_once(architecture, seed)
+    torch.set_rng_state(drawn)
+    return copy.deepcopy(model), tiny_tokenizer(architecture)
+
+
+@functools.cache
+def _made_once(architecture: str, seed: int) -> tuple[Any, torch.Tensor]:
+    """The model, and the state of torch's generator once it is made: what a test draws next is the same in each run."""
     tokenizer = tiny_tokenizer(architecture)
-    return undisturbed(lambda: _seeded(architecture, tokenizer, seed)), tokenizer
+    return undisturbed(lambda: _seeded(architecture, tokenizer, seed)), torch.get_rng_state()
+
+
+Saved = tuple[dict[str, bytes], torch.Tensor]  # the content of each file, and the state of torch's generator
+_saved: dict[Hashable, Saved] = {}
+
+
+def saved_once(folder: Path, key: Hashable, save: Callable[[Path], None]) -> Path:
+    """The folder, with the files that `save` writes into an empty one: the same for the same key, which is saved once."""
+    if key not in _saved:
+        with tempfile.TemporaryDirectory() as place:
+            save(Path(place))
+            files = {path.name: path.read_bytes() for path in Path(place).iterdir()}
+        _saved[key] = files, torch.get_rng_state()
+    files, drawn = _saved[key]
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    torch.set_rng_state(drawn)
+    return folder
 
 
 def _seeded(architecture: str, tokenizer: PreTrainedTokenizerFast, seed: int) -> Any:
@@ -277,23 +307,28 @@ def _seeded(architecture: str, tokenizer: PreTrainedTokenizerFast, seed: int) ->
 
 def save_tiny(folder: Path, architecture: str = "bert", seed: int = 0) -> Path:
     """A tiny model and its tokenizer saved as a folder that the dashboard can open."""
-    model, tokenizer = tiny_model(architecture, seed)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+
+    def save(place: Path) -> None:
+        for part in tiny_model(architecture, seed):
+            part.save_pretrained(place)
+
+    return saved_once(folder, ("encoder", architecture, seed), save)
 
 
 def save_tiny_masked_lm(folder: Path, seed: int = 0) -> Path:
     """A tiny BertForMaskedLM with its trained head, saved as a folder."""
-    model, tokenizer = tiny_model("bert", seed)
 
-    def make() -> Any:
-        torch.manual_seed(seed)
-        return BertForMaskedLM(model.config).eval()
+    def save(place: Path) -> None:
+        model, tokenizer = tiny_model("bert", seed)
 
-    undisturbed(make).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+        def make() -> Any:
+            torch.manual_seed(seed)
+            return BertForMaskedLM(model.config).eval()
+
+        undisturbed(make).save_pretrained(place)
+        tokenizer.save_pretrained(place)
+
+    return saved_once(folder, ("bert with its head", seed), save)
 
 
 def save_masked_lm_of(folder: Path, architecture: str, seed: int = 3, rows: int | None = None) -> Path:
@@ -301,23 +336,26 @@ def save_masked_lm_of(folder: Path, architecture: str, seed: int = 3, rows: int 
 
     `rows`: as many word vectors, more than the tokenizer has pieces.
     """
-    model, tokenizer = tiny_model(architecture)
-    if rows is not None:
-        model.config.vocab_size = rows
 
-    def make() -> Any:
-        torch.manual_seed(seed)
-        whole = AutoModelForMaskedLM.from_config(model.config).eval()
-        for parameter in whole.parameters():
-            torch.nn.init.normal_(parameter, std=0.3)
-        for module in whole.modules():
-            if "norm" in type(module).__name__.lower() and hasattr(module, "weight"):
-                torch.nn.init.uniform_(module.weight, 0.5, 1.5)
-        return whole
+    def save(place: Path) -> None:
+        model, tokenizer = tiny_model(architecture)
+        if rows is not None:
+            model.config.vocab_size = rows
 
-    undisturbed(make).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+        def make() -> Any:
+            torch.manual_seed(seed)
+            whole = AutoModelForMaskedLM.from_config(model.config).eval()
+            for parameter in whole.parameters():
+                torch.nn.init.normal_(parameter, std=0.3)
+            for module in whole.modules():
+                if "norm" in type(module).__name__.lower() and hasattr(module, "weight"):
+                    torch.nn.init.uniform_(module.weight, 0.5, 1.5)
+            return whole
+
+        undisturbed(make).save_pretrained(place)
+        tokenizer.save_pretrained(place)
+
+    return saved_once(folder, ("masked", architecture, seed, rows), save)
 
 
 Module = tuple[str, dict[str, Any]]  # kind and configuration of a sentence-transformers module

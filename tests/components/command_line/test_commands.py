@@ -143,6 +143,7 @@ def test_an_index_from_elsewhere_loads_no_model_unless_it_is_named(tmp_path, mon
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.rare
 @pytest.mark.usefixtures("loaded_once")
 def test_search_by_other_engines_finds_the_same(folder):
     """usearch builds its graph once, with a bar; Milvus Lite keeps a file."""
@@ -429,6 +430,7 @@ def test_a_cache_that_cannot_be_is_one_line(path, monkeypatch):
     assert "no folder can have this path" in done.stderr
 
 
+@pytest.mark.rare
 def test_a_full_disk_a_reader_that_ends_and_a_closed_output():
     """Of a command that loads no model: every command writes through the same program."""
     done = run_shell("$RUN cache > /dev/full")

@@ -18,6 +18,7 @@ from components.model.backend import Backend
 from components.retrieval.corpora.readers.limits import CommandLimits, browser_limits
 from tests.components.command_line.in_process import run
 from tests.support.places import ROOT
+from tests.support.rare_cases import but_a_few
 
 # Of each command that reads a file: what stands before the file, and behind it.
 READING = {
@@ -66,7 +67,7 @@ def nulls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", READING)
+@pytest.mark.parametrize("command", but_a_few(READING, 3))
 @pytest.mark.parametrize(
     ("file", "says"), [("bomb", "has more than 200 MiB when decompressed"), ("nulls", "has more than 3,000,000 rows")]
 )

@@ -186,6 +186,7 @@ def test_what_follows_a_job(outside: Outside) -> None:
     wait_until(lambda: len(outside.answers) > 0)
 
 
+@pytest.mark.rare
 def test_the_end_of_a_result_that_makes_room_for_another(outside: Outside) -> None:
     ended(outside.jobs.request("a", "A", lambda *_: outside.value()))
     ended(outside.jobs.request("b", "B", quick()))
@@ -199,6 +200,7 @@ def test_the_end_of_results_that_are_dropped(outside: Outside) -> None:
     wait_until(lambda: gc.collect() >= 0 and len(outside.answers) > 1)
 
 
+@pytest.mark.rare
 def test_the_end_of_work_that_never_began(outside: Outside) -> None:
     """What it would have worked on ends with it."""
     gate = Gate()

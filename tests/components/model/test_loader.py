@@ -347,6 +347,7 @@ def test_a_stopped_download_of_the_real_client_can_be_asked_for_again(monkeypatc
         assert loaded(loader) == [spec.key]
 
 
+@pytest.mark.rare
 def test_two_models_of_different_kinds_are_loaded_at_once_in_a_fresh_process(tiny_folder):
     """transformers imports its parts on demand, and fails where two threads ask for the first at once."""
     script = """

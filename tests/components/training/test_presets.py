@@ -96,6 +96,7 @@ def test_the_collapse_preset_moves_all_sentences_to_one_point(learner):
     assert loss < 0.05  # which looks perfect
 
 
+@pytest.mark.rare
 def test_the_overfitting_preset_learns_its_rows_by_heart(learner):
     overfitting = learner("overfitting")
     before = overfitting.held_out_loss()
@@ -110,6 +111,7 @@ def test_half_an_epoch_as_the_model_is_helps_on_held_out_rows(learner, untouched
     assert unchanged.held_out_loss() < untouched
 
 
+@pytest.mark.rare
 def test_a_damaged_model_mixes_up_sentences_and_recovers(learner, untouched):
     """The same noise on the included model: the loss rises much, and less than the first epoch takes half of that back."""
     from components.training.model import build

@@ -97,7 +97,7 @@ class Killed(BaseException):
     "changes",
     [
         {"adapter": True, "dropout": 0.1, "epochs": 3},
-        {"objectives": ("mnrl", "contrastive"), "negatives": "bm25", "epochs": 2},
+        pytest.param({"objectives": ("mnrl", "contrastive"), "negatives": "bm25", "epochs": 2}, marks=pytest.mark.rare),
     ],
 )
 def test_a_run_that_is_killed_ends_like_one_that_is_not(new_run, train_here, monkeypatch, changes):
@@ -260,7 +260,7 @@ def test_an_evaluation_changes_no_random_state(new_run, train_here, monkeypatch)
     assert all(before == after for before, after in states)
 
 
-@pytest.mark.parametrize("step", [0, 6])
+@pytest.mark.parametrize("step", [0, pytest.param(6, marks=pytest.mark.rare)])
 def test_a_run_that_is_interrupted_keeps_a_checkpoint_and_ends_like_one_that_is_not(
     new_run, train_here, monkeypatch, step
 ):

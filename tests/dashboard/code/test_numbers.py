@@ -174,6 +174,7 @@ def test_a_figure_whose_work_a_person_begins(open_page: Open, tiny_folder: Folde
 OWN = {"typed_query": "the island of cats", "right_row": 0}  # for a query of one's own in "Failed queries"
 
 
+@pytest.mark.rare
 def test_a_corpus_of_ones_own_is_read_from_its_file(open_page: Open, corpus: str) -> None:
     """The column that a person has chosen is an option of the command; not where a view alone could read a corpus."""
     app = opened(open_page, "score-split", {"corpus": corpus})

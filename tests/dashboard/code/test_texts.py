@@ -111,6 +111,7 @@ def test_the_layers_of_two_models(open_page: Open, elsewhere: Elsewhere, tiny_fo
     same(found_by(elsewhere, app, "cka_1"), z(app, "cka_1"), EQUAL)
 
 
+@pytest.mark.rare
 def test_the_layers_of_many_tokens(elsewhere: Elsewhere, embedded: Any) -> None:
     texts = [
         f"{word} " * 120 for word in ("bank", "river", "money", "dog", "the park", "runs", "a", "fell", "again")
@@ -168,7 +169,7 @@ def test_two_blocks_before_and_after(open_page: Open, elsewhere: Elsewhere, addr
     [
         ({"by": "pca"}, "map_0"),
         ({"by": "tsne", "l": "3", "seed": "7", "sp": "0"}, "map_1"),
-        ({"by": "umap", "nn": "4", "md": "20"}, "map_1"),
+        pytest.param({"by": "umap", "nn": "4", "md": "20"}, "map_1", marks=pytest.mark.rare),  # it compiles UMAP
         ({"by": "pca", "j": "1"}, "map_both"),
         ({"rd": "together", "sb": "2", "by": "pca"}, "map_1"),
     ],

@@ -164,6 +164,7 @@ os._exit(0)  # work in the background is of no interest
 """
 
 
+@pytest.mark.rare
 def test_a_view_that_is_added_to_the_declarations_is_everywhere(tmp_path: Path) -> None:
     """One declaration, what draws it, and a line in the table of places: nothing else is edited."""
     for folder in ("dashboard", "tests"):

@@ -544,6 +544,7 @@ def test_what_a_link_asks_for_in_vain_is_said_and_forgotten(open_page: Open) -> 
     assert "h" not in app.query_params
 
 
+@pytest.mark.rare
 def test_every_head_of_a_large_model_fits_at_512_tokens(open_page: Open, tmp_path: Path) -> None:
     folder = str(twelve_by_twelve(tmp_path / "wide"))
     app = open_page("attention", m=folder, s=["cat dog " * 300], v="all-heads")
@@ -629,7 +630,7 @@ def test_a_model_without_the_head_shows_what_depends_on_a_token_and_names_other_
     assert not figures(app)
 
 
-@pytest.mark.parametrize("refuses", [False, True])
+@pytest.mark.parametrize("refuses", [pytest.param(False, marks=pytest.mark.rare), True])
 def test_the_word_to_mask_is_found_with_few_masked_texts_of_a_long_one(
     open_page: Open, monkeypatch: pytest.MonkeyPatch, refuses: bool
 ) -> None:

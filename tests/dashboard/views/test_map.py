@@ -501,6 +501,7 @@ def test_another_word_and_an_unknown_one(open_page: Open) -> None:
     assert "“jam”" in texts(app)
 
 
+@pytest.mark.rare
 def test_all_ready_made_words_are_measured_in_a_job(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_page("map", v="word-senses", w="seal", by="pca")  # keeps the curve of this word
     caching.sense_jobs.clear()

@@ -726,6 +726,7 @@ def bars_of(app: AppTest) -> dict[str, float]:
     return {trace["name"]: float(np.asarray(trace["x"], float)[0]) for trace in figures(app)[0]["data"]}
 
 
+@pytest.mark.rare
 def test_the_lists_hold_the_queries_that_they_name(open_page: Open, compared: RunFolder) -> None:
     app = at_rest(open_page("training", v="before-after", on="news", part="measures"))
     counts = [int(text.split()[-1]) for text in app.segmented_control(key="w_after_queries").options]

@@ -129,6 +129,7 @@ def test_the_words_as_typed_sum_to_the_cosine(tiny_folder, architecture):
     assert result.reference == min(result.reference_sizes, key=lambda name: result.reference_sizes[name])
 
 
+@pytest.mark.rare
 def test_the_words_as_typed_in_the_embedded_model(embedded):
     first, second = embedded.tokenize(["A dog runs.", "The puppy is running."])
     seen = []

@@ -243,7 +243,7 @@ def test_a_repository_without_a_configuration(server):
     assert problem_of(hub.download, TINY) == "unsupported"
 
 
-@pytest.mark.parametrize("xet", [False, True])
+@pytest.mark.parametrize("xet", [pytest.param(False, marks=pytest.mark.rare), True])
 def test_a_stop_is_heard_and_the_next_download_goes_on(server, embedded_folder, xet):
     # Weights that the hub also holds in its chunk store must not slip past the stop.
     server.xet = xet
@@ -332,7 +332,9 @@ def short_patience(monkeypatch):
     monkeypatch.setattr(hub, "LIST_SECONDS", 0.8)
 
 
-@pytest.mark.parametrize("name", ["list", "config.json", WEIGHTS])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(name, marks=pytest.mark.rare) for name in ("list", "config.json")), WEIGHTS]
+)
 def test_a_hub_that_drips_an_answer_is_given_up(server, short_patience, no_waiting, name):
     server.dripping.add(name)
     started = time.monotonic()
@@ -345,6 +347,7 @@ def test_a_hub_that_drips_an_answer_is_given_up(server, short_patience, no_waiti
     assert (hub.download(TINY) / WEIGHTS).is_file()
 
 
+@pytest.mark.rare
 def test_a_hub_that_drips_headers_is_given_up(odd_hub, short_patience, monkeypatch):
     server = odd_hub(b"HTTP/1.1 200 OK\r\nX: ", pause=0.1)
     monkeypatch.setattr(hub, "is_reachable", lambda fresh: True)
@@ -352,6 +355,7 @@ def test_a_hub_that_drips_headers_is_given_up(odd_hub, short_patience, monkeypat
     assert server.gone.wait(10)
 
 
+@pytest.mark.rare
 def test_a_slow_hub_that_goes_on_is_waited_for(server, short_patience, monkeypatch):
     monkeypatch.setattr(hub_server, "BLOCK", 5_000)
     server.pause = 0.1

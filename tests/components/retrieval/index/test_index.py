@@ -244,6 +244,7 @@ build_index(
 BLOCK = 256  # sentences of the blocks here: a build goes on in the same way with those of SENTENCES_PER_BLOCK
 
 
+@pytest.mark.rare
 def test_a_killed_build_goes_on_and_gives_the_same_bytes(backend, options, tmp_path):
     corpus = sentences(3 * BLOCK + 70)
     done = subprocess.run(

@@ -23,6 +23,7 @@ from components.model.files.sources import ModelFiles
 from components.model.verification.comparison import own_vectors
 from components.model.verification.published_copy import published_copy
 from tests.support import tiny
+from tests.support.rare_cases import but_a_few
 
 LONG = "the cat sat on the red hat in the bank by the river we will walk"
 OTHER = "a dog ran in the money. put the red hat in the bank by the river we will walk"
@@ -119,8 +120,8 @@ def assert_equal(folder: Path) -> Backend:
     ("kind", "architecture"),
     [
         *((kind, "bert") for kind in FOLDERS),
-        *((kind, other) for kind in list(FOLDERS)[::3] for other in ("distilbert", "electra")),
-        *(("cut at the beginning", other) for other in ("roberta", "mpnet", "xlm-roberta", "modernbert")),
+        *but_a_few(((kind, other) for kind in list(FOLDERS)[::3] for other in ("distilbert", "electra")), 2),
+        *but_a_few((("cut at the beginning", other) for other in ("roberta", "mpnet", "xlm-roberta", "modernbert")), 2),
     ],
 )
 def test_pieces_and_vectors_are_those_of_the_library(kind: str, architecture: str, tmp_path: Path) -> None:

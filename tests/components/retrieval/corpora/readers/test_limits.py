@@ -40,6 +40,7 @@ from components.retrieval.corpora.senses import read_senses
 from components.retrieval.evaluation.graded.collection import read_graded
 from components.retrieval.search.static_vectors import read_static_vectors
 from tests.support.places import ROOT
+from tests.support.rare_cases import but_a_few
 
 MB = 1 << 20
 LIMIT, SENTENCES = 8 * MB, 50_000
@@ -263,7 +264,7 @@ EACH += [pytest.param(kind, content, id=f"{kind}, fewer") for kind, content in F
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is Linux's")
-@pytest.mark.parametrize(("kind", "content"), EACH)
+@pytest.mark.parametrize(("kind", "content"), but_a_few(EACH, 8))
 def test_no_file_takes_more_than_three_times_the_limit(
     kind: str, content: Callable[[], bytes], tmp_path: Path, answer: Callable[[str, Path], str]
 ) -> None:
@@ -456,6 +457,7 @@ def test_dates_beyond_the_calendar_are_an_error_for_people(limits: Limits | None
         read_table(parquet(text=["One.", "Two."], day=days), "a.parquet", limits=limits)
 
 
+@pytest.mark.rare
 def test_a_parquet_file_that_takes_too_much_of_a_processor_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -480,7 +480,7 @@ class WholePath {
       if (part < 0.5) pen.faded(1 - part * 2, () => {
         if (number) pen.spot(column.x, top - 8 * scale, column.width, height - top, { hint: `Stop ${number + 1}: ${this.facts.hints[stop]}. Click to open.`, press: choose(this, { stop }) });
         CLOSED[stop](this, { ...area, x: column.x, width: closed[number], top, bottom: height });
-        pen.text(shapes(this)[stop], column.x, foot + 16 * scale, { size: 11, colour: colours.quiet, most: closed[number] + gap - 4 });
+        pen.text(shapes(this)[stop], column.x, foot + 16 * scale, { size: 12, colour: colours.quiet, most: closed[number] + gap - 4 });
       });
       if (part > 0.4) pen.faded(Math.min(1, (part - 0.4) / 0.55), () => {
         pen.context.save();

@@ -550,6 +550,14 @@
     leftOut = "";
   });
   drawings.observe(vis, { childList: true });
+  // Where the window becomes narrow or wide, as a phone that is turned does, all is drawn anew, in the height it had at first.
+  window.addEventListener("resize", () => {
+    const frame = window.frameElement;
+    if (!frame || page.view === "head" || !window.innerWidth || window.innerWidth < 640 === isNarrow) return;
+    Object.assign(frame.parentElement.style, { height: "", flex: "" });
+    frame.style.height = "";
+    location.reload();
+  });
 
   window.require = { config() {} };
   window.requirejs = (names, start) => start(jQuery, d3);

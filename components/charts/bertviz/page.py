@@ -43,6 +43,8 @@ _SIZES: dict[View, dict[str, str]] = {
         "PADDING_WIDTH = 25": "PADDING_WIDTH = params.sizes.gap",
         "posDotProduct + BOXHEIGHT + PADDING_WIDTH": "posDotProduct + BOXHEIGHT + params.sizes.step",
         "posRightText - PADDING_WIDTH - 2": "posRightText - params.sizes.arrow",
+        # On a dark page its own orange and blue are too dark for small numbers.
+        f"'neg': '#ff6318',\n{' ' * 16}'pos': '#2090dd'": "'neg': '#ff9a5c', 'pos': '#66bbff'",
         "updateTextAttention(svg, att);": "updateTextAttention(svg, att); params.writeShares(query_index);",
     },
 }

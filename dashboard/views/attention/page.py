@@ -106,8 +106,8 @@ VIEWS = (
         label="Neuron view",
         question="How is an attention weight computed?",
         asks=("How are queries and keys multiplied?",),
-        intro="Point at a token on the left, or tap it: its query vector times each key vector, number by number. Blue is "
-        "positive, orange negative.",
+        intro="Tap a token on the left: its query times each key, number by number. Softmax turns the sums into shares. Blue "
+        "is positive, orange negative.",
         draw="dashboard.views.attention.single_heads:neuron_view",
         settings=OF_HEADS,
         examples=({**PAIR, "block": 2, "head": 7},),

@@ -193,7 +193,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
     ends = [now, *(bar.recall for bar in bars), *(end for interval in intervals for end in interval)]
     room = max(1.0, 0.15 * (max(ends) - min(ends)))
     low, high = min(ends) - room, max(ends) + room
-    step = next(step for step in (1, 2, 5, 10, 20, 25) if high - low <= 4 * step or step == 25)
+    step = next(step for step in (1, 2, 5, 10, 20, 25) if high - low <= 5 * step or step == 25)
     figure.layout.xaxis2.range = (low, high)
     where = {"x": 1, "xref": "paper", "xanchor": "right", "y": 1, "yref": "paper", "yanchor": "bottom"}
     figure.add_annotation(text=f"┆ now {theme.number(now, 1)} %", showarrow=False, **where)

@@ -369,8 +369,7 @@ def _next_sentence(backend: Backend, query: str, documents: Sequence[str]) -> No
         st.caption(
             f"Next-sentence prediction (does B follow A?) needs a part that {messages.escape(backend.spec.title)} was "
             "published without. BERT's own checkpoints have it: choose BERT base as the model in the sidebar (a download, "
-            "if it "
-            "is not on this machine)."
+            "if it is not on this machine)."
         )
         return
     figures.subheader(title)

@@ -193,20 +193,10 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
     ends = [now, *(bar.recall for bar in bars), *(end for interval in intervals for end in interval)]
     room = max(1.0, 0.15 * (max(ends) - min(ends)))
     low, high = min(ends) - room, max(ends) + room
-    step = next(step for step in (1, 2, 5, 10, 20, 25) if high - low <= 4 * step or step == 25)
+    step = next(step for step in (1, 2, 5, 10, 20, 25) if high - low <= 5 * step or step == 25)
     figure.layout.xaxis2.range = (low, high)
-    is_right = now - low > 0.3 * (high - low)
-    figure.add_annotation(
-        text=f"┆ now {theme.number(now, 1)} %" if not is_right else f"now {theme.number(now, 1)} % ┆",
-        x=now,
-        xref="x2",
-        y=1,
-        yref="paper",
-        yanchor="bottom",
-        showarrow=False,
-        xanchor="right" if is_right else "left",
-        xshift=3 if is_right else -3,
-    )
+    where = {"x": 1, "xref": "paper", "xanchor": "right", "y": 1, "yref": "paper", "yanchor": "bottom"}
+    figure.add_annotation(text=f"┆ now {theme.number(now, 1)} %", showarrow=False, **where)
     ticks = [tick for tick in range(0, 101, step) if low <= tick <= high]  # no share is above 100 %
     figure.layout.xaxis2.tickvals = ticks
     figure.layout.xaxis2.ticktext = [f"{tick} %" if tick == ticks[-1] else str(tick) for tick in ticks]

@@ -406,7 +406,7 @@ def _grids(work: Lab, cells: tuple[LabCell, ...], layer: int, dims: int) -> None
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
     size = work.backend.facts.hidden_size
     pairs = len(work.scored.first)
-    first = [cell.ranks == 1 for cell in (by_name[_way(best_of(recall, 1)[0])], by_name["mean", "cosine"])]
+    first = [np.asarray(cell.ranks) == 1 for cell in (by_name[_way(best_of(recall, 1)[0])], by_name["mean", "cosine"])]
     gained, lost = int((first[0] & ~first[1]).sum()), int((first[1] & ~first[0]).sum())
     is_sure = paired.difference(gained, lost, len(first[0])).low > 0
     said = best_in_words(recall, spearman, len(work.pairs.queries), pairs, is_sure)

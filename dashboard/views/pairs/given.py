@@ -62,7 +62,7 @@ TRIPLES = {
 READ = (
     "Each pair is one row of tokens: blue words are the query (token type A), orange words the document (B), dashed "
     "tokens are added by the tokenizer. Under each piece stand its position, its id and its token type. The score "
-    "above them is computed from the last layer's [CLS]."
+    "below is computed from the last layer's [CLS]."
 )
 NOT_SHOWN = (
     "Whether a score is right. The number has no unit: compare scores of one model only, and best for one query."
@@ -112,7 +112,7 @@ def given(backend: Backend) -> None:
     verdict = _verdict(scorer, scores)
     if verdict:
         sizes = " or ".join(str(len(reading.tokens.tokens)) for reading in readings if reading.tokens is not None)
-        row = f"**One row of {sizes} tokens holds query and document.**"
+        row = f"**Each pair is one row of {sizes} tokens.**"
         figures.finding(f"{row} {verdict}", key="given", read=READ, not_shown=NOT_SHOWN)
     _unknown_pieces(scorer, readings)
     for number, (reading, logits) in enumerate(zip(readings, scores, strict=True)):
@@ -234,11 +234,6 @@ def _pair(scorer: Backend, number: int, reading: _Reading, query: str, logits: F
             kind = f"{token.segment} {'AB'[token.segment]}" if scorer.facts.segments > 1 else "–"
             return str(token.position), str(token.id), kind if token.segment < 2 else str(token.segment)
 
-        said = f"**{number + 1} · {reading.role} document** — {_scores(scorer.pair_labels(), logits)}"
-        report.add(f"score_{reading.role}", PagePart(message=said))
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(said, width="content")
-            pair_links.draw(query, reading.document, key=f"_{reading.role}", model=str(state.get("cross_encoder")))
         browser.chips(
             [browser.ChipRow(number, reading.tokens, label=f"Query and {reading.role} document")],
             key=f"chips_{reading.role}",
@@ -248,6 +243,11 @@ def _pair(scorer: Backend, number: int, reading: _Reading, query: str, logits: F
             by_text=True,
             fold=True,
         )
+        said = f"**{number + 1} · {reading.role} document** — {_scores(scorer.pair_labels(), logits)}"
+        report.add(f"score_{reading.role}", PagePart(message=said))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(said, width="content")
+            pair_links.draw(query, reading.document, key=f"_{reading.role}", model=str(state.get("cross_encoder")))
 
 
 def _unknown_pieces(scorer: Backend, readings: Sequence[_Reading]) -> None:
@@ -369,8 +369,7 @@ def _next_sentence(backend: Backend, query: str, documents: Sequence[str]) -> No
         st.caption(
             f"Next-sentence prediction (does B follow A?) needs a part that {messages.escape(backend.spec.title)} was "
             "published without. BERT's own checkpoints have it: choose BERT base as the model in the sidebar (a download, "
-            "if it "
-            "is not on this machine)."
+            "if it is not on this machine)."
         )
         return
     figures.subheader(title)

@@ -593,11 +593,11 @@ def test_a_corpus_says_how_many_of_its_sentences_are_cut_off() -> None:
     own = Corpus("mine", ("a", "b", "c"), {})
     said = contents.finding("mine", corpus_facts(own, np.array([9, 3, 4]), 5))
     assert said == (
-        "**mine has 3 sentences**; the middle one by length has 4 tokens, the longest 7. **1 (33 %) is cut off** after 5 "
+        "**mine has 3 sentences**; the middle one by length has 4 tokens, the longest 9. **1 (33 %) is cut off** after 5 "
         "tokens."
     )
     repeated = contents.finding("mine", corpus_facts(own, np.array([9, 3, 4]), 5), repeated=1)
-    assert repeated.startswith("**mine has 2 different texts in 3 sentences**, and the middle one")
+    assert repeated.startswith("**mine has 2 different texts in 3 sentences**; the middle one")
     alike = contents.finding("mine", corpus_facts(own, np.array([4, 4, 4]), 5))
     assert alike == "**mine has 3 sentences**, each of 4 tokens. None is cut off: the model reads up to 5."
     single = Corpus("mine", ("a",), {})

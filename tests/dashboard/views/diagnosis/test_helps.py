@@ -129,8 +129,9 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     )
     assert below == [theme.small(text) for text in sentences]
     low, high = drawn.layout.xaxis2.range
-    assert list(drawn.layout.xaxis2.tickvals) == [70, 80, 90]  # those that are seen
-    assert low < 70 < 90 < high < 100
+    assert list(drawn.layout.xaxis2.tickvals) == [75, 80, 85, 90]  # those that are seen
+    assert low < 72.9 < 90 < high < 100
+    assert "┆ now 72.9 %" in said
     assert drawn.layout.xaxis2.ticktext[-1] == "90 %"
     assert "83.6 %" in said
     # The advised row, and no other, is tinted and says so.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -61,11 +63,14 @@ def test_the_figure_and_the_table_are_those_of_plain_vectors(open_page: Open) ->
     np.testing.assert_allclose(np.asarray(of_first["y"], float), expected, atol=0.2)
     table = app.table[0].value
     assert f"{expected[2]:.0f}" in {f"{float(value):.0f}" for value in table["Recall@10 (%)"]}
-    lost = app.table[1].value
-    assert list(lost.columns) == ["query", "rank", "lost hit", "cosine"]
-    assert (lost["rank"] >= 1).all()
-    assert (lost["rank"] <= 10).all()
-    assert lost["query"].iloc[0]
+    (lost,) = [item.proto.body for item in app.get("html") if "bi-errors" in item.proto.body]
+    ranks = [int(rank) for rank in re.findall(r"<small>rank</small> (\d+)", lost)]
+    assert 1 <= len(ranks) <= view.SHOWN_HITS
+    assert set(ranks) <= set(range(1, 11))
+    assert lost.count("<small>cosine</small>") == len(ranks)
+    asked = [html.unescape(query) for query in re.findall(r'<p dir="auto"><b>(.*?)</b></p>', lost)]
+    assert len(asked) == len(ranks)
+    assert set(asked) <= set(demo.columns["compressed"][:COUNT])
     assert f"of {COUNT} queries" in texts(app)
 
 

@@ -769,8 +769,9 @@ def test_graded_relevance_equals_ir_measures(
         "more than chance." in texts(app)
     )
     relevant, there = 10 * theirs[wanted["P@10"]], np.mean([min(10, len(judged)) for judged in qrels.values()])
+    assert there == 10
     of_best = (
-        f"documents of Layer 6, Mean, {relevant:.1f} are relevant on average; in a perfect order {there:.1f} would be."
+        f"documents of Layer 6, Mean, {relevant:.1f} are relevant on average; in a perfect order all ten would be."
     )
     assert of_best in texts(app)
     (bars,) = figures(app)[0]["data"]

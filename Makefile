@@ -17,7 +17,7 @@ PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 # What `make test-all` leaves out has a command of its own below. `make test` leaves out what is marked rare too: most tests in
-# the browser, clusters, limits of memory and disk, servers that are killed.
+# the browser, clusters, limits of memory and disk, servers that are killed, further cases of slow tests.
 ALL := not gpu and not benchmark and not load and not fuzz and not soak
 USUAL := $(ALL) and not rare
 # Which eighth of the rare tests `make test-rare` runs: PART=1 to 8, else by the commit's hash.

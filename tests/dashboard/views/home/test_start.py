@@ -256,7 +256,7 @@ def test_a_figure_opens_its_view_with_the_word(open_page: Open, figure: int, vie
         assert shown == [2, looks["block"], looks["head"]]
         # And what was said of it there is said here.
         strong = next(row for row in looks["rows"] if row["strong"])
-        said = f"goes to “{strong['name']}”: {strong['shown']} in block {looks['block']}, head {looks['head']}"
+        said = f"gives “{strong['name']}” {strong['shown']} in block {looks['block']}, head {looks['head']}"
         assert said in texts(app)
     if figure == 2:
         assert app.session_state["map_find"] == "bank"
@@ -477,7 +477,7 @@ def test_a_view_of_a_hole_shows_the_mask_that_start_has_shown(open_page: Open) -
     assert app.session_state["sentences"] == ("They swam in the [MASK] again.",)
     assert "is now written as" in texts(app)
     strong = next(row for row in data["words"][data["chosen"]]["looks"]["rows"] if row["strong"])
-    assert f"goes to “{strong['name']}”: {strong['shown']}" in texts(app)
+    assert f"gives “{strong['name']}” {strong['shown']}" in texts(app)
 
 
 def test_a_chosen_word_is_hidden(open_page: Open) -> None:

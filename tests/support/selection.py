@@ -30,12 +30,13 @@ SLOWEST = (
     "tests/faults/test_server.py",
     "tests/dashboard/lessons/test_lesson_files.py",
     "tests/dashboard/code/test_texts.py",
-    "tests/components/distributed/test_serving.py",
+    "tests/dashboard/code/test_commands.py",
+    "tests/dashboard/code/test_numbers.py",
     "tests/dashboard/views/test_search.py",
     "tests/dashboard/views/evaluate/test_page.py",
     "tests/components/analysis/maps/test_projection.py",
     "tests/dashboard/views/test_training.py",
-    "tests/faults/test_operation.py",
+    "tests/components/distributed/test_ray.py",
     "tests/components/command_line/test_commands.py",
 )
 

@@ -204,7 +204,6 @@ def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(visit: Visit, s
         type_and_go(page, 6)
 
 
-@pytest.mark.core
 def test_one_choice_and_one_visit_are_one_entry_of_the_history_each(visit: Visit) -> None:
     page = visit("/tokens?v=pieces&s=a+river+bank&s=a+money+bank")
     wait_until(page, HAS_RULES)

@@ -26,7 +26,6 @@ def matrix(page: Page) -> list[int]:
     return list(wait_until(page, MATRIX, timeout=120_000))
 
 
-@pytest.mark.core
 def test_moving_the_threshold_changes_the_matrix_and_the_point(use: Stage) -> None:
     page = use.at("/pairs?v=pair-scores")
     expect(page.locator(".st-key-pair_confusion .js-plotly-plot")).to_be_visible(timeout=120_000)

@@ -108,6 +108,7 @@ def test_what_pages_ask_for_first_is_there_without_a_request(
     assert [item for item in read if len(item[1]) != QUERIES] == [("embed", (query,)), ("run", words_of_hits)]
 
 
+@pytest.mark.rare
 def test_it_pauses_while_another_lane_works_and_not_for_who_asks(indexes: IndexCache) -> None:
     queue, model = indexes.jobs.queue, backend()
     release, entered = threading.Event(), threading.Event()

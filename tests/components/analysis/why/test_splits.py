@@ -112,7 +112,9 @@ def test_a_layer_or_pooling_that_does_not_exist(backend):
 
 # Of the other architectures, each text's part is held in tests/components/model/contributions/test_path_products.py; what
 # joins two texts' parts does not know the architecture. Here: both kinds of tokenizer, and both numbers of steps.
-@pytest.mark.parametrize("architecture", ["bert", "roberta", "albert", "modernbert"])
+@pytest.mark.parametrize(
+    "architecture", ["bert", "roberta", "albert", pytest.param("modernbert", marks=pytest.mark.rare)]
+)
 def test_the_words_as_typed_sum_to_the_cosine(tiny_folder, architecture):
     backend = shared_backend(tiny_folder(architecture))
     texts = (A, B) if architecture == "albert" else ("the river", "a bank")

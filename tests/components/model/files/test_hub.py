@@ -317,6 +317,7 @@ def odd_hub(monkeypatch, tmp_path):
         server.server_close()
 
 
+@pytest.mark.rare
 def test_a_hub_that_drips_is_given_up_in_time_and_its_connection_closed(odd_hub):
     server = odd_hub(b"HTTP/1.1 200 OK\r\nX: ", pause=0.1)
     started = time.monotonic()

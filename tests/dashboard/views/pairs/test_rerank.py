@@ -223,6 +223,7 @@ def test_work_for_an_older_query_is_stopped_and_may_start_again(
     assert len(lines(at_rest(app.run()))) == 10
 
 
+@pytest.mark.rare
 def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
     open_page: Open, scorer: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -686,7 +686,7 @@ def test_bert_base_is_known_without_a_download(open_page: Open) -> None:
     row = sizes[sizes["name on the hub"] == "google-bert/bert-base-uncased"].iloc[0]
     names = ("model", "blocks", "heads", "hidden", "feed-forward", "positions", "vocabulary")
     assert [row[name] for name in names] == ["BERT base", 12, 12, 768, 3072, 512, 30522]
-    assert what.set_index("model").loc["BERT base", "parameters"] == "109.5 million"
+    assert what.set_index("model").loc["BERT base", "parameters"] == "109.5\N{NO-BREAK SPACE}million"
     included = what.iloc[0]
     assert (included["model"], included["files"]) == ("all-MiniLM-L6-v2", "included")
     assert "embedded" not in what.to_string() + sizes.to_string()

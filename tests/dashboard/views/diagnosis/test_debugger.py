@@ -352,7 +352,7 @@ def test_the_smallest_edit_says_what_is_done_and_shows_the_result_as_that() -> N
         "replace “island” by “football”, and the right text ranks first. The query then reads “volcano football”"
         in said
     )
-    assert said.endswith("the result of a test, not advice to write so.")
+    assert said.endswith("It shows what the model reacts to, and is no advice for writing.")
 
 
 def test_other_poolings_have_no_ledger(open_page: Open, small: Corpus) -> None:

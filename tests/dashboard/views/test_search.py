@@ -641,7 +641,8 @@ def test_opposites_are_named_where_the_view_opens(open_page: Open) -> None:
     assert min(cosine for *_, cosine in shown) >= 0.9
     assert len({difference(texts_of[first], texts_of[second]).kind for first, second, _ in shown[:8]}) >= 4
     assert re.search(
-        r"\*\*\d+ of \d+ pairs\*\* with a cosine of 0.90 or more mean something different: deleting duplicates by a threshold alone",
+        r"\*\*\d+ of \d+ pairs\*\* with a cosine of 0.90 or more mean something different: deleting duplicates by a "
+        "threshold alone",
         texts(app),
     )
     app = at_rest(open_page("similar-pairs", corpus=small_corpus()))  # of an own corpus there is no choice

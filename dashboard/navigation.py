@@ -223,7 +223,6 @@ def _choose_view(page: str, place: DeltaGenerator, beside: DeltaGenerator) -> st
     last: dict[tuple[str, str], str] = st.session_state.setdefault("_last_views", {})
     if len(table.views_of(page)) == 1:
         return state.view_of(page)
-    is_list = len(named) > MOST_BESIDE
     bind = partial(
         controls.bind,
         setting,
@@ -232,10 +231,10 @@ def _choose_view(page: str, place: DeltaGenerator, beside: DeltaGenerator) -> st
         to_widget=table.name_of,
         from_widget=lambda chosen: last.get((page, chosen), named[chosen][0].key),
         key=f"w_{page}_name",
-        label_visibility="visible" if is_list else "collapsed",
+        label_visibility="collapsed",
     )
     with place:
-        name = str(bind(st.selectbox) if is_list else bind(st.segmented_control, required=True))
+        name = str(bind(st.selectbox) if len(named) > MOST_BESIDE else bind(st.segmented_control, required=True))
     views = named[name]
     if len(views) == 1:
         return views[0].key

@@ -335,11 +335,6 @@ def _drawn(
     st.markdown(
         f":material/insights: {decision(confusion, relevant, _written(chosen, scale))} "
         f"{beside_cosine(analysis.average_precision, by_vectors)}"
-        + (
-            " It was trained on similarity, not on relevance."
-            if analysis.average_precision < by_vectors and state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY
-            else ""
-        )
     )
     left, right = st.columns([3, 2])
     of_all: dict[str, tuple[str, Kind]] = {"scores": (scored.unit, "numbers"), "relevant": ("relevant", "flags")}
@@ -397,6 +392,8 @@ def _drawn(
                 }
             ),
         )
+    if analysis.average_precision < by_vectors and state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
+        st.caption("Cosine ranks better here: the included cross-encoder was trained on similarity, not on relevance.")
     _matrix(confusion, scale, chosen)
 
 

@@ -150,6 +150,9 @@ def test_bars_are_as_long_as_their_shares(use: Stage, folder: str) -> None:
         """(root) => [...root.querySelectorAll("svg .bar")].map((bar) => Number(bar.getAttribute("width")))"""
     )
     scale = widths[0] / shares[0]
+    reach = next(most for most in (5, 10, 20, 50, 100) if most >= max(shares))  # per cent that the room stands for
+    room = guess.evaluate("(root) => root.querySelector('svg').getBoundingClientRect().width")
+    assert 0.08 * room < scale * reach < 0.6 * room
     for share, width in zip(shares, widths, strict=False):
         assert abs(width - max(2, scale * share)) < widths[0] * 0.03, share
 

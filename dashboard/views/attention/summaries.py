@@ -113,9 +113,9 @@ def _counted_over(model_input: AttentionInput, pattern: Pattern) -> str:
     are_all = count > 1 and model_input.pair.second is None and state.get("pattern_over_all")
     said = f"Each score is a mean over the words of {f'all {count} sentences' if are_all else 'this text'}"
     neighbour = {
-        "previous": "for a text's first word, the special token before it is the token before, and may be the first one "
-        "too, so that shares overlap",
-        "next": "for a text's last word, the special token after it is the token after",
+        "previous": "the token before the first word is a special one, which may be the first token too, so that shares "
+        "can add up to more than 100 %",
+        "next": "the token after the last word is a special one",
     }
     has_neighbour = model_input.special[0 if pattern == "previous" else -1]
     special = f"; {neighbour[pattern]}" if pattern in neighbour and has_neighbour else ""

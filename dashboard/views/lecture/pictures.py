@@ -73,7 +73,7 @@ def _list(stars: tuple[str, ...], lacking: int) -> None:
     if lacking:
         which = "the" if lacking == len(stars) else f"{lacking:,} more"
         line += f" Press “Draw” once: then the export holds {which} picture{'s' * (lacking != 1)}."
-        line += " Until then a pale example stands here."
+        line += " Pale pictures are examples."
     st.caption(line)
     browser.web_component("lecture", '<ol class="lecture"></ol>')(
         key=_KEY,
@@ -140,7 +140,7 @@ def _card(star: str) -> dict[str, str]:
     about = f"“{shortened(sentences[0], _MOST_OF_A_SENTENCE)}”"
     if len(sentences) > 1:
         about += f" and {counted(len(sentences) - 1, 'further sentence')}"
-    said = "" if shown is None else to_text(shown.part.message)
+    said, is_drawn = "" if shown is None else to_text(shown.part.message), lecture.is_drawn(star)
     model = picture.address.get("m")
     return {
         "title": lecture.title_of(star),
@@ -148,9 +148,9 @@ def _card(star: str) -> dict[str, str]:
         "place": f"{table.PAGE_BY_KEY[picture.page].title} · {table.name_of(picture.view)}",
         "says": said or (about if table.VIEWS[picture.view].uses_sentences else ""),
         "model": shortened(spec_of(model[0]).title, _MOST_OF_A_MODEL) if model and len(model) == 1 else "",
-        "noPicture": "no small picture yet" if lecture.is_drawn(star) else "not drawn yet",
+        "noPicture": "no small picture yet" if is_drawn else "not drawn yet",
         "small": base64.b64encode(shown.small).decode() if shown is not None else "",
-        "example": _example(picture.view),
+        "example": "" if is_drawn else _example(picture.view),
     }
 
 

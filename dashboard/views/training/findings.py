@@ -156,12 +156,9 @@ def watched(past: History, undamaged: Mapping[str, float], kept: int | None = No
     elif kept is None:
         opening = f"It {'improved' if improved else 'has not improved'}; best so far is {which}"
     else:
-        stop = (
-            f"It learnt, and could stop at {which}, which is kept"
-            if since
-            else f"It improved until {which}, which is kept"
+        opening = (
+            f"It learnt; {which}{'' if since else ','} is kept" if improved else f"It did not improve; kept is {which}"
         )
-        opening = stop if improved else f"It did not improve; kept is {which}"
     rows = f"{held_out:,} held-out rows" if held_out else "held-out rows"
     said = f"**{opening}: {measure} on {rows} {shown(float(values[best]))}**"
     said += f" ({', '.join(beside)})" if beside else ""
@@ -169,9 +166,7 @@ def watched(past: History, undamaged: Mapping[str, float], kept: int | None = No
         said += ": worse than before training"
     if since:
         said += f"; the {counted(since, 'step')} after it " + ("was" if since == 1 else "were") + " no better"
-    unsure = (
-        "; so few rows do not settle it" if since and improved and name and held_out and held_out < FEW_ROWS else ""
-    )
+    unsure = ", but these rows are few" if since and improved and name and held_out and held_out < FEW_ROWS else ""
     return f"{said}{unsure}. {_course(steps, losses)}"
 
 

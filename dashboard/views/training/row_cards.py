@@ -160,12 +160,8 @@ def _legend(drawn: tuple[Tie, ...], objective: str, wrong: str = "") -> str:
     if PULLED in kinds:
         parts.append('<span class="pulled">pulled together</span>')
     if PUSHED in kinds:
-        of_first = (
-            f" (first row: all others; below: only their own {wrong})"
-            if wrong
-            else " (all others; drawn for the first row)"
-        )
-        of_first = of_first if objective in IN_BATCH else ""
+        below = f", below only with the row's own {wrong}" if wrong else ""
+        of_first = f" (drawn in full for the first row{below})" if objective in IN_BATCH else ""
         parts.append(f'<span class="pushed">pushed apart{of_first}</span>')
     return f'<p class="key"><b>The first rows</b>{"".join(parts)}</p>'
 

@@ -297,8 +297,8 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
     assert f"Block {block}, head {head} gives" in texts(app)
     assert list(table.columns) == ["block, head", "score", "mostly to"]
     assert (
-        "Each score is a mean over the words of this text; for a text's first word, the special token before it is the token "
-        "before, and may be the first one too, so that shares overlap."
+        "Each score is a mean over the words of this text; the token before the first word is a special one, which may be the "
+        "first token too, so that shares can add up to more than 100 %."
     ) in texts(app)
 
 
@@ -315,13 +315,11 @@ def test_only_special_tokens_are_said_to_be_neighbours(monkeypatch: pytest.Monke
         == said("itself", True, True)
         == "Each score is a mean over the words of this text."
     )
-    assert said("next", False, False, True).endswith(
-        "; for a text's last word, the special token after it is the token after."
-    )
+    assert said("next", False, False, True).endswith("; the token after the last word is a special one.")
     texts_of["pattern_over_all"] = True
     assert said("previous", True, False, True) == (
-        "Each score is a mean over the words of all 3 sentences; for a text's first word, the special token before it is the "
-        "token before, and may be the first one too, so that shares overlap."
+        "Each score is a mean over the words of all 3 sentences; the token before the first word is a special one, which may "
+        "be the first token too, so that shares can add up to more than 100 %."
     )
 
 

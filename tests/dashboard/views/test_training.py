@@ -420,7 +420,7 @@ def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
     np.testing.assert_allclose(traces(app, 1)["Recall@1"], [item["recall@1"] for item in EVALUATIONS.values()])
     assert "Recall@1 0.400 → **0.700**" in texts(app)
     assert (
-        "**It improved until step 20, the last, which is kept: Recall@1 on held-out rows 70 %** (40 % before). The held-out "
+        "**It learnt; step 20, the last, is kept: Recall@1 on held-out rows 70 %** (40 % before). The held-out "
         "loss fell "
         "from 2.10 to "
         "1.20, and was still falling (0.20 in the last 10 steps)."

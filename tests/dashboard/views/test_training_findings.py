@@ -115,7 +115,7 @@ def past(losses: list[float], measures: dict[str, list[float]] | None = None) ->
         (
             [1.87, 1.17, 1.13],
             20,
-            "**It improved until step 20, the last, which is kept: loss on held-out rows 1.13** (1.87 before). The held-out "
+            "**It learnt; step 20, the last, is kept: loss on held-out rows 1.13** (1.87 before). The held-out "
             "loss fell "
             "from 1.87 to "
             "1.13, and was still falling (0.04 in the last 10 steps).",
@@ -130,7 +130,7 @@ def past(losses: list[float], measures: dict[str, list[float]] | None = None) ->
         (  # it has learned the rows by heart
             [1.87, 1.13, 1.4],
             10,
-            "**It learnt, and could stop at step 10, which is kept: loss on held-out rows 1.13** (1.87 before); the 10 "
+            "**It learnt; step 10 is kept: loss on held-out rows 1.13** (1.87 before); the 10 "
             "steps after it "
             "were no better. "
             "The held-out "
@@ -156,7 +156,7 @@ def test_a_run_that_is_watched_says_which_step_is_best_and_whether_the_loss_fall
 def test_what_decides_is_a_measure_beside_the_model_before_and_undamaged() -> None:
     of = past([2.0, 1.5, 1.0], {"recall@1": [0.27, 0.45, 0.4], "recall@10": [0.5, 0.8, 0.9]})
     assert findings.watched(of, {"recall@1": 0.6}, 10).startswith(
-        "**It learnt, and could stop at step 10, which is kept: Recall@1 on held-out rows 45 %** (27 % before, 60 % "
+        "**It learnt; step 10 is kept: Recall@1 on held-out rows 45 %** (27 % before, 60 % "
         "undamaged); the 10 "
         "steps after it "
         "were no "
@@ -164,7 +164,8 @@ def test_what_decides_is_a_measure_beside_the_model_before_and_undamaged() -> No
     )
     few, many = (findings.watched(of, {}, 10, rows) for rows in (62, 500))
     assert (
-        "Recall@1 on 62 held-out rows 45 %** (27 % before); the 10 steps after it were no better; so few rows do" in few
+        "Recall@1 on 62 held-out rows 45 %** (27 % before); the 10 steps after it were no better, but these rows are few"
+        in few
     )
     assert "Recall@1 on 500 held-out rows 45 %** (27 % before); the 10 steps after it were no better. The" in many
     # Equal ones: the lower loss decides, as in the run itself.

@@ -516,3 +516,21 @@ def test_a_pair_with_a_text_without_tokens_has_no_mean(open_page: Open) -> None:
     assert " with sentence 3 (read apart " in texts(app)
     assert "Mean of all cells but those of special tokens: " in texts(app)
     assert " with sentence 2" not in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "finding", "captions"),
+    [
+        (["\u200b", "a bank", "\u200b"], "A text without tokens has no cosine: sentence 1 and sentence 3.", 0),
+        (["...", "!", "?"], "Mean of all cells but those of special tokens: ", 0),
+        (["a bank", "!", "a river"], "Of the words, the two “a” are most alike: ", 1),
+    ],
+)
+def test_pairs_without_words_have_their_mean_once_or_none(
+    open_page: Open, sentences: list[str], finding: str, captions: int
+) -> None:
+    app = open_page("heatmaps", v="read-together", s=sentences, sp="1")
+    assert not app.exception
+    assert finding in texts(app)
+    assert [item.value.startswith("Mean of all cells") for item in app.caption].count(True) == captions
+    assert texts(app).count("Mean of all cells") == captions + finding.startswith("Mean")

@@ -259,7 +259,10 @@ def _means(between: Sequence[TokenSimilarity], apart: Sequence[np.ndarray | None
 
 
 def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> tuple[float, tuple[int, int], str, str] | None:
-    """The cosine of the most similar words across the two texts, their cell, and the words; None if a text has no words."""
+    """The cosine of the most similar words across the two texts, their cell, and the words; None if a text has no words.
+
+    Of a word of several pieces it is one piece, which is named with its word.
+    """
     sentence = trace.sentences[row]
     # Not punctuation marks, which are similar to each other in most pairs.
     words_of = [
@@ -272,7 +275,7 @@ def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> tuple[flo
     best = np.unravel_index(int(of_words.argmax()), of_words.shape)
     place = words_of[0][best[0]], words_of[1][best[1]]
     first, second = (
-        wording.quoted(sentence.word_text(positions[number]))
+        wording.named(sentence, positions[number])
         for positions, number in zip((between.positions, between.column_positions), place, strict=True)
     )
     return float(of_words[best]), place, first, second

@@ -534,3 +534,8 @@ def test_pairs_without_words_have_their_mean_once_or_none(
     assert finding in texts(app)
     assert [item.value.startswith("Mean of all cells") for item in app.caption].count(True) == captions
     assert texts(app).count("Mean of all cells") == captions + finding.startswith("Mean")
+
+
+def test_the_most_alike_pieces_of_words_are_named_as_pieces(open_page: Open) -> None:
+    app = open_page("heatmaps", v="read-together", s=["embeddings", "embeddings"])
+    assert re.search(r"Of the words, the two “\\#\\#[a-z]+” of “embeddings” are most alike: ", texts(app))

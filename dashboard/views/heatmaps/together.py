@@ -90,10 +90,11 @@ def pairs(backend: Backend) -> None:
     numbers_from, small_from = (float(np.quantile(values, share)) for share in NUMBERS_FROM)
     own = [block_change.between_texts(trace, layer, row) for row in range(len(kept))]
     called = [f"sentence {row + 1}" for row in kept]
-    alone = controls.current_trace(backend)
+    # Not all sentences, which may have more characters together than one trace may.
+    alone = backend.trace([texts[row] for row in (first, *kept)], max_length=controls.length_for(backend))
     apart = [
-        _read_apart(alone, layer, (first, other), sentence, between)
-        for other, sentence, between in zip(kept, trace.sentences, own, strict=False)
+        _read_apart(alone, layer, (0, place), sentence, between)
+        for place, (sentence, between) in enumerate(zip(trace.sentences, own, strict=False), start=1)
     ]
     means = _means(own, apart, called)
     said = _most_alike(trace, own, apart, called, shown) or means

@@ -206,7 +206,7 @@ def test_without_what_is_usual_nothing_is_said_of_it() -> None:
     counts = FirstLooks(3, ((words[1], 1),), 1, 0, 1)
     said = findings.of_word(words[-1], counts, look(0.45, 0.0), sentence, is_usual_known=False)
     assert said == (
-        "The largest share of a word goes to “cat”: 45 % in block 1, head 3. "
+        "The largest share that “dog” gives to another word goes to “cat”: 45 % in block 1, head 3. "
         "1 of 3 heads looks first at “cat” and 2 at itself or punctuation."
     )
     few = FirstLooks(72, ((words[1], 13),), 1, 57, 1)  # all heads are named, also two

@@ -182,7 +182,8 @@ class Looks {
   pills() {
     const [block, number] = this.head, box = this.root.querySelector(".pills");
     box.hidden = !this.facts.decisive.length;
-    box.replaceChildren(element("span", "", "Most unusual looks"));
+    box.setAttribute("aria-label", this.facts.heading);
+    box.replaceChildren(element("span", "", this.facts.heading));
     this.facts.decisive.forEach((each, place) => {
       const pill = element("button");
       pill.type = "button";

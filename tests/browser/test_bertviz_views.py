@@ -612,3 +612,17 @@ def test_it_works_inside_a_sandboxed_frame_without_a_network(draw: Draw, pair: d
     model.get_by_role("button", name="Block 0, head 2", exact=True).click()
     expect(model.locator("text.detail")).to_have_text("Block 0, Head 2")
     expect(model.locator("canvas").first).to_be_visible()
+
+
+def test_model_view_names_each_block_above_its_rows_of_heads_on_a_phone(draw: Draw) -> None:
+    page = draw(model_view(np.full((2, 12, 4, 4), 0.25, np.float32), ["[CLS]", "a", "word", "[SEP]"]), width=374)
+    texts = page.locator("#vis svg > text").evaluate_all(
+        "(all) => all.map((one) => [one.textContent, one.getBoundingClientRect()])"
+        ".map(([text, box]) => [text, box.top, box.bottom, box.left])"
+    )
+    named = [(top, bottom) for text, top, bottom, _ in texts if text.startswith("block ")]
+    assert [text for text, *_ in texts if text.startswith("block ")] == ["block 0", "block 1"]
+    numbers = [(top, bottom) for text, top, bottom, _ in texts if text.isdigit()]
+    assert len(numbers) == 24
+    assert all(one[1] <= other[0] + 1 or other[1] <= one[0] + 1 for one in named for other in numbers)
+    assert min(left for *_, left in texts) >= 0

@@ -380,12 +380,12 @@
     if (isNarrow) fold(svg, regions);
   }
 
-  // Lays the heads of each block into rows of `across`, with each head's number above it.
+  // Lays the heads of each block into rows of `across`, below the block's name, with each head's number above it.
   function fold(svg, regions) {
-    const [left, top, label] = [38, 30, 18], number = (item, name) => +item.getAttribute(name);
+    const [left, top, label, named] = [26, 22, 18, 24], number = (item, name) => +item.getAttribute(name);
     const [width, height] = [number(regions[0], "width"), number(regions[0], "height") + label];
-    const rows = Math.ceil(page.heads.length / across), ofBlock = rows * height + 8;
-    const above = (block) => top + block * ofBlock;
+    const rows = Math.ceil(page.heads.length / across), ofBlock = rows * height + named;
+    const above = (block) => top + block * ofBlock + named; // the first row, with its numbers
     regions.forEach((region, i) => {
       const [block, head] = [Math.floor(i / page.heads.length), i % page.heads.length];
       const x = left + width * (head % across), y = above(block) + height * Math.floor(head / across) + label;
@@ -396,11 +396,15 @@
     const [heads, ...others] = [...svg.querySelectorAll(":scope > text")], last = page.heads.length;
     others.slice(0, last).forEach((text) => text.remove()); // the numbers of one row of all heads
     heads.setAttribute("x", left + (across * width) / 2);
-    const middle = above(page.blocks.length / 2);
+    const middle = above(page.blocks.length / 2) - named;
     others[last].setAttribute("y", middle);
     others[last].setAttribute("transform", `rotate(270, 0, ${middle})`);
-    page.blocks.forEach((_, block) => others[last + 1 + block].setAttribute("y", above(block) + (ofBlock + label - 8) / 2));
-    const [drawnWidth, drawnHeight] = [left + across * width, above(page.blocks.length)];
+    page.blocks.forEach((block, place) => {
+      const name = others[last + 1 + place];
+      name.textContent = `block ${block}`;
+      for (const [key, value] of Object.entries({ x: left + 8, y: above(place) - 6, dy: 0, "text-anchor": "start" })) name.setAttribute(key, value);
+    });
+    const [drawnWidth, drawnHeight] = [left + across * width, above(page.blocks.length) - named];
     svg.setAttribute("viewBox", `0 0 ${drawnWidth} ${drawnHeight}`);
     svg.setAttribute("width", drawnWidth);
     svg.setAttribute("height", drawnHeight); // both, since they give the drawing its proportions

@@ -20,7 +20,9 @@ def bins(activations: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]
     first = np.floor((least - limit) / width)
     edges = limit + width * np.arange(first, max(first + 1, np.ceil((most - limit) / width)) + 1)
     if least < most:
-        edges = np.clip(edges, least, most)  # no bar begins below the least, or ends above the most
+        # No bar begins below the least or ends above the most, and both are within the bars: an edge may be a rounding beside.
+        inner = edges[(edges > least + 1e-6 * width) & (edges < most - 1e-6 * width)]
+        edges = np.concatenate([[least], inner, [most]])
     return np.histogram(activations, bins=edges)
 
 

@@ -70,7 +70,5 @@ def falls(
     figure.update_layout(showlegend=False, bargap=0.25)
     theme.finish(figure, title, _HEIGHT)
     if low < 0:
-        theme.name_colours(
-            figure, {theme.BLUE: "without it the cosine falls (full colour: most)", theme.ORANGE: "below 0: it rises"}
-        )
+        theme.name_colours(figure, {theme.BLUE: "without it the cosine falls", theme.ORANGE: "it rises"})
     return figure.update_layout(margin={"t": figure.layout.margin.t + 22})

@@ -106,8 +106,8 @@ VIEWS = (
         label="Neuron view",
         question="How is an attention weight computed?",
         asks=("How are queries and keys multiplied?",),
-        intro="Tap a token on the left: its query times each key, number by number. Softmax turns the sums into shares. Blue "
-        "is positive, orange negative.",
+        intro="Tap a token on the left: its query times each key, number by number, on the way to softmax. Blue is positive, "
+        "orange negative.",
         draw="dashboard.views.attention.single_heads:neuron_view",
         settings=OF_HEADS,
         examples=({**PAIR, "block": 2, "head": 7},),

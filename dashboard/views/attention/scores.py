@@ -27,10 +27,13 @@ from dashboard.views.attention.head_choice import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from components.model.inside import InsideBlocks
 
 MOST_KEYS = 32  # drawn: those that get most attention
 MOST_ROWS = 300  # of one part's matrix: four of them are 360,000 cells, some 3 MB for the browser
+LEAST_ABOVE = 0.005  # of two scores: below, both are written alike
 PART_HEIGHT = 260  # pixels of the cells of one part's matrix
 LEAST_POSITIONS, MOST_POSITIONS = 64, 256  # of the picture of the angles
 PARTS = {
@@ -75,17 +78,9 @@ def _bars(model_input: AttentionInput, scored: HeadScores, block: int, head: int
     labels = matrices.axis_labels(model_input.pieces, keys.tolist())
     parts = {name: values[query, keys] for name, values in scored.parts.items()}
     total = scored.total[query]
-    most, *others = candidates[np.argsort(-attention[candidates], kind="stable")].tolist()
-    message = (
-        f"{_name(model_input, query)} attends most to {_name(model_input, most)} ({percent(float(attention[most]))}): its "
-        f"score is {theme.number(total[most], 2)}"
-    )
-    if len(parts) == 1 and others:
-        above = float(total[most] - total[others[0]])
-        message += (
-            f", {theme.number(above, 2)} above that of {_name(model_input, others[0])} "
-            f"({percent(float(attention[others[0]]))}), the attention {np.exp(above):.1f} times as large"
-        )
+    first = candidates[np.argsort(-attention[candidates], kind="stable")].tolist()[:2]
+    most, names = first[0], [_name(model_input, key) for key in first]
+    message = said_of_most(_name(model_input, query), names, attention[first], total[first], len(parts) > 1)
     if len(parts) > 1:
         summed = " + ".join(f"{theme.number(values[query, most], 2)} ({name})" for name, values in scored.parts.items())
         message += f" = {summed.replace('+ −', '− ')}"
@@ -114,6 +109,25 @@ def _bars(model_input: AttentionInput, scored: HeadScores, block: int, head: int
                 "attention": attention[keys].round(5),
             }
         ),
+    )
+
+
+def said_of_most(query: str, keys: Sequence[str], shares: np.ndarray, scores: np.ndarray, is_sum: bool) -> str:
+    """Which key gets most of a query's attention, and how far its score is above the next.
+
+    `keys` are the names of that key and of the next, if there is one. `is_sum`: what the score is the sum of is said behind.
+    """
+    score, share = theme.number(scores[0], 2), percent(float(shares[0]))
+    above = float(scores[0] - scores[1]) if len(keys) > 1 else np.inf
+    if above < LEAST_ABOVE:
+        return f"{query} attends as much to {keys[0]} as to {keys[1]} ({share}): the score of {keys[0]} is {score}"
+    said = f"{query} attends most to {keys[0]} ({share}): its score is {score}"
+    if is_sum or len(keys) == 1:
+        return said
+    times = "over 1,000" if above > np.log(1000) else f"{np.exp(above):.{1 if above >= 0.05 else 2}f}"
+    return (
+        f"{said}, {theme.number(above, 2)} above that of {keys[1]} ({percent(float(shares[1]))}), the attention {times} times "
+        "as large"
     )
 
 

@@ -90,14 +90,16 @@ def pairs(backend: Backend) -> None:
     numbers_from, small_from = (float(np.quantile(values, share)) for share in NUMBERS_FROM)
     own = [block_change.between_texts(trace, layer, row) for row in range(len(kept))]
     called = [f"sentence {row + 1}" for row in kept]
-    alone = controls.current_trace(backend)
+    # Not all sentences, which may have more characters together than one trace may.
+    alone = backend.trace([texts[row] for row in (first, *kept)], max_length=controls.length_for(backend))
     apart = [
-        _read_apart(alone, layer, (first, other), sentence, between)
-        for other, sentence, between in zip(kept, trace.sentences, own, strict=False)
+        _read_apart(alone, layer, (0, place), sentence, between)
+        for place, (sentence, between) in enumerate(zip(trace.sentences, own, strict=False), start=1)
     ]
-    said = (_without_tokens(own, called), _most_alike(trace, own, apart, called, shown))
+    means = _means(own, apart, called)
+    said = _most_alike(trace, own, apart, called, shown) or means
     figures.finding(
-        " ".join(filter(None, said)),
+        " ".join(filter(None, (_without_tokens(own, f"sentence {first + 1}", called), said))),
         key="together",
         read=READ + f" {HIGHEST_NUMBERED}" * numbered,
         not_shown=NOT_SHOWN,
@@ -140,7 +142,8 @@ def pairs(backend: Backend) -> None:
     figures.colour_bar("cosine", limits, pale=True)
     if numbered:
         tell_numbered()
-    st.caption(_means(own, apart, called))
+    if means != said:
+        st.caption(means)
     tell_cells(factor, max(max(between.matrix.shape) for between in shown.values()))
     if len(kept) < len(partners):
         st.caption(
@@ -199,8 +202,9 @@ def _read_apart(
     return apart.matrix[:rows, :columns]
 
 
-def _without_tokens(between: Sequence[TokenSimilarity], names: Sequence[str]) -> str:
-    without = [name for pair, name in zip(between, names, strict=True) if not pair.matrix.size]
+def _without_tokens(between: Sequence[TokenSimilarity], first: str, names: Sequence[str]) -> str:
+    without = [first] * (not between[0].positions)
+    without += [name for pair, name in zip(between, names, strict=True) if not pair.column_positions and name != first]
     return f"A text without tokens has no cosine: {numbers.enumerated(without)}." if without else ""
 
 
@@ -211,13 +215,13 @@ def _most_alike(
     names: Sequence[str],
     shown: Mapping[int, TokenSimilarity],
 ) -> str:
-    """The most similar words across the two texts, in at most two of the pairs, beside the same words read apart.
+    """The most similar words across the two texts, in at most two of the pairs, beside the same words read apart; or "".
 
     `names` are those of the second texts. Of the pictures `shown` the highest cell is named where it is higher.
     """
     found = [(*best, row) for row, pair in enumerate(between) if (best := _most_similar(trace, row, pair))]
     if not found:
-        return _means(between, apart, names)
+        return ""
     found.sort(key=lambda item: -item[0])
     highest, _, first, second, _ = found[0]
     same = [item for item in found if item[2:4] == (first, second)][:SAID_PAIRS]
@@ -242,7 +246,7 @@ def _most_alike(
 
 
 def _means(between: Sequence[TokenSimilarity], apart: Sequence[np.ndarray | None], names: Sequence[str]) -> str:
-    """The mean cosine across the two texts of each pair, beside that of the same tokens read apart."""
+    """The mean cosine across the two texts of each pair, beside that of the same tokens read apart; "" without tokens."""
     known = [(pair, matrix, name) for pair, matrix, name in zip(between, apart, names, strict=True) if pair.matrix.size]
     means = numbers.apart(*(float(pair.matrix.mean()) for pair, *_ in known))
     listed = numbers.enumerated(
@@ -252,11 +256,14 @@ def _means(between: Sequence[TokenSimilarity], apart: Sequence[np.ndarray | None
             for mean, (_, matrix, name) in zip(means, known, strict=True)
         ]
     )
-    return f"Mean of all cells but those of special tokens: {listed}."
+    return f"Mean of all cells but those of special tokens: {listed}." if known else ""
 
 
 def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> tuple[float, tuple[int, int], str, str] | None:
-    """The cosine of the most similar words across the two texts, their cell, and the words; None if a text has no words."""
+    """The cosine of the most similar words across the two texts, their cell, and the words; None if a text has no words.
+
+    Of a word of several pieces it is one piece, which is named with its word.
+    """
     sentence = trace.sentences[row]
     # Not punctuation marks, which are similar to each other in most pairs.
     words_of = [
@@ -269,7 +276,7 @@ def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> tuple[flo
     best = np.unravel_index(int(of_words.argmax()), of_words.shape)
     place = words_of[0][best[0]], words_of[1][best[1]]
     first, second = (
-        wording.quoted(sentence.word_text(positions[number]))
+        wording.named(sentence, positions[number])
         for positions, number in zip((between.positions, between.column_positions), place, strict=True)
     )
     return float(of_words[best]), place, first, second

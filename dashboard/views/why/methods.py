@@ -233,7 +233,7 @@ def _left_out(comparison: MethodComparison, place: str, code: AnyCode) -> None:
         ),
         read="Each word is left out in turn, and the model reads what is left of its sentence; the other sentence stays whole. "
         "A blue bar says how far the cosine falls without the word: the sentences are less similar then. An orange bar hangs "
-        "down: without this word they are more similar.",
+        "down: without this word they are more similar. The word without which it falls most has the full colour.",
         not_shown="Words that only matter together: of two words that say the same, leaving out one shows nothing. A sentence "
         "without one of its words can be unlike any that the model was trained on. Other methods name other words: see below.",
     )
@@ -303,8 +303,7 @@ def _curves(comparison: MethodComparison, place: str) -> None:
         [None if name == RANDOM else list(METHODS).index(name) for name in names],
         [[details(name, step) for step in steps] for name in names],
         f"{which.capitalize()} first, {place}",
-        f"words removed{' from both texts' if from_both else ', mean of both' if is_mean else ' from one text'}, in % "
-        "(at 100 % one word is left)",
+        f"words removed{' from both texts' if from_both else ', mean of both' if is_mean else ' from one text'}, in %",
     )
     ends = sorted(float(by_way[name].cosines[-1]) for name in names)
     figures.figure(

@@ -154,7 +154,8 @@ def _decisive(word: Word, look: Look | None, sentence: TokenizedSentence, is_usu
         return "There is no other word to look at."
     where = f"{percent(look.weight)} in block {look.block}, head {look.head}"
     if not is_usual_known:
-        return f"The largest share of a word goes to {wording.named(sentence, look.target)}: {where}."
+        gives = f"The largest share that {wording.quoted(word.text)} gives to another word goes to"
+        return f"{gives} {wording.named(sentence, look.target)}: {where}."
     if look.weight - look.usual < DECIDED:
         return "No head gives another word much more than is usual for it at that distance."
     return (

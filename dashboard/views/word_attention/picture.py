@@ -42,7 +42,7 @@ _HTML = (
     '<div class="stage" tabindex="0" role="application" '
     'aria-label="Heads: left and right arrow keys choose a head, up and down a block"></div>'
     '<p class="hint" aria-live="polite"></p><div class="blocks" role="group" aria-label="Blocks"></div>'
-    '<div class="pills" role="group" aria-label="Most decisive heads"></div></section>'
+    '<div class="pills" role="group"></div></section>'
 )
 MOST_TOKENS = 256  # of a sentence: the attentions of all heads of more take too long to compute while a person waits
 MOST_ROWS, ROWS_OF_MANY = 24, 20  # tokens with a row of their own, and how many where there are more
@@ -257,6 +257,7 @@ def _data(looked: Looked) -> bytes:
         "heads": weights.shape[1],
         "chosen": looked.head,
         "decisive": [{"block": each.block, "head": each.head, "says": _pill(looked, each)} for each in looked.decisive],
+        "heading": heading(looked.decisive, looked.habits is not None),
         "scale": controls.scale(),
         "reversed": looked.is_reversed,
     }
@@ -273,6 +274,13 @@ def rows_of(row: np.ndarray, position: int) -> list[int]:
     most = row.max(axis=(0, 1)).astype(np.float64)
     most[position] = np.inf
     return sorted(np.argsort(-most, kind="stable")[:ROWS_OF_MANY].tolist())
+
+
+def heading(decisive: Sequence[Look], is_usual_known: bool) -> str:
+    """What the numbered heads are: where nothing is clearly unusual, none is called so."""
+    if not is_usual_known:
+        return "Largest shares"
+    return "Most unusual looks" if any(look.weight - look.usual >= DECIDED for look in decisive) else "Most above usual"
 
 
 def _pill(looked: Looked, look: Look) -> str:

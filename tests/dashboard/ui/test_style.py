@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dashboard.views.attention.single_heads import STRONG
 from tests.support.places import ROOT
 
 # These stand in a style sheet of narrow windows alone.
@@ -67,3 +68,11 @@ def test_what_changes_within_a_figure_does_not_restyle_the_whole_page() -> None:
         found = [selector for selector in selectors(sheet) if restyles_everything(selector)]
         assert set(found) <= ON_PHONES, name
         assert [selector for selector in selectors(sheet) if re.search(r"\.stMain\w*:has\(", selector)] == [], name
+
+
+def test_only_a_heads_matrix_says_that_its_strong_cells_have_numbers() -> None:
+    sheet = (ROOT / "assets" / "web" / "style.css").read_text(encoding="utf-8")
+    said = re.findall(r"([^{}]+){ content: \"Numbers stand in cells of ([\d.]+) or more", sheet)
+    assert [(selector.strip(), float(least)) for selector, least in said] == [
+        (".st-key-wide_cells:has(.st-key-head_matrix .heatmap-label)::after", STRONG)
+    ]

@@ -23,7 +23,7 @@ from components.numbers import percent
 from components.words.function import FUNCTION_WORDS, PERSONAL
 from dashboard import caching, ready_made
 from dashboard.jobs.stored.included_words import HABITS, WHOLE
-from dashboard.views.attention import findings, flow, head_choice, single_heads, summaries
+from dashboard.views.attention import findings, flow, head_choice, scores, single_heads, summaries
 from dashboard.views.attention.guess import changes
 from tests.support.closeness import assert_close
 from tests.support.pages import BANK, Open, backend, choose_view, figures, texts
@@ -833,6 +833,28 @@ def test_long_words_are_truncated_in_messages_and_on_axes(open_page: Open) -> No
     app = open_page("attention", v="attention-matrix", s=[f"the {word} met"], word="1")
     assert word.lower() not in texts(app).lower()
     assert max(map(len, figures(app)[0]["layout"]["xaxis"]["ticktext"])) <= 14
+
+
+@pytest.mark.parametrize(
+    ("totals", "shares", "said"),
+    [
+        ([1.2, 1.2], [0.1, 0.1], "A attends as much to B as to C (10 %): the score of B is 1.20"),
+        ([1.2, 1.18], [0.1, 0.098], "0.02 above that of C (10 %), the attention 1.02 times as large"),
+        (
+            [2.0, 1.0],
+            [0.4, 0.15],
+            "A attends most to B (40 %): its score is 2.00, 1.00 above that of C (15 %), the attention 2.7 t",
+        ),
+        ([900.0, 1.0], [1.0, 0.0], "the attention over 1,000 times as large"),
+        ([2.0], [1.0], "A attends most to B (100 %): its score is 2.00"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_the_best_key_is_told_beside_the_next(totals: list[float], shares: list[float], said: str) -> None:
+    names = ["B", "C"][: len(totals)]
+    assert said in scores.said_of_most("A", names, np.array(shares), np.array(totals), False)
+    of_sum = scores.said_of_most("A", names, np.array(shares), np.array(totals), True)
+    assert of_sum.endswith(f"{totals[0]:.2f}")  # and behind it what it is the sum of
 
 
 def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> None:

@@ -17,6 +17,7 @@ from transformers import AutoModel, AutoTokenizer
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration
 from components.arrays import cosine
+from components.model import tokenization
 from dashboard import caching, ready_made
 from dashboard.views.heatmaps import blocks, similarity, together
 from tests.support.closeness import assert_close
@@ -516,3 +517,40 @@ def test_a_pair_with_a_text_without_tokens_has_no_mean(open_page: Open) -> None:
     assert " with sentence 3 (read apart " in texts(app)
     assert "Mean of all cells but those of special tokens: " in texts(app)
     assert " with sentence 2" not in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "finding", "captions"),
+    [
+        (["\u200b", "a bank", "\u200b"], "A text without tokens has no cosine: sentence 1 and sentence 3.", 0),
+        (["...", "!", "?"], "Mean of all cells but those of special tokens: ", 0),
+        (["a bank", "!", "a river"], "Of the words, the two “a” are most alike: ", 1),
+    ],
+)
+def test_pairs_without_words_have_their_mean_once_or_none(
+    open_page: Open, sentences: list[str], finding: str, captions: int
+) -> None:
+    app = open_page("heatmaps", v="read-together", s=sentences, sp="1")
+    assert not app.exception
+    assert finding in texts(app)
+    assert [item.value.startswith("Mean of all cells") for item in app.caption].count(True) == captions
+    assert texts(app).count("Mean of all cells") == captions + finding.startswith("Mean")
+
+
+def test_the_most_alike_pieces_of_words_are_named_as_pieces(open_page: Open) -> None:
+    app = open_page("heatmaps", v="read-together", s=["embeddings", "embeddings"])
+    assert re.search(r"Of the words, the two “\\#\\#[a-z]+” of “embeddings” are most alike: ", texts(app))
+
+
+def test_pairs_are_read_apart_also_where_all_sentences_are_too_long_to_read_at_once(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (together, tokenization):
+        monkeypatch.setattr(module, "MAX_CHARACTERS", 55)
+    app = open_page("heatmaps", v="read-together", s=["a bank", "a river", "money", "w" * 40])
+    assert not app.error
+    assert [item["layout"]["title"]["text"][:18] for item in figures(app)] == [
+        "Sentences 1 and 2,",
+        "Sentences 1 and 3,",
+    ]
+    assert "(read apart " in texts(app)

@@ -53,7 +53,7 @@ def test_the_weights_are_those_of_plain_transformers(open_page: Open) -> None:
 def test_it_opens_with_the_most_decisive_head_and_a_chosen_one_stays(open_page: Open) -> None:
     app = at_rest(open_page(VIEW, s=TROPHY, t="10"))
     facts, _ = sent(app)
-    assert facts["chosen"] == [2, 1]
+    assert (facts["chosen"], facts["heading"]) == ([2, 1], "Most unusual looks")
     assert [each["says"] for each in facts["decisive"]] == [
         "block 2, head 1: big 78 %",
         "block 3, head 1: trophy 61 %",
@@ -203,10 +203,12 @@ def test_the_finding_is_of_what_is_shown() -> None:
 def test_without_what_is_usual_nothing_is_said_of_it() -> None:
     (sentence,) = backend().tokenize(["The cat saw a dog."])
     words = words_of([sentence])
+    assert picture.heading([look(0.45, 0.0)], False) == "Largest shares"
+    assert picture.heading([look(0.8, 0.75)], True) == "Most above usual"  # the finding says that it is not much
     counts = FirstLooks(3, ((words[1], 1),), 1, 0, 1)
     said = findings.of_word(words[-1], counts, look(0.45, 0.0), sentence, is_usual_known=False)
     assert said == (
-        "The largest share of a word goes to “cat”: 45 % in block 1, head 3. "
+        "The largest share that “dog” gives to another word goes to “cat”: 45 % in block 1, head 3. "
         "1 of 3 heads looks first at “cat” and 2 at itself or punctuation."
     )
     few = FirstLooks(72, ((words[1], 13),), 1, 57, 1)  # all heads are named, also two

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from components.charts import theme
-from components.charts.inside_blocks.inner_dimensions import activation_histogram, closed_by_block, strongest_bars
+from components.charts.inside_blocks.inner_dimensions import activation_histogram, bins, closed_by_block, strongest_bars
 from components.charts.inside_blocks.rotation import distance_curve, rotation_heatmap
 from components.charts.inside_blocks.scores import score_bars
 
@@ -68,6 +69,14 @@ def test_the_histogram_counts_all_and_greys_those_up_to_the_limit() -> None:
     edges = np.concatenate([bars.x - np.array(bars.width) / 2, [bars.x[-1] + bars.width[-1] / 2]])
     np.testing.assert_allclose(edges[[0, -1]], [-0.02, 4.0])  # no further than the numbers
     assert sum(activation_histogram(np.zeros(3), 0.0, "Title", value="gate").data[0].y) == 3
+
+
+@pytest.mark.parametrize("most", np.random.default_rng(0).uniform(0.5, 9, 40).astype(np.float32).tolist())
+def test_the_zeros_of_relu_and_the_strongest_lie_in_bars_that_are_seen(most: float) -> None:
+    """5 % of the strongest lie a whole number of bars above the zeros: an edge on either may be a rounding beside it."""
+    counts, edges = bins(np.array([0.0, 0.0, 0.4 * most, most]), 0.05 * most)
+    assert (counts.sum(), counts[0], counts[-1]) == (4, 2, 1)
+    assert np.diff(edges).min() > most / 100
 
 
 def test_strongest_bars_say_what_was_multiplied() -> None:

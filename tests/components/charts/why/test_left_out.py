@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from components.charts import theme
@@ -19,6 +21,9 @@ def test_bars_stand_in_the_order_of_the_texts_with_numbers_on_the_long_ones() ->
     assert [*first.text, *second.text] == ["", "0.30", "0.10"]
     assert "<b>bank</b>" in drawn.layout.xaxis.ticktext
     assert not any("<b><" in str(name) for name in drawn.layout.xaxis.ticktext)  # what people typed is escaped
+    names = re.sub("<[^>]*>", "", drawn.layout.title.text.split(theme.BELOW_TITLE)[1])
+    assert names == "■ without it the cosine falls\u2003■ it rises"
+    assert len(names) <= 45  # a phone has room for no more
     low, high = drawn.layout.yaxis.range
     assert low < -0.02
     assert high > 0.3

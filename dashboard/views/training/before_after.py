@@ -377,7 +377,7 @@ def _largest(pairs: ScoredPairs, cosines: Cosines) -> None:
 
 
 def _where(source: str) -> str:
-    return {"news": "demo news, not trained on", "scored": "demo pairs", "held-out": "held-out rows"}[source]
+    return {"news": "demo news", "scored": "demo pairs", "held-out": "held-out rows"}[source]
 
 
 def _finding(

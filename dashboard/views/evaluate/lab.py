@@ -315,7 +315,7 @@ def best_in_words(
     finding = best_of(recall, 1)
     share = f"{number(recall[finding[0]], 1)} % of {counted(queries, 'query', 'queries')}"
     if USUAL in finding:
-        said = f"No way puts more correct answers first than {named([USUAL])}: {share}."
+        said = f"No way puts more correct answers first than {named(finding)}: {share}."
     else:
         usually = f"mean with cosine: {number(recall[USUAL], 1)} %{'' if is_sure else ', which may be chance'}"
         said = f"{named(finding)} put{'s' * (len(finding) == 1)} the most correct answers first: {share} ({usually})."
@@ -324,10 +324,10 @@ def best_in_words(
         return said
     best, before = float(spearman[agreeing[0]]), number(spearman[USUAL])
     if USUAL in agreeing:
-        return f"{said} None agrees more with people: rank correlation (Spearman) {before}."
+        return f"{said} None agrees more with people: Spearman {before}."
     if not agrees_more:
         return (
-            f"{said} None agrees surely more with people: rank correlation (Spearman) {before}, at most {number(best)} "
+            f"{said} None agrees surely more with people: Spearman {before}, at most {number(best)} "
             f"({named(agreeing)}), on {counted(pairs, 'pair')}."
         )
     return f"{said} Rank correlation with people (Spearman) rises from {before} to {number(best)}: {named(agreeing)}."

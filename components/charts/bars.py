@@ -239,7 +239,7 @@ def vector_bars(values: np.ndarray, title: str) -> go.Figure:
 
 def cosine_bars(names: Sequence[str], labels: Sequence[str], values: np.ndarray, title: str) -> go.Figure:
     """Cosines [pair, part] as bars, one group per part, one colour per pair: none that a part has elsewhere comes first."""
-    hues = (theme.ORANGE, theme.SKY, theme.OLIVE, theme.GREY, *theme.PALETTE)
+    hues = tuple(dict.fromkeys((theme.ORANGE, theme.SKY, theme.OLIVE, theme.GREY, *theme.PALETTE)))
     figure = go.Figure(
         [
             go.Bar(

@@ -121,16 +121,16 @@ def approximations(dim: int, with_graph: bool) -> tuple[Approximation, ...]:
         Approximation("int8", "int8", "int8", Smaller("int8")),
     ]
     for times in RESCORED:
-        name = "bits" if times == 1 else f"bits, {times * K} rescored"
+        name = "bits" if times == 1 else f"bits, best {times * K}"
         ways.append(Approximation(f"bits-{times}", "bits", name, Smaller("bits", rescored=times)))
     for part in PARTS_KEPT:
         if dim // part:
-            name = f"first {dim // part}"
+            name = f"first numbers: {dim // part}"
             ways.append(Approximation(f"first-{part}", "first", name, Smaller("first", dim // part)))
     if with_graph:
         for expansion in GRAPH_EXPANSIONS:
             settings = GraphSettings(expansion_search=expansion)
-            ways.append(Approximation(f"hnsw-{expansion}", "hnsw", f"HNSW, {expansion}", graph=settings))
+            ways.append(Approximation(f"hnsw-{expansion}", "hnsw", f"HNSW {expansion}", graph=settings))
     return tuple(ways)
 
 

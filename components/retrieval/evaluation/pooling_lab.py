@@ -122,6 +122,7 @@ class LabCell(Ranking):
     dims: int  # numbers per vector after the treatment; 0 where the documents do not differ at all
     spearman: float | None
     pearson: float | None
+    similarities: Float64  # of the scored pairs, read-only
 
     def mean(self, measure: str) -> float:
         """The mean over queries of a measure of `metrics.MEASURES` ("Recall@1", "MRR", ...), 0..1."""
@@ -222,7 +223,9 @@ def pair_correlations(
     first, second = _halves(pairs, layers, layer)
     no_axes = _Axes(np.zeros(first["mean"].shape[1]), np.zeros((0, 0)), np.zeros(0))
     return {
-        (pooling, treatment): _agreement(apply(first[pooling]), apply(second[pooling]), treatment, scores)[0]
+        (pooling, treatment): correlations(
+            _similarities(apply(first[pooling]), apply(second[pooling]), treatment), scores
+        )[0]
         for treatment in ("cosine", "dot", "random")
         for apply in [_applied(treatment, no_axes, dims, seed)]
         for pooling in POOLINGS
@@ -361,19 +364,19 @@ def _cell(
     sides = (vectors.documents, vectors.queries, vectors.first, vectors.second)
     documents, queries, first, second = (apply(side[pooling]) for side in sides)
     ranks = rank(queries, documents, progress=progress, is_stopped=is_stopped, cosine=treatment != "dot")
-    agreement = _agreement(first, second, treatment, scores)
-    return LabCell(f"{pooling}, {treatment}", pooling, treatment, documents.shape[1], *agreement, ranks=_kept(ranks))
+    similarities = read_only(_similarities(first, second, treatment))
+    agreement = correlations(similarities, scores)
+    dims = documents.shape[1]
+    return LabCell(f"{pooling}, {treatment}", pooling, treatment, dims, *agreement, similarities, ranks=_kept(ranks))
 
 
 def _kept(ranks: Ranks) -> Ranks:
     return read_only(ranks) if isinstance(ranks, np.ndarray) else ranks
 
 
-def _agreement(
-    first: Float32, second: Float32, treatment: Treatment, scores: Sequence[float]
-) -> tuple[float | None, float | None]:
-    """Spearman's and Pearson's correlation of treated vectors [pair, dim] with people's scores."""
-    return correlations(_pair_products(first, second) if treatment == "dot" else cosine(first, second), scores)
+def _similarities(first: Float32, second: Float32, treatment: Treatment) -> Float64:
+    """How similar each pair's treated vectors [pair, dim] are, [pair]."""
+    return _pair_products(first, second) if treatment == "dot" else cosine(first, second)
 
 
 def _pair_products(first: Float32, second: Float32) -> Float64:

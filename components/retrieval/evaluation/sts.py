@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from components.retrieval.search.lexical import Ranker
 
 PAIRS_AT_ONCE = 1_024  # embedded together
+DRAWS = 1_000  # of a collection's pairs with replacement
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +118,27 @@ def spearman_interval(value: float, pairs: int) -> tuple[float, float]:
         return np.nan, np.nan
     reach = 1.96 * np.sqrt((1 + value**2 / 2) / (pairs - 3))
     return float(np.tanh(np.arctanh(value) - reach)), float(np.tanh(np.arctanh(value) + reach))
+
+
+def agrees_more(higher: Float64, lower: Float64, gold: Sequence[float], comparisons: int = 1, seed: int = 0) -> bool:
+    """Whether one similarity [pair] has a higher Spearman's correlation with people's scores than another, beyond chance.
+
+    The pairs are drawn anew, the same for both similarities: the difference must be above what its standard error over the
+    draws explains in 95 of 100 cases, or in all of so many `comparisons` at once (Bonferroni), where the best was chosen.
+    """
+    values = np.stack([levels_of(higher), levels_of(lower), np.asarray(gold)]).astype(np.float64)
+    drawn = np.random.default_rng(seed).integers(0, values.shape[1], (DRAWS, values.shape[1]))
+
+    def difference(rows: Int64) -> Float64:
+        ranks = stats.rankdata(values[:, rows], axis=-1)  # [similarity or gold, draw, pair]
+        ranks -= ranks.mean(axis=-1, keepdims=True)
+        lengths = np.sqrt((ranks**2).sum(axis=-1))
+        with np.errstate(invalid="ignore"):  # draws of one value alone
+            first, second = (ranks[:2] * ranks[2]).sum(axis=-1) / (lengths[:2] * lengths[2])
+        return first - second
+
+    reach = NormalDist().inv_cdf(1 - 0.025 / comparisons) * float(np.nanstd(difference(drawn)))
+    return bool(difference(np.arange(values.shape[1])[None])[0] > max(reach, 1e-12))
 
 
 def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPairs) -> Float64:

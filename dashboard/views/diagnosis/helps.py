@@ -46,7 +46,7 @@ MRR = "MRR is the mean over the queries of 1 ÷ the rank of the right text, in p
 SHORT_MRR = "MRR: the mean of 1 ÷ the rank of the right text."
 GREY = "grey may be chance"
 SHAM = "a sham of the same kind takes its second signal from another query, so that what it repairs and harms is chance"
-ALONE = (
+MIXED_HERE = (
     "“Retrieve and re-rank” gives MaxSim another Recall@1: there it decides alone, here its share is chosen on the other "
     "half."
 )
@@ -251,6 +251,12 @@ def of_shams(rows: Sequence[RemedyRow]) -> str:
     )
 
 
+def of_maxsim(rows: Sequence[RemedyRow]) -> str:
+    """Why the view of re-ranking gives another number of MaxSim; "" where it decides alone here too, or no half chose it."""
+    chosen = next((row.result.chosen for row in rows if row.name == "maxsim"), ())
+    return MIXED_HERE if any(chosen) and set(chosen) != {kinds.ALONE} else ""
+
+
 def named_in_bold(sentence: str, titles: Sequence[str]) -> str:
     """A sentence with the remedies that it names in bold."""
     return re.sub("|".join(map(re.escape, sorted(titles, key=len, reverse=True))), r"**\g<0>**", sentence, flags=re.I)
@@ -271,8 +277,7 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
     ]
     with st.container(key="remedy_needs"):  # of which a phone has room for four columns
         figures.plain_table(_in_words(_table(told))[shown], key="remedy_needs")
-    mixed = ALONE if any(row.name == "maxsim" and any(row.result.chosen) for row in told.rows) else ""
-    st.caption(" ".join(filter(None, (SHORT_MRR, TIMES, mixed, found.others.left_out))))
+    st.caption(" ".join(filter(None, (SHORT_MRR, TIMES, of_maxsim(told.rows), found.others.left_out))))
     debugger_table.of_pairs(found.pairs, is_above=False)
     failed, rows = np.flatnonzero(found.now > 1), told.rows
     if not len(failed):

@@ -42,11 +42,11 @@ TIMED = "_approximation_times"  # session key: what a person asked to be timed
 EXPLAINED = """
 - **float16**: each number in 2 bytes instead of 4. Here they are converted to float32 for every query, which takes time.
 - **int8**: each number in 1 byte, and one number per vector for the scale.
-- **bits**: only the sign of each number. Sentences whose signs differ least from the query's come first. *40 rescored*: the
+- **bits**: only the sign of each number. Sentences whose signs differ least from the query's come first. *best 40*: the
   first 40 are compared again with the float32 vectors, whose bytes are not counted: they can stay on the disk.
-- **first 192**: only the first 192 numbers of each vector. Models trained for it (Matryoshka) keep most in the first numbers;
-  in other models the first numbers are no better than the others.
-- **HNSW, 64**: a graph that links each vector to its neighbours and is walked towards the query; 64 is the number of
+- **first numbers: 192**: only the first 192 numbers of each vector. Models trained for it (Matryoshka) keep most in the first
+  numbers; in other models the first numbers are no better than the others.
+- **HNSW 64**: a graph that links each vector to its neighbours and is walked towards the query; 64 is the number of
   candidates that the walk keeps. Its bytes are those of the vectors and the links.
 """
 
@@ -146,7 +146,7 @@ def _figure(searched: SearchVectors, found: HitLosses, times: Mapping[str, float
     exact = Point("exact", "exact", found.exact_bytes, 100.0, times.get("exact"))
     points = [exact] + [
         Point(
-            _in_figure(way.approximation.name),
+            way.approximation.name,
             way.approximation.family,
             way.bytes_per_vector,
             100 * way.mean,
@@ -175,13 +175,6 @@ def _figure(searched: SearchVectors, found: HitLosses, times: Mapping[str, float
         not_shown="Whether the lost sentences were relevant: the exact search is the measure here, not an answer that people "
         "found correct. Nor what happens in a collection a thousand times larger, where more sentences lie close together.",
     )
-
-
-def _in_figure(name: str) -> str:
-    """What a way is called beside its point: "bits, best 40" for those of which the full vectors check the best 40."""
-    if name.endswith(" rescored"):
-        return name.removesuffix(" rescored").replace(", ", ", best ")
-    return name.replace("HNSW, ", "HNSW ").replace("first ", "first numbers: ")
 
 
 def _message(found: HitLosses, count: int) -> str:

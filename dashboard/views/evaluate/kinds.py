@@ -207,7 +207,7 @@ def shared_in_words(pairs: Mapping[str, Pairs]) -> str:
         for kind, share in shares.items()
     ]
     rest = (
-        " What it still finds there it finds by function words, or by chance."
+        " Whatever it finds there, it finds by function words, or by chance."
         if min(shares.values()) < LEAST_SHARED
         else ""
     )

@@ -70,6 +70,7 @@ removes what all sentences share. PCA and whitening are fitted on the sentences 
 
 IN_SHORT = "By rarity: rare pieces count more. PCA keeps the directions of most variation; whitened, all vary equally."
 DIMENSIONS, FEWEST_PAIRS = 128, 3
+OTHERS = len(POOLINGS) * len(TREATMENTS) - 1  # with which the usual way is compared at once
 USUAL = list(POOLINGS).index("mean"), list(TREATMENTS).index("cosine")
 ALMOST = 1.0  # per cent that fewer numbers may lose and still be called enough
 MOST_NAMED = 2  # of the best ways that are equally good; of more the first, so that the line stays short
@@ -282,11 +283,25 @@ def _lower(treatment: str) -> str:
     return treatment.lower().replace("pca", "PCA")
 
 
-def best_in_words(recall: np.ndarray, spearman: np.ndarray, queries: int, pairs: int, is_sure: bool = False) -> str:
+def is_surely_better(better: LabCell, usual: LabCell) -> bool:
+    """Whether the way that was chosen as the best of all puts more correct answers first than another by more than chance."""
+    first, before = (np.asarray(cell.ranks) == 1 for cell in (better, usual))
+    gained, lost = int((first & ~before).sum()), int((before & ~first).sum())
+    return gained > lost and OTHERS * paired.mcnemar(gained, lost) < 0.05
+
+
+def best_in_words(
+    recall: np.ndarray,
+    spearman: np.ndarray,
+    queries: int,
+    pairs: int,
+    is_sure: bool = False,
+    agrees_more: bool = False,
+) -> str:
     """Which ways are best, Recall@1 [pooling, treatment] in per cent, and which agree most with people; ties are named.
 
     Of so many queries, and so many pairs that people scored; `is_sure`: whether the first of the best ways finds more than
-    the mean with cosine by more than chance.
+    the mean with cosine by more than chance; `agrees_more`: the same of the first that agrees most with people.
     """
     poolings, treatments = list(POOLINGS.values()), list(TREATMENTS.values())
 
@@ -300,7 +315,7 @@ def best_in_words(recall: np.ndarray, spearman: np.ndarray, queries: int, pairs:
     finding = best_of(recall, 1)
     share = f"{number(recall[finding[0]], 1)} % of {counted(queries, 'query', 'queries')}"
     if USUAL in finding:
-        said = f"No way puts more correct answers first than {named([USUAL])}: {share}."
+        said = f"No way puts more correct answers first than {named(finding)}: {share}."
     else:
         usually = f"mean with cosine: {number(recall[USUAL], 1)} %{'' if is_sure else ', which may be chance'}"
         said = f"{named(finding)} put{'s' * (len(finding) == 1)} the most correct answers first: {share} ({usually})."
@@ -309,18 +324,17 @@ def best_in_words(recall: np.ndarray, spearman: np.ndarray, queries: int, pairs:
         return said
     best, before = float(spearman[agreeing[0]]), number(spearman[USUAL])
     if USUAL in agreeing:
-        return f"{said} None agrees more with people: rank correlation (Spearman) {before}."
-    low, _ = sts_pairs.spearman_interval(best, pairs)
-    if spearman[USUAL] >= low:
+        return f"{said} None agrees more with people: Spearman {before}."
+    if not agrees_more:
         return (
-            f"{said} None agrees surely more with people: rank correlation (Spearman) {before}, at most {number(best)} "
+            f"{said} None agrees surely more with people: Spearman {before}, at most {number(best)} "
             f"({named(agreeing)}), on {counted(pairs, 'pair')}."
         )
     return f"{said} Rank correlation with people (Spearman) rises from {before} to {number(best)}: {named(agreeing)}."
 
 
 def enough_in_words(sweep: Sequence[LabCell], whole: LabCell, size: int) -> str:
-    """With how few numbers a projection does about as well as the whole vector of `size`, and how many agree most."""
+    """With how few numbers a projection does about as well as the whole vector of `size`, and agrees about as well."""
 
     def fewest(value_of: Callable[[LabCell], float], lost: float) -> LabCell | None:
         enough = [cell for cell in sweep if value_of(cell) >= value_of(whole) - lost]
@@ -406,10 +420,11 @@ def _grids(work: Lab, cells: tuple[LabCell, ...], layer: int, dims: int) -> None
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
     size = work.backend.facts.hidden_size
     pairs = len(work.scored.first)
-    first = [np.asarray(cell.ranks) == 1 for cell in (by_name[_way(best_of(recall, 1)[0])], by_name["mean", "cosine"])]
-    gained, lost = int((first[0] & ~first[1]).sum()), int((first[1] & ~first[0]).sum())
-    is_sure = paired.difference(gained, lost, len(first[0])).low > 0
-    said = best_in_words(recall, spearman, len(work.pairs.queries), pairs, is_sure)
+    usual, found = by_name["mean", "cosine"], [by_name[_way(cell)] for cell in best_of(recall, 1)]
+    agreeing = [by_name[_way(cell)].similarities for cell in best_of(spearman, 3)[:1]]
+    agrees_more = any(sts_pairs.agrees_more(best, usual.similarities, work.scored.scores, OTHERS) for best in agreeing)
+    is_sure = is_surely_better(found[0], usual)
+    said = best_in_words(recall, spearman, len(work.pairs.queries), pairs, is_sure, agrees_more)
     st.markdown(f":material/insights: {said}")
     _heatmaps(layer, recall, spearman, cells)
     low, high = sts_pairs.spearman_interval(float(spearman[USUAL]), pairs)

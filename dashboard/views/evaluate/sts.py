@@ -227,7 +227,8 @@ def _curves(
         message=f"{messages.escape(backend.spec.title)} agrees best at **layer {layer}, "
         f"{POOLING_NAMES[pooling]}**: {title} {theme.number(values.of(layer, pooling))}"
         f"{_interval(values.of(layer, pooling), pairs) if title == 'Spearman' else ''}. "
-        "" + _best_word(of_words) + _why_no_start(values),
+        + _best_word(of_words)
+        + _why_no_start(values),
         read="The first bar is the model, the others are word rankings and static vectors. Higher means better agreement."
         if is_one
         else "Each curve is a pooling over the layers; dashed level lines are word rankings and static "

@@ -288,7 +288,7 @@ def cell_widths(columns: Sequence[int]) -> list[float]:
 
 
 def label_room(tokens: Iterable[Token]) -> int:
-    """The letters of the longest label of tokens, for which all pictures that stand beside each other leave room."""
+    """The letters of the longest label of tokens, for which a picture, and all that stand beside it, leave room."""
     return max((len(f"{token.position} {token.piece}") for token in tokens), default=0)
 
 

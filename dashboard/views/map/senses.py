@@ -115,6 +115,7 @@ def senses(backend: Backend) -> None:
         key="senses",
         read=f"Each point is one occurrence of “{messages.escape(word)}” in its sentence, as a vector of this layer. "
         f"{LINES if found.options.dims == 2 else TURN} Point at one to read its sentence. "
+        "Of several equally near occurrences each counts in part. "
         f"{_read_curve(labels, backend.structure.has_position_vectors)}",
         not_shown="That the model uses the senses: people gave the labels, and the nearest vector is one test of many. One of "
         f"{len(labels)} sentences changes the share by {100 / len(labels):.0f} points, so small differences between layers say "
@@ -146,9 +147,9 @@ def finding(curve: SenseCurve, word: str, count: int, chance: float, shown: int)
     if best == 0:
         how = "are apart from the start" if gain >= PARTLY else "are never better apart than before the first block"
 
-    # Of several equally near occurrences each counts in part, which gives shares that no count has.
+    # Of several equally near occurrences each counts in part, which gives shares that no count has: the reading says it.
     is_whole = abs(share * count - round(share * count)) < 1e-3
-    told = f"{_percent(share)} ({round(share * count)} of {count})" if is_whole else f"{_percent(share)} of {count}"
+    told = _percent(share) + (f" ({round(share * count)} of {count})" if is_whole else "")
     first = f"at layer {best}, {told} have a nearest neighbour of the same sense"
     here = "" if shown == best else f"; at layer {shown}, as shown, {_percent(float(curve.accuracy[shown]))}"
     before = "" if best == 0 else f"; before the first block {_percent(start)}"

@@ -111,8 +111,8 @@ def given(backend: Backend) -> None:
     scores = [_logits(scorer, reading, query, length, truncation) for reading in readings]
     verdict = _verdict(scorer, scores)
     if verdict:
-        sizes = " or ".join(str(len(reading.tokens.tokens)) for reading in readings if reading.tokens is not None)
-        row = f"**Each pair is one row of {sizes} tokens.**"
+        counts = dict.fromkeys(len(reading.tokens.tokens) for reading in readings if reading.tokens is not None)
+        row = f"**Each pair is one row of {' or '.join(map(str, counts))} tokens.**"
         figures.finding(f"{row} {verdict}", key="given", read=READ, not_shown=NOT_SHOWN)
     _unknown_pieces(scorer, readings)
     for number, (reading, logits) in enumerate(zip(readings, scores, strict=True)):

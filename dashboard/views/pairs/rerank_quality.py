@@ -116,7 +116,8 @@ def finding(sets: Sequence[CollectionLook]) -> str:
     by_luck = [item for item in named if _sign(item) and is_luck(item.look, item.depth)]
     sure = {_sign(item) for item in named if item not in by_luck} - {0}
     if by_luck and not sure:  # the changes stand beside the figure, each with what it repairs and harms
-        return f"**MaxSim on the first {first.depth} makes no sure difference** for {len(first.look.ranks()):,} {first.name}."
+        data = " or ".join(f"{len(item.look.ranks()):,} {item.name}" for item in named)
+        return f"**MaxSim on the first {first.depth} makes no sure difference** for {data}."
     verdicts = {(): "changes nothing", (1,): "helps", (-1,): "harms", (-1, 1): "helps some and harms others"}
     said = f"**MaxSim on the first {first.depth} {verdicts[tuple(sorted(sure))]}**: correct answer first for {_change(first)}"
     if other is not None:

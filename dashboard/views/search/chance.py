@@ -188,12 +188,11 @@ def finding_of(
     has = f", has {_quoted(shared)}" if shared else ", has no word of the query" if has_none else ""
     if tied > 1:
         return (
-            f"**{count} {verb} surely closer than chance:** the first {tied:,} tie at {first}, and random words reach "
-            f"{limit}."
+            f"**{count} {verb} closer than chance:** the first {tied:,} tie at {first}, and random words reach {limit}."
         )
     if not has:
-        return f"**{count} {verb} surely closer than chance:** the first has {first}, and random words reach {limit}."
-    return f"**{count} {verb} surely closer than chance:** the first, at {first}{has}; random words reach {limit}."
+        return f"**{count} {verb} closer than chance:** the first has {first}, and random words reach {limit}."
+    return f"**{count} {verb} closer than chance:** the first, at {first}{has}; random words reach {limit}."
 
 
 def _quoted(shared: Sequence[str]) -> str:

@@ -42,7 +42,7 @@ GRID_ROWS = 8  # sentences per page of the tensor grids
 DIFFERENT_SET = "rare-words"  # two tokenizers split these sentences differently
 MOST_TYPED = 400  # characters of a sentence in the card of what is lost
 NAMED_WORDS = 3  # in the message on two tokenizers
-NAMED_HITS = 3  # of the vocabulary's pieces that begin alike, or that a search has found
+NAMED_HITS = 3  # of the vocabulary's pieces that begin alike
 MARKS = {"Ġ": "a space comes before the piece", "##": "the piece continues a word", "▁": "the piece begins a word"}
 # The glossary's terms for the facts of a token.
 TERMS = {

@@ -377,7 +377,7 @@ def _largest(pairs: ScoredPairs, cosines: Cosines) -> None:
 
 
 def _where(source: str) -> str:
-    return {"news": "demo news, not trained on", "scored": "demo pairs", "held-out": "held-out rows"}[source]
+    return {"news": "demo news", "scored": "demo pairs", "held-out": "held-out rows"}[source]
 
 
 def _finding(
@@ -519,12 +519,9 @@ def _queries(run: RunFolder, pairs: Pairs, ranks: Ranks, source: str, untouched:
     change = ranks.base[rows] - ranks.tuned[rows]
     rows = rows[np.argsort(-change if which == "repaired" else change, kind="stable")][:QUERIES_SHOWN]
     figures.note(f"**{LIST_SAYS[which]}**")
-    if not len(rows):
-        st.caption("None.")
-        return
     can_open = source == "news" and run.has_model  # the example has none
     moves = _moves(before_after.query_changes(ranks.base, ranks.tuned, 1))
-    st.caption(f"Rank of the right answer in each model. {moves}")
+    st.caption(f"{'Rank of the right answer in each model.' if len(rows) else 'None.'} {moves}")
     for row in rows.tolist():
         text = pairs.queries.texts[row]
         own = [] if ranks.untouched is None else [f"{untouched} {ranks.untouched[row]:,}"]

@@ -193,8 +193,8 @@ def _with_interval(found: Calibration, score: float) -> str:
     share = "**all**" if standing.share == 1 else f"**{calibration.rounded(standing.share)}** of"
     return (
         f"The cosine **{theme.number(score, 3)}** is higher than that of {share} {standing.pairs:,} pairs of "
-        f"{SOURCES[state.get('context_source')]}. These pairs share {standing.sentences:,} sentences: pairs of other sentences "
-        f"would give {low} to {high} (95 % interval)."
+        f"{SOURCES[state.get('context_source')]}. These pairs are made of {standing.sentences:,} sentences: pairs of other "
+        f"sentences would give {low} to {high} (95 % interval)."
     )
 
 

@@ -188,6 +188,9 @@ def test_cosine_bars_hold_pairs_by_part() -> None:
     figure = cosine_bars(["word", "layer 0"], ["1 – 2"], np.array([[1.0, 0.9]]), "Title")
     assert list(figure.data[0].x) == ["word", "layer 0"]
     np.testing.assert_allclose(figure.data[0].y, [1, 0.9], rtol=1e-6)
+    # The six pairs of four sentences have six colours.
+    figure = cosine_bars(["word"], [f"pair {number}" for number in range(6)], np.ones((6, 1)), "Title")
+    assert len({trace.marker.color for trace in figure.data}) == 6
 
 
 def test_grids_align_grey_the_padding_and_escape() -> None:

@@ -461,7 +461,7 @@ def curve_of(accuracy: list[float], majority: float = 0.5) -> word_senses.SenseC
             1,
             "of the same sense; at layer 1, as shown, 75 %; before the first block 32 %, by chance 47 %.",
         ),
-        ([0.32, 0.66, 0.333], 1, "at layer 1, 66 % of 20 have"),  # of ties each counts in part
+        ([0.32, 0.66, 0.333], 1, "at layer 1, 66 % have"),  # of ties each counts in part
     ],
 )
 def test_what_is_said_of_a_words_senses(accuracy: list[float], shown: int, said: str) -> None:

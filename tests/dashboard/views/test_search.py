@@ -382,14 +382,10 @@ def test_ties_at_the_first_place_are_part_of_the_finding(open_page: Open, demo_v
     app = at_rest(open_page("search", l="0", pool="cls", k="5"))
     assert "**Nothing close:** the first 630 hits tie at 1.00" in texts(app)
     near = chance_findings.finding_of(0.437, 2, 630, 0.4261, near=[0.4272, 0.388])
-    assert (
-        near
-        == "**2 of 630 sentences are surely closer than chance:** the first has 0.437, and random words reach 0.426."
-    )
+    assert near == "**2 of 630 sentences are closer than chance:** the first has 0.437, and random words reach 0.426."
     finding = chance_findings.finding_of(1.0, 6, 8, 0.5, has_none=True, tied=6)
     assert (
-        finding
-        == "**6 of 8 sentences are surely closer than chance:** the first 6 tie at 1.00, and random words reach 0.50."
+        finding == "**6 of 8 sentences are closer than chance:** the first 6 tie at 1.00, and random words reach 0.50."
     )
 
 
@@ -405,8 +401,7 @@ def test_equal_sentences_count_once_in_the_finding() -> None:
     )
     said = chance_findings.finding(ranked, corpus, "a hot drink", True)
     assert (
-        said
-        == "**2 of 3 sentences are surely closer than chance:** the first has 0.80 (3 rows), and random words reach 0.50."
+        said == "**2 of 3 sentences are closer than chance:** the first has 0.80 (3 rows), and random words reach 0.50."
     )
 
 
@@ -427,7 +422,7 @@ def test_what_the_level_of_chance_is_stands_behind_the_question_mark_with_what_w
     app = at_rest(open_page("search", q="volcano erupted"))
     (line,) = [item.value for item in app.markdown if "closer than chance" in item.value]
     assert line == (
-        ":material/insights: **4 of 630 sentences are surely closer than chance:** the first, at 0.57, has "
+        ":material/insights: **4 of 630 sentences are closer than chance:** the first, at 0.57, has "
         "“volcano” "
         "and “erupted”; random words reach 0.43."
     )
@@ -482,7 +477,7 @@ def test_hits_do_not_wait_for_the_level_of_chance(
         assert not app.main.get("progress")
     finally:
         gate.set()
-    assert "sentences are surely closer than chance" in texts(at_rest(app))
+    assert "sentences are closer than chance" in texts(at_rest(app))
 
 
 def test_why_can_show_maxsim_which_did_not_rank_the_hit(

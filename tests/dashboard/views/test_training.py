@@ -742,6 +742,7 @@ def test_the_lists_hold_the_queries_that_they_name(open_page: Open, compared: Ru
         ("harmed", r"before 1 · \*\*after (?!1\*)\d+\*\*"),
     ):
         app.segmented_control(key="w_after_queries").set_value(which).run()
+        assert " moved up, " in texts(app)  # also where the list is empty
         lines = [item.value for item in app.markdown if re.search(r"  \nbefore \d+ · ", item.value)]
         assert len(lines) == min(6, counts[("repaired", "lost", "harmed").index(which)])
         assert all(re.search(rf"  \n{expected}$", line) for line in lines)

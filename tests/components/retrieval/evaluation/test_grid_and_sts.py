@@ -307,3 +307,26 @@ def test_the_interval_of_a_correlation_holds_the_true_one_in_95_of_100_samples()
         inside += low <= rank <= high
     assert 0.92 <= inside / 400 <= 0.98
     assert np.isnan([*sts.spearman_interval(0.5, 3), *sts.spearman_interval(1.0, 150)]).all()
+
+
+def test_the_difference_of_two_correlations_is_tested_on_the_same_pairs():
+    rng = np.random.default_rng(0)
+    gold = rng.standard_normal(150)
+    one = gold + rng.standard_normal(150)
+    # Inside the interval of one correlation, and yet sure: both have the same errors.
+    less = one + 0.7 * rng.standard_normal(150)
+    high, low = (sts.correlations(values, gold)[0] for values in (one, less))
+    assert sts.spearman_interval(high, 150)[0] < low < high
+    assert sts.agrees_more(one, less, gold)
+    assert not sts.agrees_more(less, one, gold)
+    # One of two alike is higher in half of all samples; of the highest of 24, the corrected test is rarely deceived.
+    wrong = corrected = 0
+    for _ in range(40):
+        gold = rng.standard_normal(100)
+        usual, *others = gold + rng.standard_normal((25, 100))
+        best = max(others, key=lambda values: sts.correlations(values, gold)[0])
+        wrong += sts.agrees_more(best, usual, gold)
+        corrected += sts.agrees_more(best, usual, gold, comparisons=24)
+    assert corrected <= 2 < wrong
+    assert not sts.agrees_more(gold, gold, gold)
+    assert not sts.agrees_more(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]), (1, 2, 3))

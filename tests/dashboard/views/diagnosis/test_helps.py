@@ -100,6 +100,23 @@ def test_the_figure_of_traits_has_a_dot_for_each_share() -> None:
     assert list(drawn.layout.yaxis.ticktext) == ["<b>Negation</b>", "&lt;b&gt;"]
 
 
+@pytest.mark.parametrize(
+    ("chosen", "is_told"),
+    [
+        (("share 0.5", kinds.ALONE), True),
+        (("", kinds.ALONE), True),
+        ((kinds.ALONE, kinds.ALONE), False),
+        (("", ""), False),
+    ],
+)
+def test_maxsim_is_said_to_be_mixed_only_where_it_is(chosen: tuple[str, str], is_told: bool) -> None:
+    rows: list[Any] = [
+        SimpleNamespace(name=name, result=SimpleNamespace(chosen=chosen)) for name in ("prompt", "maxsim")
+    ]
+    assert helps.of_maxsim(rows) == helps.MIXED_HERE * is_told
+    assert helps.of_maxsim(rows[:1]) == ""
+
+
 def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     bars = [
         RemedyBar("Query repair", False, 15, 2, (1, 8), 83.6, 6.6, 16.9, is_advised=True),

@@ -108,7 +108,7 @@ def test_the_finding_says_how_many_words_the_two_kinds_share() -> None:
     lines = "\n".join(json.dumps({"q": q, "d": d}) for q, d in (("grey cats", "old dogs"), ("red hats", "new bags")))
     nothing = pairs_of_corpus(read_corpus(lines.encode(), "none.jsonl", "d"), "q")
     said = kinds.shared_in_words({"questions": nothing, "paraphrases": nothing})
-    assert said.endswith("paraphrase. What it still finds there it finds by function words, or by chance.")
+    assert said.endswith("paraphrase. Whatever it finds there, it finds by function words, or by chance.")
 
 
 def test_a_second_model_has_bars_of_its_own(open_page: Open, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,7 @@ def test_equal_scores_are_not_called_wrong(open_page: Open) -> None:
     assert "**the same score**, to two decimals" in texts(app)
     assert "the model is wrong" not in texts(app)
     assert "higher score" not in texts(app)
+    assert re.search(r"Each pair is one row of \d+ tokens", texts(app))  # rows of one size, which is said once
 
 
 def test_the_model_fails_clearly_on_the_example_of_shared_words(open_page: Open, scorer: Backend) -> None:

@@ -326,7 +326,7 @@ def test_the_finding_names_the_data_for_which_it_holds() -> None:
     headlines, questions = looked("headlines", 96, 98), looked("questions", 88, 83)
     assert rerank_quality.finding([]) == ""
     said = rerank_quality.finding([headlines, questions])
-    assert said == ("**MaxSim on the first 50 makes no sure difference** for 100 headlines.")
+    assert said == "**MaxSim on the first 50 makes no sure difference** for 100 headlines or 100 questions."
     # The usual story is false: it harms, or changes nothing, or helps everywhere.
     assert "for 98.0 → 50.0 % of 100 headlines, but 83.0 → 88.0 % of 100 questions" in rerank_quality.finding(
         [looked("headlines", 98, 50), looked("questions", 83, 88)]

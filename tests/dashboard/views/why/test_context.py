@@ -18,7 +18,9 @@ def test_no_end_of_an_interval_below_100_is_written_as_100(
     monkeypatch.setattr(context.state, "get", lambda setting: "sample")
     numbers = np.arange(10_000)
     found = of_pairs(numbers, 2 * numbers, 2 * numbers + 1)  # no two pairs have a sentence in common
-    assert f"would give {interval} (95 % interval)." in context._with_interval(found, score)
+    said = context._with_interval(found, score)
+    assert f"would give {interval} (95 % interval)." in said
+    assert "These pairs are made of 20,000 sentences" in said
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,21 @@ def test_a_remedy_adds_its_own_part_to_a_search_with_which_it_takes_turns(monkey
     assert asked == [0, 3, 3, 0] * (1 + REPEATS)  # each of them first in turn
 
 
+def test_a_difference_that_may_be_chance_is_no_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other work lengthens more of the searches that are now; most turns, but not nearly all, find the remedy faster."""
+    clock, turns = [0.0], {"now": 0, "remedy": 0}
+    monkeypatch.setattr(costs.time, "perf_counter", lambda: clock[0])
+
+    def search(query: str, which: str = "now") -> None:
+        turns[which] += 1
+        is_slowed = turns[which] % 3 if which == "now" else turns[which] % 3 == 0
+        clock[0] += 0.01 + 0.004 * bool(is_slowed)
+
+    found = cost(partial(search, which="remedy"), list("abcde"), 4.0, now=search)
+    assert found.more == 0.0
+    assert found.milliseconds == pytest.approx(10.0)
+
+
 def test_a_search_of_one_query_finds_what_the_ranks_say_and_remedies_add_their_arrays() -> None:
     texts = planted.demo_texts(COUNT)
     setting = setting_of(texts, [planted.own_words(text) for text in texts])

@@ -290,7 +290,9 @@ def test_a_projector_gets_larger_type():
         assert layout.font.size == 1.35 * theme.FONT_SIZE
         assert (layout.height, layout.margin.t) == (round(1.175 * height), round(1.35 * margin))
         # In a window half as large again type grows by a quarter, and the figure by half.
-        again = theme.enlarge(go.Figure(layout={"height": 400, "margin": {"t": 40, "r": 8}}), 1.25 * 1.35).layout
+        again = theme.enlarge(
+            go.Figure(layout={"height": 400, "margin": {"t": 40, "r": 8, "b": 40}}), 1.25 * 1.35
+        ).layout
         assert again.height == round(1.5 * 1.175 * 400)
 
 

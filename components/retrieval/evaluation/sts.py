@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from components.retrieval.search.lexical import Ranker
 
 PAIRS_AT_ONCE = 1_024  # embedded together
-DRAWS = 1_000  # of a collection's pairs with replacement
+DRAWS = 500  # of a collection's pairs with replacement
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,6 +62,13 @@ def test_the_sparse_matrix_keeps_only_what_is_above_zero(sparse_folder, monkeypa
         ours.sparse_matrix(TEXTS, role="document")
 
 
+def test_each_text_keeps_its_weights_beyond_the_first_block(sparse_folder, monkeypatch):
+    ours = Backend.load(str(sparse_folder))
+    whole = ours.sparse_matrix(TEXTS).toarray()
+    monkeypatch.setattr(sparse_vectors, "SENTENCES_PER_BLOCK", 2)
+    np.testing.assert_allclose(ours.sparse_matrix(TEXTS).toarray(), whole, atol=1e-5)
+
+
 def test_expanded_pieces_are_sorted_and_say_which_the_text_has(sparse_folder):
     from sentence_transformers import SparseEncoder
 

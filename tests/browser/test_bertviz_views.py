@@ -381,7 +381,7 @@ def test_neuron_view_draws_the_chosen_head_and_is_worked_by_keyboard(draw: Draw,
     np.testing.assert_allclose(np.reshape(shown, queries[5, 8].shape), queries[5, 8], atol=bound)
 
 
-@pytest.mark.parametrize(("name", "is_left_first"), [("ab", True), ("ba", False)])
+@pytest.mark.parametrize(("name", "is_left_first"), [("ab", True), pytest.param("ba", False, marks=pytest.mark.core)])
 def test_neuron_view_between_two_texts_has_the_vectors_of_each(
     draw: Draw, pair: dict[str, Any], name: str, is_left_first: bool
 ) -> None:

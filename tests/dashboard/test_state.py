@@ -199,6 +199,28 @@ def test_of_many_unknown_keys_three_are_named() -> None:
     assert app.session_state["found"] == ["There is no setting “y0”, “y1”, “y2” and 1 more."]
 
 
+def with_other_sentences() -> None:
+    import streamlit as st
+
+    from dashboard import state
+
+    state.put("sentences", ("One.", "Two.", "Three."))
+    state.put("sentence_a", 2)
+    state.put("sentence_b", 3)
+    found = []
+    for sentences in (("One.", "Two, edited.", "Three."), ("One.", "Two.")):
+        state.put("sentences", sentences)
+        found.append((state.peek("sentence_a"), state.peek("sentence_b")))
+    st.session_state["found"] = found
+
+
+def test_a_chosen_sentence_stays_chosen_while_it_is_there() -> None:
+    """Also the last one, as A, which counts from 0, and as B, which counts from 1."""
+    app = AppTest.from_function(with_other_sentences).run()
+    assert not app.exception
+    assert app.session_state["found"] == [(2, 3), (0, None)]
+
+
 def test_an_address_is_written_again_where_a_click_came_before_the_last_one_arrived(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from components.charts import theme
 from components.charts.bars import count_bars
-from components.charts.histogram import BINS, score_histogram, two_histograms
+from components.charts.histogram import BINS, nearest_histogram, score_histogram, two_histograms
 
 
 def test_only_counts_travel_and_the_chosen_are_marked():
@@ -51,3 +52,11 @@ def test_two_histograms_share_their_bins_and_hide_nothing():
     assert line.x0 == line.x1 == 6.0
     assert others.x[-1] < 6.0 < others.x[-1] + others.width[-1]  # the axis reaches a threshold above all scores
     assert figure.layout.yaxis.type == "log"
+
+
+@pytest.mark.parametrize("level", [0.5, 0.7, 0.9])  # as controls have it: where a bin ends
+def test_blue_bars_count_the_sentences_above_the_threshold(level: float):
+    cosines = level + np.array([-0.3, -0.005, -0.005, 0.005, 0.02, 0.095, np.nan])
+    (bars,) = nearest_histogram(cosines, level, "Nearest").data
+    assert sum(bars.y) == 6
+    assert sum(bars.y[np.array(bars.marker.color) == theme.BLUE]) == 3

@@ -15,7 +15,7 @@ from components.errors import InputError, ModelError
 from components.jobs import Stopped
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, catalog_spec
-from components.model.embedding import embedder
+from components.model.embedding import embedder, pair_scores
 from components.model.files import sources
 from components.model.files.encoder.adapter import read_adapter
 from tests.support import tiny
@@ -60,6 +60,12 @@ def test_scores_are_those_of_sentence_transformers(scorers):
     assert np.ptp(scores) > 0.1
     # One pair at a time, without padding.
     np.testing.assert_allclose(ours.score_pairs(QUERIES, DOCUMENTS, token_budget=1), expected, rtol=1e-6, atol=1e-5)
+
+
+def test_each_pair_keeps_its_score_beyond_the_first_block(included, monkeypatch):
+    whole = included.score_pairs(QUERIES, DOCUMENTS)
+    monkeypatch.setattr(pair_scores, "SENTENCES_PER_BLOCK", 2)
+    np.testing.assert_allclose(included.score_pairs(QUERIES, DOCUMENTS), whole, atol=1e-4)
 
 
 def test_a_published_prompt_stands_before_each_query(tmp_path):

@@ -10,6 +10,7 @@ from transformers import AutoModel, AutoTokenizer
 from components.errors import InputError
 from components.jobs import Stopped
 from components.model.backend import Backend
+from components.model.embedding import pair_vectors
 
 KINDS = ("bert", "electra", "roberta", "distilbert", "mpnet")
 QUERIES = ["the cat sat on the bank", "money", "a red hat", "you will walk by the river, we will run", "x", "the"]
@@ -45,6 +46,12 @@ def test_vectors_are_those_of_transformers(kind, tiny_folder):
     # What is left out: [CLS] of the last layer.
     last = backend.embed_pairs(QUERIES, DOCUMENTS, max_length=length)
     np.testing.assert_allclose(last, reference[-1:, 1:2], atol=1e-5)
+
+
+def test_each_pair_keeps_its_vector_beyond_the_first_block(embedded, monkeypatch):
+    whole = embedded.embed_pairs(QUERIES, DOCUMENTS)
+    monkeypatch.setattr(pair_vectors, "SENTENCES_PER_BLOCK", 2)
+    np.testing.assert_allclose(embedded.embed_pairs(QUERIES, DOCUMENTS), whole, atol=1e-5)
 
 
 def test_the_second_text_has_its_own_segment(embedded):

@@ -13,7 +13,7 @@ import torch
 from components.errors import InputError, ModelError
 from components.jobs import Stopped
 from components.model.backend import Backend
-from components.model.embedding import sparse_vectors
+from components.model.embedding import multi_vectors, sparse_vectors
 from components.retrieval.search.rerank import late_interaction_scores
 from tests.support.saved_models import save_multi, save_pylate, save_sparse
 
@@ -60,6 +60,21 @@ def test_the_sparse_matrix_keeps_only_what_is_above_zero(sparse_folder, monkeypa
     monkeypatch.setattr(sparse_vectors, "MOST_WEIGHTS", matrix.nnz - 1)
     with pytest.raises(InputError, match="smaller corpus"):
         ours.sparse_matrix(TEXTS, role="document")
+
+
+def test_each_text_keeps_its_weights_beyond_the_first_block(sparse_folder, monkeypatch):
+    ours = Backend.load(str(sparse_folder))
+    whole = ours.sparse_matrix(TEXTS).toarray()
+    monkeypatch.setattr(sparse_vectors, "SENTENCES_PER_BLOCK", 2)
+    np.testing.assert_allclose(ours.sparse_matrix(TEXTS).toarray(), whole, atol=1e-5)
+
+
+def test_each_text_keeps_its_token_vectors_beyond_the_first_block(multi_folder, monkeypatch):
+    ours = Backend.load(str(multi_folder))
+    whole = ours.multi_vectors(TEXTS, "document")
+    monkeypatch.setattr(multi_vectors, "SENTENCES_PER_BLOCK", 2)
+    for found, expected in zip(ours.multi_vectors(TEXTS, "document"), whole, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_expanded_pieces_are_sorted_and_say_which_the_text_has(sparse_folder):

@@ -667,6 +667,16 @@ def test_an_index_with_other_columns_does_not_serve(backend, options, tmp_path):
     assert list(first.result.columns["label"]) == list(corpus.columns["label"])
 
 
+@pytest.mark.parametrize("change", [{"prompt": "query: "}, {"max_length": 8}, {"precision": "bfloat16"}])
+def test_an_index_of_texts_that_were_read_otherwise_does_not_serve(backend, options, tmp_path, change):
+    corpus = sentences(20)
+    indexes = IndexCache(folder=tmp_path)
+    wait(indexes.request(backend, corpus, options, "float32"))
+    assert indexes.find(backend, corpus, options, "float32") is not None
+    assert indexes.find(backend, corpus, replace(options, **change), "float32") is None
+    assert IndexCache(folder=tmp_path).find(backend, corpus, replace(options, **change), "float32") is None
+
+
 def test_a_build_of_another_process_is_not_cleared_away(backend, options, tmp_path):
     indexes = IndexCache(folder=tmp_path)
     part = tmp_path / "abc.part"

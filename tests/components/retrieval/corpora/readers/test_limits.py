@@ -630,6 +630,13 @@ def test_a_row_of_a_parquet_file_has_as_few_characters_as_any_other(kind: str, l
     assert {len(column) for column in table.columns.values()} == {3}
 
 
+def test_a_long_row_behind_the_first_batch_is_told_by_its_place_in_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_files.parquet_child, "BATCH_ROWS", 2)
+    table = read_table(parquet(text=["One.", "Two.", "Three.", "x" * (MOST_ROW_CHARACTERS + 1), "Five."]), "a.parquet")
+    assert list(table.numbers) == [1, 2, 3, 5]
+    assert [(row.row, row.reason) for row in table.bad.first] == [(4, LONG_ROW)]
+
+
 def test_the_footer_of_a_parquet_file_is_asked_before_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, limits = tmp_path / "a.parquet", Limits(2_000, 8 << 20)
     pq.write_table(pa.table({"text": pa.nulls(6_001)}), path)

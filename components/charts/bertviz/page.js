@@ -70,7 +70,7 @@
   // one of the token on display is seen, above the keys. `beside`: from the queries' column to that of the keys.
   const isNarrow = page.view !== "head" && window.innerWidth < 640;
   const sizes = isNarrow
-    ? { heading: 17, text: 17, vector: 96, token: 66, share: 46, row: all <= 20 ? 36 : 26, gap: 9, step: 62, arrow: 11, top: 64, beside: 0 }
+    ? { heading: 17, text: 17, vector: 96, token: 66, share: 46, row: all <= 20 ? 36 : 26, gap: 9, step: 66, arrow: 11, top: 64, beside: 0 }
     : { heading: 16, text: 15, vector: 168, token: 120, share: 46, row: 26, gap: 25, step: 125, arrow: 70, top: 42, beside: 205.5 };
   // In a narrow frame the model view has at most so many heads in a row: a finger can meet each.
   const across = isNarrow ? Math.min(6, page.heads.length) : page.heads.length;
@@ -471,7 +471,7 @@
       share.setAttribute("font-size", `${sizes.text}px`);
       const score = append.call(d3.select(group), "text").node(); // beside its square
       score.classList.add("score");
-      score.setAttribute("x", +box.getAttribute("x") - sizes.step + (isNarrow ? 46 : 44));
+      score.setAttribute("x", +box.getAttribute("x") - sizes.step + (isNarrow ? 51 : 44));
       score.setAttribute("y", share.getAttribute("y"));
     });
     const step = append.call(d3.select(find("#expanded")[0]), "text").text(`${page.step} →`).node();
@@ -497,7 +497,7 @@
   function placeHeadings() {
     const left = (selector) => Math.min(...find(selector).map((item) => +item.getAttribute("x")));
     const columns = ["#queries", "#keys", "#product"].map((id) => left(`${id} .vectorborder`) + sizes.vector / 2);
-    const centres = [...columns, left(".dotproduct") + (isNarrow ? sizes.row + 46 : sizes.row) / 2];
+    const centres = [...columns, left(".dotproduct") + (isNarrow ? sizes.row + 51 : sizes.row) / 2];
     ["query q", "key k", "q × k", "q · k"].forEach((name, i) => {
       const heading = find("#heading > text")[i];
       heading.textContent = name;

@@ -91,7 +91,7 @@ VIEWS = (
         label="Pairs read together",
         question="Which tokens are similar in a pair that is read together?",
         asks=("What changes if two texts are read as one input?",),
-        intro="The model reads two sentences as one input. The stronger a cell's blue, the more similar two tokens (cosine).",
+        intro="Two sentences are read as one input. Stronger blue: more similar tokens (cosine).",
         draw="dashboard.views.heatmaps.together:pairs",
         settings=(
             *OF_PAIRS,

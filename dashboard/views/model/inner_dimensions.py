@@ -98,9 +98,9 @@ def _distribution(backend: Backend, record: FeedForward, block: int, token: int,
         ),
         alt=f"Histogram of the {len(activations)} {'gates' if gated else 'activations'} of {piece} in block {block}",
         message=f"To “{messages.escape(piece)}”, dimension {most} responds most ({theme.number(float(activations[most]), 2)}); "
-        f"of all {len(activations):,}, **{100 * (1 - share):.0f} %** "
-        f"{'of the gates are open' if gated else 'are clearly positive'}; the other {100 * share:.0f} % are negative or near 0 "
-        f"(at most {100 * nearly_closed.NEARLY_CLOSED:.0f} % of the largest).{_lowest_in_words(activations)}",
+        f"**{100 * (1 - share):.0f} %** of the {len(activations):,} {'gates are open' if gated else 'are clearly positive'}; "
+        f"the other {100 * share:.0f} % are negative or near 0 (at most {100 * nearly_closed.NEARLY_CLOSED:.0f} % of the "
+        f"largest).{_lowest_in_words(activations)}",
         table=lambda: pd.DataFrame(
             {"dimension": np.arange(len(activations)), "gate" if gated else "activation": activations.round(5)}
             | ({} if others is None else {"value": others.round(5)})

@@ -115,7 +115,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   ends.append(`${low} `, bar, ` ${high}`);
   key.replaceChildren(`${name}: `, ends);
   canvas.setAttribute("aria-label", layout.label);
-  say(block, head);
   draw();
   // This function runs again whenever the data change, and only its last cleanup is called: one observer at a time.
   canvas.bertInternalsObserver?.disconnect();

@@ -21,7 +21,7 @@ function ofCanvas(image) {
 
 // The figures of plotly's in a place, beside each other as they stand; null where none is drawn yet. Each is made of layers.
 async function ofPlots(place) {
-  const plots = [...place.querySelectorAll(".js-plotly-plot")].filter((plot) => plot.querySelector(".main-svg"));
+  const plots = [...place.querySelectorAll(".js-plotly-plot")].filter((plot) => plot.offsetWidth && plot.querySelector(".main-svg"));
   if (!plots.length) return null;
   const boxes = plots.map((plot) => plot.getBoundingClientRect());
   const left = Math.min(...boxes.map((box) => box.left)), top = Math.min(...boxes.map((box) => box.top));

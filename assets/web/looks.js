@@ -21,7 +21,7 @@ class Looks {
 
   // What a head does with its attention, in words: the two tokens that get most.
   says(block, head) {
-    const order = this.facts.rows.map((row, number) => [this.weight(block, head, number), row.name]).sort((a, b) => b[0] - a[0]);
+    const order = this.facts.rows.map((row, number) => [this.weight(block, head, number), row.quiet || row.name === "itself" ? row.name : `“${row.name}”`]).sort((a, b) => b[0] - a[0]);
     return `block ${block}, head ${head}: ${order.slice(0, 3).map(([weight, name]) => `${name} ${shareOf(weight)}`).join(", ")}`;
   }
 

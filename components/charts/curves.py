@@ -353,9 +353,8 @@ def block_curves(values: np.ndarray, labels: Sequence[str], title: str) -> go.Fi
                 "y": np.asarray(row, np.float32),
                 "name": theme.plain(label, 26),
                 "mode": "lines+markers",
-                "line": {"color": theme.PALETTE[index % len(theme.PALETTE)], "width": 1.2},
+                "line": theme.line_style(index) | {"width": 1.5},
                 "marker": {"size": 4},
-                "opacity": 0.75,
                 "hovertemplate": f"{theme.plain(label, 26)}<br>block %{{x}}: %{{y:.4f}}<extra></extra>",
                 "showlegend": False,
             }

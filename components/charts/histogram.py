@@ -131,7 +131,7 @@ def with_mark(scores: np.ndarray, mark: float, title: str, *, value: str, things
         y=[0, max(1, int(counts.max()))],
         mode="lines",
         name=name,
-        line={"color": theme.VERMILION, "width": 3},
+        line={"color": theme.BLUE, "width": 3},
         hovertemplate=f"{name}: {value} {theme.number(mark, 4)}<extra></extra>",
     )
     figure.update_yaxes(title=things, rangemode="tozero")

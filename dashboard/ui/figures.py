@@ -59,6 +59,7 @@ def figure(
     most_above: int = MOST_ABOVE,
     line_in: DeltaGenerator | None = None,
     is_shared: bool = False,
+    on_phone: tuple[go.Figure, Callable[[], None]] | None = None,
 ) -> None:
     """Draw a figure, and above it a line with its finding (`message`), “?” and “Share”.
 
@@ -68,7 +69,9 @@ def figure(
     run after points were selected by click, or with `select_many` by box or lasso; the selection is in the session state
     under `key`. Of the finding the sentences within `most_above` characters stand above the figure, the rest below.
     `line_in` is where the line stands that belongs above more than the figure, such as rows beside it. Where it `is_shared`,
-    the figures that follow without texts of their own have its texts in a lecture.
+    the figures that follow without texts of their own have its texts in a lecture. `on_phone` is the figure that a phone shows
+    instead, where the first would be too wide, and what is called after a selection in it; what a person takes along is
+    always the first.
     """
     begin_of, rest = map(with_isolated_quotes, parted(message, most_above))  # the signs around a word are no letters
     message = with_isolated_quotes(message)
@@ -85,11 +88,23 @@ def figure(
         else:
             lecture.add_beside(st.session_state[_PAGE], taken, part, table)
         _share(key, table, code, title, draw_files=partial(figure_files.draw, part, key=key))
-    # Not transparent: a picture saved in dark mode would have light type without a background.
     sized(chart)
     if lecture.shows(taken):  # alone on the projector: it has the room of the controls
         most = (LECTURE_PAIR_HEIGHT if star_in else LECTURE_HEIGHT) * controls.screen_factor()
         chart.layout.height = round(max(chart.layout.height, min(LARGEST * chart.layout.height, most)))
+    draw = partial(_draw, alt=alt, select_many=select_many)
+    if on_phone is None:
+        draw(chart, key, on_select=on_select)
+    else:
+        with st.container(key=f"beside_{key}"):
+            draw(chart, key, on_select=on_select)
+            draw(sized(on_phone[0]), f"phone_{key}", on_select=on_phone[1])
+    if rest:
+        st.markdown(rest)
+
+
+def _draw(chart: go.Figure, key: str, *, alt: str, on_select: Callable[[], None] | None, select_many: bool) -> None:
+    # Not transparent: a picture saved in dark mode would have light type without a background.
     chart.layout.paper_bgcolor = DARK_PAPER if controls.is_dark() else LIGHT_PAPER
     st.plotly_chart(
         chart,
@@ -103,8 +118,6 @@ def figure(
             "toImageButtonOptions": figure_files.picture_options(key),
         },
     )
-    if rest:
-        st.markdown(rest)
 
 
 def parted(message: str, most: int = MOST_ABOVE) -> tuple[str, str]:
@@ -355,17 +368,25 @@ def markup(drawn: str, key: str, of: str = "") -> None:
         st.html(drawn)
 
 
-def colour_bar(value: str, limits: tuple[float, float], *, pale: bool = False) -> None:
-    """One colour bar for several figures on one scale, dark to bright or `pale` to blue, each drawn without its own."""
+def colour_bar(value: str, limits: tuple[float, float], *, pale: bool = False, mark: float | None = None) -> None:
+    """One colour bar for several figures on one scale, dark to bright or `pale` to blue, each drawn without its own.
+
+    A `mark` between the ends has a line, of which the finding says what it is.
+    """
     low, high = (theme.number(limit, 2) for limit in limits)
     ends = f"{'pale' if pale and not controls.is_dark() else 'dark'} is {low}, {'blue' if pale else 'bright'} is {high}"
     key = f"Colours of these figures: {messages.escape(value)}, {ends}."
     report.add(key, stand_alone.PagePart(message=key))
     colours = matrices.palette(9, theme.one_hue(controls.is_dark()) if pale else theme.SEQUENTIAL)
     stops = ", ".join(f"rgb({red}, {green}, {blue})" for red, green, blue in colours)
+    line = ""
+    if mark is not None and limits[0] < mark < limits[1]:
+        place = theme.number(100 * (mark - limits[0]) / (limits[1] - limits[0]), 1)
+        line = f'<b style="left: {place}%"></b>'
+        value = f"{value} (line: {theme.number(mark, 2)})"
     st.html(
         f'<div class="bi-scale" role="img" aria-label="{value}: {ends}"><span>{value}</span>'
-        f'<div><span>{low}</span><i style="background: linear-gradient(to right, {stops})"></i><span>{high}</span></div>'
+        f'<div><span>{low}</span><i style="background: linear-gradient(to right, {stops})">{line}</i><span>{high}</span></div>'
         "</div>"
     )
 

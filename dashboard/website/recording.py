@@ -21,7 +21,7 @@ HELP = "How to read this"
 # Containers that are not part of what a view says: its first line, its controls, and what is done with figures.
 LEFT_OUT = re.compile(
     r"(page_header|sentence_bar|session_panel|view_names|path_line|view_header|figure_controls|search_controls|row_ready|"
-    r"star_|data_|bare_line_|start_title|start_cards|select_|probe_w)"
+    r"star_|data_|bare_line_|start_title|start_cards|select_|probe_w|phone_)"
 )
 NOT_DRAWN = frozenset(
     ("tools", "memory", "webgl", "editor", "visitor", "start_field", "keep_picture", "path_strip", "ticker")

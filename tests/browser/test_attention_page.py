@@ -5,10 +5,10 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.support.browser import Visit, figure, fits, settle, wait_for_title, wait_until, wait_until_still
-from tests.support.stage import PHONE, PROJECTOR, Stage
+from tests.support.stage import LAPTOP, PHONE, PROJECTOR, Stage
 
 CANVAS = "canvas[data-drawn]"
 HEADS = ".heads[data-drawn]"
@@ -236,7 +236,7 @@ def test_heatmaps_are_drawn_with_the_diagonal(look: Stage) -> None:
     page = look.at("/heatmaps")
     # Of both blocks the other tokens, the diagonal, black and white numbers; the strip of all blocks, and its cells to click.
     assert figure(page, 0)["types"] == 9 * ["heatmap"] + ["scatter"]
-    assert set(figure(page, 1)["types"]) == {"scatter"}
+    assert set(figure(page, 2)["types"]) == {"scatter"}  # the second is a phone's, hidden
 
 
 def test_on_a_phone_the_model_view_has_heads_that_a_finger_meets_and_an_opened_one_fits(look: Stage) -> None:
@@ -318,29 +318,35 @@ def test_play_shows_the_blocks_in_order_and_stops_at_the_last(use: Stage) -> Non
     page.wait_for_url("**b1=5**")
 
 
-def test_on_a_phone_cells_have_room_for_their_numbers_and_a_swipe_shows_the_second_block(look: Stage) -> None:
-    page = look.at("/inside?v=block", PHONE)
+def test_on_a_phone_the_blocks_stand_below_each_other_with_room_for_their_numbers(use: Stage) -> None:
+    page = use.at("/inside?v=block", PHONE)
     wait_for_title(page, "Before and after blocks 0 and 5")
-    figure = page.locator(".st-key-block_change")
+    expect(page.locator(".st-key-block_change .js-plotly-plot")).to_be_hidden()
+    figure = page.locator(".st-key-phone_block_change")
+    expect(figure).to_be_visible()
     number = figure.locator(".heatmap-label").filter(has_text="0.86").first
-    expect(number).to_be_visible()
+    cell = figure.locator(".x2y2 image").first.bounding_box()
     box = number.bounding_box()
     assert box is not None
-    assert 15 < box["width"] < 25
-    first, second, name = (figure.get_by_text(text).first for text in ("Block 0 (first)", "Block 5 (last)", "[SEP]"))
-
-    def on_screen(what: Locator) -> bool:
-        place = what.bounding_box()
-        assert place is not None
-        return place["x"] >= 0 and place["x"] + place["width"] <= PHONE[0]
-
-    # Ten cells of the first block and the names of their rows stand on the screen at once.
-    assert on_screen(first)
-    assert on_screen(name)
-    assert not on_screen(second)
-    figure.evaluate("(element) => element.scrollTo(element.clientWidth - 10, 0)")
-    assert on_screen(second)
+    assert cell is not None
+    assert 15 < box["width"] < cell["width"] / 10
+    places = [
+        figure.get_by_text(text).first.bounding_box() for text in ("Block 5 (last)", "Block 0 (first)", "Itself,")
+    ]
+    tops = [place["y"] for place in places if place]
+    assert len(tops) == 3
+    assert tops == sorted(tops)  # the block of which the finding speaks first
+    assert tops[0] < PHONE[1] / 2 + 140
     assert fits(page)
+    # A column of the strip opens its block.
+    figure.get_by_text("Itself,").first.scroll_into_view_if_needed()
+    strip = figure.locator(".x3y3 image").bounding_box()
+    assert strip is not None
+    page.mouse.click(strip["x"] + 2.5 * strip["width"] / 6, strip["y"] + strip["height"] / 3)
+    page.wait_for_url("**b2=2**")
+    page.set_viewport_size({"width": LAPTOP[0], "height": LAPTOP[1]})
+    expect(page.locator(".st-key-block_change .js-plotly-plot")).to_be_visible()
+    expect(figure).to_be_hidden()
 
 
 def test_fast_clicks_write_no_defaults_into_the_address(visit: Visit) -> None:

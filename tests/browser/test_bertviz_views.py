@@ -410,7 +410,7 @@ def test_neuron_view_shows_the_whole_computation_on_a_phone(draw: Draw, count: i
     assert page.evaluate("document.documentElement.scrollWidth") <= 374
     assert page.locator("#note").text_content() == ""
     spans = page.evaluate(
-        """() => ['#leftText .token', '#queries', '#keys', '#product', '#dotproducts', '#rightText .token'].map((part) => {
+        """() => ['#leftText .token', '#keys', '#product', '#dotproducts', '.score', '#rightText .token'].map((part) => {
             const boxes = [...document.querySelectorAll(`#expanded ${part}`)].map((item) => item.getBoundingClientRect());
             return [Math.min(...boxes.map((box) => box.left)), Math.max(...boxes.map((box) => box.right))];
         })"""
@@ -418,7 +418,7 @@ def test_neuron_view_shows_the_whole_computation_on_a_phone(draw: Draw, count: i
     assert spans[0][0] >= 0
     assert spans[-1][1] <= 374
     assert all(before[1] <= after[0] + 1 for before, after in pairwise(spans)), spans
-    assert min(right - left for left, right in spans[1:4]) >= 60  # the vectors
+    assert min(right - left for left, right in spans[1:3]) >= 60  # the vectors
     headings = page.locator("#heading > text:not(#placeholder)").evaluate_all(
         "(all) => all.map((one) => [one.getBoundingClientRect().left, one.getBoundingClientRect().right])"
     )
@@ -428,6 +428,17 @@ def test_neuron_view_shows_the_whole_computation_on_a_phone(draw: Draw, count: i
     assert size >= 12
     assert page.evaluate("document.documentElement.scrollHeight") <= frame_height("neuron", count, zoom=0.99)
     assert lit(page) == [1]
+    # Of the queries the one on display stands above the keys, in their column.
+    shown = page.locator("#queries .vector").filter(visible=True)
+    for token in (1, 2):
+        page.locator("#expanded #leftText > g").nth(token).hover()
+        expect(shown).to_have_count(1)
+        expect(shown).to_have_attribute("data-index", str(token))
+        query, keys = shown.bounding_box(), page.locator("#expanded #keys").bounding_box()
+        assert query is not None
+        assert keys is not None
+        assert query["y"] + query["height"] <= keys["y"]
+        assert abs(query["x"] - keys["x"]) < 2
 
 
 def test_in_the_neuron_view_the_focused_token_wins_over_a_mouse_that_rests(draw: Draw, pair: dict[str, Any]) -> None:
@@ -626,3 +637,19 @@ def test_model_view_names_each_block_above_its_rows_of_heads_on_a_phone(draw: Dr
     assert len(numbers) == 24
     assert all(one[1] <= other[0] + 1 or other[1] <= one[0] + 1 for one in named for other in numbers)
     assert min(left for *_, left in texts) >= 0
+
+
+@pytest.mark.parametrize("width", [374, 1200])
+def test_model_view_names_the_first_and_the_last_token_at_one_heads_lines(draw: Draw, width: int) -> None:
+    tokens = ["[CLS]", *["a"] * 6, "[SEP]"]
+    page = draw(model_view(np.full((2, 12, 8, 8), 0.125, np.float32), tokens), width=width)
+    ends = page.locator(".ends text")
+    assert ends.all_text_contents() == ["[CLS]", "[SEP]"]
+    tile = page.get_by_role("button", name=f"Block 0, head {5 if width < 640 else 11}", exact=True).bounding_box()
+    first, last = ends.first.bounding_box(), ends.last.bounding_box()
+    assert tile is not None
+    assert first is not None
+    assert last is not None
+    assert tile["y"] - 1 <= first["y"] < first["y"] + first["height"] <= last["y"] + 1
+    assert last["y"] + last["height"] <= tile["y"] + tile["height"] + 1
+    assert tile["x"] + tile["width"] - 8 <= first["x"] < first["x"] + first["width"] <= width

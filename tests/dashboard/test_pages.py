@@ -39,6 +39,7 @@ from tests.support.pages import (
     BANK,
     Open,
     backend,
+    charts,
     chips,
     choose_view,
     figures,
@@ -78,7 +79,7 @@ TITLES = {
 def complete_figures(app: AppTest) -> int:
     """How many figures a page has, each with a title, names of its axes and an alternative text."""
     drawn = figures(app)
-    for chart, figure in zip(app.get("plotly_chart"), drawn, strict=True):
+    for chart, figure in zip(charts(app), drawn, strict=True):
         assert figure["layout"]["title"]["text"]
         assert chart.proto.alt
         axes = [figure["layout"][axis].get("title", {}).get("text") for axis in ("xaxis", "yaxis")]

@@ -150,7 +150,12 @@ def at_rest(app: AppTest) -> AppTest:
 
 def whole_figures(app: AppTest) -> list[dict[str, Any]]:
     """The page's figures as plotly dictionaries, arrays decoded."""
-    return [_decoded(json.loads(chart.proto.spec)) for chart in app.get("plotly_chart")]
+    return [_decoded(json.loads(chart.proto.spec)) for chart in charts(app)]
+
+
+def charts(app: AppTest) -> list[Any]:
+    """The page's figures, without those that a phone shows in place of another."""
+    return [chart for chart in app.get("plotly_chart") if "-phone_" not in chart.proto.id]
 
 
 def figures(app: AppTest) -> list[dict[str, Any]]:

@@ -66,11 +66,12 @@
     Object.assign(attention, { aa: through(a, a), ab: through(a, b), ba: through(b, a), bb: through(b, b) });
   }
   // The neuron view in one line of columns: token, query, key, product, their sum, token. In a frame as narrow as a phone's the
-  // columns are narrower and the type larger, so that all of them are seen at once and can be read.
+  // columns are narrower and the type larger, so that all of them are seen at once and can be read; of the queries only the
+  // one of the token on display is seen, above the keys. `beside`: from the queries' column to that of the keys.
   const isNarrow = page.view !== "head" && window.innerWidth < 640;
   const sizes = isNarrow
-    ? { heading: 15, text: 17, vector: 100, token: 66, share: 46, row: all <= 20 ? 38 : 26, gap: 9, step: 12, arrow: 11 }
-    : { heading: 16, text: 15, vector: 168, token: 120, share: 46, row: 26, gap: 25, step: 125, arrow: 70 };
+    ? { heading: 17, text: 17, vector: 96, token: 66, share: 46, row: all <= 20 ? 36 : 26, gap: 9, step: 66, arrow: 11, top: 64, beside: 0 }
+    : { heading: 16, text: 15, vector: 168, token: 120, share: 46, row: 26, gap: 25, step: 125, arrow: 70, top: 42, beside: 205.5 };
   // In a narrow frame the model view has at most so many heads in a row: a finger can meet each.
   const across = isNarrow ? Math.min(6, page.heads.length) : page.heads.length;
   document.body.classList.toggle("narrow", isNarrow);
@@ -378,6 +379,21 @@
     });
     group(regions, across, (region) => tell(region, "click"));
     if (isNarrow) fold(svg, regions);
+    nameEnds(svg, regions[across - 1]);
+  }
+
+  // The first and the last token, once, beside the ends of the lines of the last head in the first row, where they have room.
+  function nameEnds(svg, region) {
+    const { right_text: names } = attention[page.filter], named = svg.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "g"));
+    const tile = region.parentNode.getBoundingClientRect(), drawn = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / drawn.width;
+    const [top, bottom] = [tile.top, tile.bottom].map((edge) => (edge - drawn.top) * scale);
+    named.classList.add("ends");
+    [[names[0], top + 15], [names.at(-1), bottom - 7]].forEach(([name, y]) => {
+      const text = append.call(d3.select(named), "text").text(name).node();
+      text.setAttribute("x", (tile.right - drawn.left) * scale - 2);
+      text.setAttribute("y", y);
+    });
+    if (named.getBoundingClientRect().right > innerWidth || bottom - top < 40 || names.length < 2) named.remove();
   }
 
   // Lays the heads of each block into rows of `across`, below the block's name, with each head's number above it.
@@ -404,7 +420,7 @@
       name.textContent = `block ${block}`;
       for (const [key, value] of Object.entries({ x: left + 8, y: above(place) - 6, dy: 0, "text-anchor": "start" })) name.setAttribute(key, value);
     });
-    const [drawnWidth, drawnHeight] = [left + across * width, above(page.blocks.length) - named];
+    const [drawnWidth, drawnHeight] = [left + across * width + 44, above(page.blocks.length) - named]; // with room for `nameEnds`
     svg.setAttribute("viewBox", `0 0 ${drawnWidth} ${drawnHeight}`);
     svg.setAttribute("width", drawnWidth);
     svg.setAttribute("height", drawnHeight); // both, since they give the drawing its proportions
@@ -453,16 +469,15 @@
       share.setAttribute("x", +box.getAttribute("x") + sizes.token + sizes.share - 2);
       share.setAttribute("y", +group.querySelector(".token").getAttribute("y") + sizes.text);
       share.setAttribute("font-size", `${sizes.text}px`);
-      if (isNarrow) return;
       const score = append.call(d3.select(group), "text").node(); // beside its square
       score.classList.add("score");
-      score.setAttribute("x", +box.getAttribute("x") - sizes.step + 44);
+      score.setAttribute("x", +box.getAttribute("x") - sizes.step + (isNarrow ? 51 : 44));
       score.setAttribute("y", share.getAttribute("y"));
     });
     const step = append.call(d3.select(find("#expanded")[0]), "text").text(`${page.step} →`).node();
     step.classList.add("step");
-    step.setAttribute("x", +find("#expanded #rightText .highlight")[0].getAttribute("x") + (isNarrow ? 30 : 2));
-    step.setAttribute("y", isNarrow ? 11 : find("#heading > text")[4].getAttribute("y"));
+    step.setAttribute("x", +find("#expanded #rightText .highlight")[0].getAttribute("x") + (isNarrow ? sizes.token + sizes.share : 2));
+    step.setAttribute("y", isNarrow ? 24 : find("#heading > text")[4].getAttribute("y"));
   }
 
   function writeShares(query) {
@@ -472,19 +487,28 @@
     find("#expanded #rightText .share").forEach((text, key) => (text.textContent = `${percents[at + key]} %`));
     const said = (value) => value.toFixed(1).replace(/^-0\.0$/, "0.0").replace("-", "−");
     find("#expanded #rightText .score").forEach((text, key) => (text.textContent = said(scores[at + key])));
+    find("#expanded #queries .vector").forEach((vector, number) => {
+      vector.classList.toggle("chosen", number === query);
+      if (isNarrow) vector.setAttribute("transform", `translate(0 ${2 - sizes.top - number * sizes.row})`);
+    });
   }
 
   // bertviz's headings are made for other columns.
   function placeHeadings() {
     const left = (selector) => Math.min(...find(selector).map((item) => +item.getAttribute("x")));
     const columns = ["#queries", "#keys", "#product"].map((id) => left(`${id} .vectorborder`) + sizes.vector / 2);
-    const centres = [...columns, left(".dotproduct") + sizes.row / 2];
+    const centres = [...columns, left(".dotproduct") + (isNarrow ? sizes.row + 51 : sizes.row) / 2];
     ["query q", "key k", "q × k", "q · k"].forEach((name, i) => {
       const heading = find("#heading > text")[i];
       heading.textContent = name;
       heading.setAttribute("x", centres[i]);
       heading.style.textAnchor = "middle";
     });
+    if (isNarrow) {
+      const query = find("#heading > text")[0]; // left of its vector
+      query.setAttribute("x", 33);
+      query.setAttribute("y", 24);
+    }
     const placeholder = find("#placeholder")[0];
     placeholder.setAttribute("x", columns[2] - sizes.vector / 2);
   }
@@ -539,8 +563,8 @@
       ofCells = "";
       if (page.view === "model") svg.setAttribute("viewBox", `0 0 970 ${svg.getAttribute("height")}`);
       if (page.view === "neuron") {
-        const width = 2 * sizes.token + sizes.share + 3 * sizes.vector + 4.5 * sizes.gap + sizes.row + sizes.step + 4;
-        svg.setAttribute("viewBox", `0 0 ${width} ${sizes.row * all + 50}`);
+        const width = 2 * sizes.token + sizes.share + 2 * sizes.vector + 3 * sizes.gap + sizes.beside + sizes.row + sizes.step + 4;
+        svg.setAttribute("viewBox", `0 0 ${width} ${sizes.row * all + sizes.top + 8}`);
       }
     }
     drawings.observe(svg, { childList: true });

@@ -36,15 +36,21 @@ _SIZES: dict[View, dict[str, str]] = {
     "model": {},
     "neuron": {
         "HEADING_TEXT_SIZE = 16": "HEADING_TEXT_SIZE = params.sizes.heading",
+        "HEADING_HEIGHT = 42": "HEADING_HEIGHT = params.sizes.top",
         "const TEXT_SIZE = 15": "const TEXT_SIZE = params.sizes.text",
         "MATRIX_WIDTH = 200": "MATRIX_WIDTH = params.sizes.vector",
         "BOXWIDTH = TEXT_SIZE * 8": "BOXWIDTH = params.sizes.token",
         "BOXHEIGHT = 26": "BOXHEIGHT = params.sizes.row",
         "PADDING_WIDTH = 25": "PADDING_WIDTH = params.sizes.gap",
+        "posQueries + MATRIX_WIDTH + PADDING_WIDTH * 1.5": "posQueries + params.sizes.beside",
         "posDotProduct + BOXHEIGHT + PADDING_WIDTH": "posDotProduct + BOXHEIGHT + params.sizes.step",
         "posRightText - PADDING_WIDTH - 2": "posRightText - params.sizes.arrow",
-        # On a dark page its own orange and blue are too dark for small numbers.
+        # On a dark page its own orange and blue are too dark for small numbers; on a light one all are the dashboard's.
         f"'neg': '#ff6318',\n{' ' * 16}'pos': '#2090dd'": "'neg': '#ff9a5c', 'pos': '#66bbff'",
+        f"'neg': '#ff6318',\n{' ' * 16}'pos': '#0c36d8'": "'neg': '#c97f00', 'pos': '#1f5f9e'",
+        "'attn': 'blue'": "'attn': '#2463a6'",
+        "'connector': \"blue\"": "'connector': '#2463a6'",
+        "'text_highlight_left': \"#e5e5e5\"": "'text_highlight_left': '#c9ddf0'",
         "updateTextAttention(svg, att);": "updateTextAttention(svg, att); params.writeShares(query_index);",
     },
 }

@@ -14,15 +14,15 @@ BINS = 60
 
 
 def bins(activations: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]:
-    """The count of each bar and the edges of the bars; one edge is at `limit`."""
+    """The count of each bar and the edges of the bars: from the least to the most, and one edge at `limit`.
+
+    The bars on each side of it are equally wide, and nearly as wide as those on the other.
+    """
     least, most = float(activations.min()), float(activations.max())
-    width = (most - least) / BINS or 1.0
-    first = np.floor((least - limit) / width)
-    edges = limit + width * np.arange(first, max(first + 1, np.ceil((most - limit) / width)) + 1)
-    if least < most:
-        # No bar begins below the least or ends above the most, and both are within the bars: an edge may be a rounding beside.
-        inner = edges[(edges > least + 1e-6 * width) & (edges < most - 1e-6 * width)]
-        edges = np.concatenate([[least], inner, [most]])
+    if not least < limit < most:
+        return np.histogram(activations, bins=BINS)
+    below = min(BINS - 1, max(1, round(BINS * (limit - least) / (most - least))))
+    edges = np.concatenate([np.linspace(least, limit, below + 1), np.linspace(limit, most, BINS - below + 1)[1:]])
     return np.histogram(activations, bins=edges)
 
 
@@ -123,5 +123,5 @@ def closed_by_block(shares: np.ndarray, token: int, label: str, title: str, quan
         )
     theme.legend_below(figure, shown=True)
     figure.update_xaxes(title="block", tickmode="linear", dtick=1 if len(blocks) <= 14 else 2)
-    figure.update_yaxes(title=f"{theme.plain(quantity)} (%)")
+    figure.update_yaxes(title=f"{theme.plain(quantity)} (%)", range=(0, 100))
     return theme.finish(figure, title, 340)

@@ -11,6 +11,7 @@ from components.charts import curves, theme
 
 LINE = 17  # pixels between two names
 LETTER = 7.4  # pixels of a letter, about
+STROKES = {"dash": "╍╍", "dot": "┅┅", "dashdot": "━╍"}  # how the lines of a legend look, by their dash
 BELOW = 60  # pixels of a figure's height: the axis with its title
 
 
@@ -26,7 +27,8 @@ def label_ends(figure: go.Figure, names: Sequence[str] = (), within: Sequence[np
         if len(known):
             name = theme.plain(names[number]) if names else str(trace.name)
             letters = max(letters, len(name))
-            ends.append((float(trace.x[known[-1]]), float(trace.y[known[-1]]), name, trace.line.color))
+            stroke = f'<span style="color:{trace.line.color}">{STROKES.get(trace.line.dash, "━━")}</span>'
+            ends.append((float(trace.x[known[-1]]), float(trace.y[known[-1]]), f"{stroke} {name}", trace.line.color))
     if not ends:
         return figure
     values = np.concatenate([*(np.asarray(trace.y, float) for trace in figure.data), *within])
@@ -36,9 +38,8 @@ def label_ends(figure: go.Figure, names: Sequence[str] = (), within: Sequence[np
     pixels = max(80.0, float(figure.layout.height or 400) - float(figure.layout.margin.t or 0) - BELOW)
     places = [(y - low + room) / (high - low + 2 * room) * pixels for _, y, _, _ in ends]
     labels = []
-    for (x, y, name, colour), own, place in zip(ends, places, curves.spread(places, LINE), strict=True):
-        text = f'<span style="color:{colour}">━━</span> {name}'  # curves may end on one place
-        labels.append(curves.end_label(x, y, text, own - place, colour))
+    for (x, y, text, colour), own, place in zip(ends, places, curves.spread(places, LINE), strict=True):
+        labels.append(curves.end_label(x, y, text, own - place, colour))  # with a stroke: curves may end on one place
     theme.annotate(figure, labels)
     figure.update_annotations(arrowwidth=1, font=None)
     left, right = min(float(np.min(trace.x)) for trace in figure.data), max(x for x, _, _, _ in ends)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from components.analysis.attention.head_kinds import HeadKinds, Kind
 from components.analysis.attention.telling import APART, HeadLook
 from components.analysis.first_look.decisive import DECIDED, REACH
-from components.numbers import counted, ordinal, percent
+from components.numbers import counted, number, ordinal, percent
 from dashboard.ui import wording
 
 if TYPE_CHECKING:
@@ -80,18 +80,21 @@ def usually(share: float, distance: int | None) -> str:
     if distance is None:
         return f"between two such words of this text it is {percent(share)} on average"
     places = f"{REACH} or more places" if abs(distance) >= REACH else counted(abs(distance), "place")
-    return f"usually this head gives a token {places} {'later' if distance > 0 else 'earlier'} {percent(share)}"
+    return f"on average this head gives {percent(share)} to a token {places} {'later' if distance > 0 else 'earlier'}"
 
 
-def of_products(query: str, key: str, share: float, larger: int, count: int, is_said: bool) -> str:
-    """Whether the key to which a query gives most attention has its largest product; `larger` of all `count` are larger.
+def of_products(query: str, key: str, share: float, products: Sequence[float], at: int, is_said: bool) -> str:
+    """Whether the key to which a query gives most attention, that `at` this place, has the largest of its products.
 
     `is_said`: the attention was named before. Where a model adds terms for the distance, another product can be the largest.
     """
-    place = f"only the {ordinal(larger + 1)} largest" if larger else "the largest"
+    count, larger = len(products), sum(product > products[at] for product in products)
+    place = f"{f'only the {ordinal(larger + 1)} largest' if larger else 'the largest'} ({number(products[at], 1)})"
     if is_said:
-        return f"Their product {PRODUCT} is {place} of {count} for this query."
-    which = f"their product {PRODUCT} is {place} of {count}" if count > 1 else "its only key"
+        return (
+            f"Of the {count} products {PRODUCT} of {wording.quoted(query)}, that with {wording.quoted(key)} is {place}."
+        )
+    which = f"of its {count} products {PRODUCT}, that one is {place}" if count > 1 else "its only key"
     return f"{wording.quoted(query)} gives most attention to {wording.quoted(key)} ({percent(share)}): {which}."
 
 

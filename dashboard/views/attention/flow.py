@@ -81,7 +81,7 @@ class FlowEstimate:
 def intro() -> str:
     """What the figure shows."""
     if state.get("flow_figure") == "all":
-        return "Each row is a token. The bluer a cell, the more of the row's vector comes from there, by an estimate."
+        return "Each row is a token. The stronger a cell's blue, the more of the row's vector comes from there, by an estimate."
     return "The thicker a ribbon, the more of the chosen token's vector comes from there, by an estimate."
 
 

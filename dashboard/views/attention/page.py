@@ -106,7 +106,7 @@ VIEWS = (
         label="Neuron view",
         question="How is an attention weight computed?",
         asks=("How are queries and keys multiplied?",),
-        intro="Tap a token on the left: its query times each key, number by number, on the way to softmax. Blue is positive, "
+        intro="Click a token on the left: its query times each key, number by number, on the way to softmax. Blue is positive, "
         "orange negative.",
         draw="dashboard.views.attention.single_heads:neuron_view",
         settings=OF_HEADS,
@@ -206,7 +206,7 @@ VIEWS = (
             "Which heads look at the token before or at themselves?",
             "Does [CLS] attend to itself?",
         ),
-        intro="Each tile is a head: the bluer, the more it attends to what you choose. Click one to open it.",
+        intro="Each tile is a head: the stronger its blue, the more it attends to what you choose. Click one to open it.",
         draw="dashboard.views.attention.summaries:patterns",
         settings=(
             *OF_HEADS,

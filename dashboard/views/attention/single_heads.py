@@ -292,8 +292,8 @@ def _opened_product(model_input: AttentionInput) -> str:
         model_input.pieces[query],
         model_input.pieces[keys[most]],
         float(part.matrix[row, most]),
-        int(np.sum(products > products[most])),
-        len(keys),
+        products.tolist(),
+        most,
         is_said=is_look and said_of_head(model_input) == model_input.head_in_words,
     )
 

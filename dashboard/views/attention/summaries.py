@@ -112,10 +112,11 @@ def _counted_over(model_input: AttentionInput, pattern: Pattern) -> str:
     count = len(state.get("sentences"))
     are_all = count > 1 and model_input.pair.second is None and state.get("pattern_over_all")
     said = f"Each score is a mean over the words of {f'all {count} sentences' if are_all else 'this text'}"
+    first, last = model_input.pieces[0], model_input.pieces[-1]
     neighbour = {
-        "previous": "the token before the first word is a special one, which may be the first token too, so that shares "
-        "can add up to more than 100 %",
-        "next": "the token after the last word is a special one",
+        "previous": f"for the first word, {first} is both the token before and the first token, so that its shares can add up "
+        "to more than 100 %",
+        "next": f"for the last word, {last} is the token after",
     }
     has_neighbour = model_input.special[0 if pattern == "previous" else -1]
     special = f"; {neighbour[pattern]}" if pattern in neighbour and has_neighbour else ""

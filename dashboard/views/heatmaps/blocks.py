@@ -97,18 +97,24 @@ def input_and_output(backend: Backend) -> None:
     least = block_change.least_like_itself(changes[second], own)  # in words of the text
     said_of_least = findings.changed_most(least, means[-1], pieces)
     names = f"block{'s' * (len(pictures) > 1)} " + " and ".join(str(item.block) for item in pictures)
+    draw = partial(
+        before_after.before_and_after,
+        labels=coarse_labels(sentence, positions, factor),
+        itself=_mean_rows(diagonal.T, factor),
+        title=f"Before and after {names}",
+        names=pieces if factor == 1 else None,
+        second_text=second_text(sentence, positions) if factor == 1 else None,
+        dark=controls.is_dark(),
+        scale=controls.scale(),
+    )
+    on_phone = None
+    if (
+        2 * sum(picture.matrix.size for picture in pictures) <= MOST_CELLS
+    ):  # the block of which the finding speaks first
+        stacked = draw(pictures[::-1], scales=scales[::-1], is_stacked=True)
+        on_phone = stacked, partial(_take_block, last, "phone_block_change")
     figures.figure(
-        before_after.before_and_after(
-            pictures,
-            coarse_labels(sentence, positions, factor),
-            _mean_rows(diagonal.T, factor),
-            f"Before and after {names}",
-            scales=scales,
-            names=pieces if factor == 1 else None,
-            second_text=second_text(sentence, positions) if factor == 1 else None,
-            dark=controls.is_dark(),
-            scale=controls.scale(),
-        ),
+        draw(pictures, scales=scales),
         key="block_change",
         code=shown_cosines.blocks_change(pair.input(backend), list(changes), positions),
         alt=f"Cosines of {len(positions)} tokens before and after {names}: "
@@ -117,15 +123,17 @@ def input_and_output(backend: Backend) -> None:
         + said_of_least,
         read="Rows are the tokens that go into a block, columns the tokens that come out. A strong diagonal means that the "
         "block changes the tokens little. An orange column means that the block's output for this token is similar to the "
-        f"input of every token. {scales[0].in_words()} The narrow picture at the right is each token's cosine with itself by "
-        "block: a click on a column shows that block. “By chance” is measured on tokens of different words in different "
-        "sentences, one before the block and one after it: only what is above that is mixing.",
+        f"input of every token. {scales[0].in_words()} The narrow picture, on a phone the last one, is each token's cosine "
+        "with itself by block: a click on a column shows that block. “By chance” is measured on tokens of different words in "
+        "different sentences, one before the block and one after it: only what is above that is mixing.",
         not_shown=NOT_SHOWN,
         table=lambda: _table(changes, pieces, positions),
         on_select=partial(_take_block, last),
         select_many=False,
+        on_phone=on_phone,
     )
-    _name_strongest([picture for picture in pictures if picture.framed], pieces)
+    if len(positions) > before_after.NUMBERED:  # the cells have no numbers
+        _name_strongest([picture for picture in pictures if picture.framed], pieces)
     if not said_of_least and not findings.is_alike(means[-1]):
         _name_least(least, pieces, second)
     if not baseline.is_measured:
@@ -160,21 +168,19 @@ def _scales(
         return [before_after.Scales(None, ends) for ends in limits]
     if own_scale:
         return [
-            before_after.scales_of(np.diagonal(picture.matrix), _ends_of_others(picture.matrix), narrow=True)
+            before_after.scales_of(np.diagonal(picture.matrix), _others(picture.matrix), narrow=True)
             for picture in pictures
         ]
-    ends = [
-        _ends_of_others(block_change.block_change(trace, 0, block, include_special=special).matrix)
+    others = [
+        _others(block_change.block_change(trace, 0, block, include_special=special).matrix)
         for block in range(len(diagonal))
     ]
-    whole = (min(low for low, _ in ends), max(high for _, high in ends))
-    return [before_after.scales_of(diagonal, whole)] * len(pictures)
+    return [before_after.scales_of(diagonal, np.concatenate(others))] * len(pictures)
 
 
-def _ends_of_others(matrix: np.ndarray) -> tuple[float, float]:
-    """The smallest and the largest cosine off the diagonal; NaN for one token."""
-    others = matrix[~np.eye(len(matrix), dtype=bool)]
-    return (float(others.min()), float(others.max())) if others.size else (float("nan"), float("nan"))
+def _others(matrix: np.ndarray) -> np.ndarray:
+    """The cosines off the diagonal."""
+    return matrix[~np.eye(len(matrix), dtype=bool)]
 
 
 def _mean_rows(values: np.ndarray, factor: int) -> np.ndarray:
@@ -198,9 +204,9 @@ def _table(
     return pd.concat(frames, ignore_index=True)
 
 
-def _take_block(last: int) -> None:
+def _take_block(last: int, key: str = "block_change") -> None:
     """Show the block whose column of the strip was clicked, beside the first."""
-    cell = browser.place_selected("block_change")
+    cell = browser.place_selected(key)
     if len(cell) == 2 and browser.is_index(cell[1], last + 1):
         state.put("second_block", cell[1])
 
@@ -316,8 +322,12 @@ def _diagonal(trace: Trace, special: bool, read: Input) -> None:
     means = np.nanmean(values, axis=0)
     block = int(np.nanargmin(means))
     chart = curves.block_curves(values, labels, "Similarity of each token before and after a block")
+    pieces = [trace.sentences[0].tokens[position].piece for position in diagonal.positions]
+    names_of_lines = [  # with its number where there are several
+        label if pieces.count(piece) > 1 else piece for label, piece in zip(labels, pieces, strict=True)
+    ]
     figures.figure(
-        end_labels.label_ends(chart, [*labels, "mean"]) if len(labels) <= NAMED_LINES else chart,
+        end_labels.label_ends(chart, [*names_of_lines, "mean"]) if len(labels) <= NAMED_LINES else chart,
         key="diagonal",
         code=shown_cosines.before_and_after(read, diagonal.positions),
         alt=f"Cosine of each token before and after every block; block {block} changes tokens most",
@@ -513,8 +523,8 @@ def tokens(backend: Backend) -> None:
             float(baseline.raw.high[layer]) if baseline.is_measured else None,
         ),
         key="token_pairs",
-        read="A row is a token of the first sentence, a column one of the other. The bluer a cell, the more alike the "
-        "directions of the two vectors are (cosine): 1 is the same direction, 0 none in common. "
+        read="A row is a token of the first sentence, a column one of the other. The stronger a cell's blue, the more alike "
+        "the directions of the two vectors are (cosine): 1 is the same direction, 0 none in common. "
         + "The highest cells have numbers: of all cells together a quarter, on a phone 4 %. " * numbered
         + "Point at a cell for its own. Compare one sentence with two others: which has a blue cell for each of its words?"
         + (" A percentile is the share of unrelated tokens that are less similar at this layer." * as_percentiles),

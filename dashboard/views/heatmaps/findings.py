@@ -47,7 +47,7 @@ def _others_change_little(
     if least - last.itself < CHANGED or mixes(first, unrelated) or is_alike(first) or is_alike(last):
         return ""
     which = f"Blocks 0 to {last.block - 1}" if last.block == len(means) - 1 else "All other blocks"
-    return f"{which} change the tokens little ({number(least, 2)} or more like themselves on average)"
+    return f"{which} change the tokens little (cosine with itself {number(least, 2)} or more on average)"
 
 
 def mixes(item: BlockMeans, unrelated: Sequence[float]) -> bool:

@@ -71,7 +71,7 @@ VIEWS = (
         stop="compare",
         question="Which tokens are similar?",
         asks=("Which words of two sentences are similar?",),
-        intro="The bluer a cell, the more similar the two vectors (cosine).",
+        intro="The stronger a cell's blue, the more similar the two vectors (cosine).",
         draw="dashboard.views.heatmaps.blocks:tokens",
         settings=(
             *OF_SENTENCES,
@@ -91,7 +91,7 @@ VIEWS = (
         label="Pairs read together",
         question="Which tokens are similar in a pair that is read together?",
         asks=("What changes if two texts are read as one input?",),
-        intro="The model reads two sentences as one input. The bluer a cell, the more similar two of their tokens (cosine).",
+        intro="Two sentences are read as one input. Stronger blue: more similar tokens (cosine).",
         draw="dashboard.views.heatmaps.together:pairs",
         settings=(
             *OF_PAIRS,
@@ -106,7 +106,7 @@ VIEWS = (
         label="Layers against layers",
         question="Which layers give similar vectors?",
         asks=("Which layers are alike by CKA?",),
-        intro="Each cell compares two layers by CKA. Bright: tokens that are alike at one layer are alike at the other too.",
+        intro="Each cell compares two layers. CKA 1: the same tokens are alike at both. CKA 0: nothing is in common.",
         draw="dashboard.views.heatmaps.similarity:layers",
         settings=(
             *OF_SENTENCES,
@@ -121,7 +121,7 @@ VIEWS = (
         stop="compare",
         question="Which sentences are similar?",
         asks=("How similar are my sentences to each other?",),
-        intro="The bluer a cell, the more similar the two sentence vectors (cosine).",
+        intro="The stronger a cell's blue, the more similar the two sentence vectors (cosine).",
         draw="dashboard.views.heatmaps.similarity:sentences",
         settings=(
             *OF_SENTENCES,

@@ -55,7 +55,7 @@ def layers(models: Sequence[Backend]) -> None:
         panels.append((models[0].spec.title, models[1].spec.title, caching.layer_cka(key, vectors[0], vectors[1])))
     limits = _limits([compared for *_, compared in panels])
     if len(panels) > 1:
-        figures.colour_bar(SIMILARITY_OF_LAYERS, limits)
+        figures.colour_bar(SIMILARITY_OF_LAYERS, limits, pale=True)
     above = st.container() if len(panels) == 1 else None
     columns = st.columns(len(panels)) if len(panels) > 1 else st.columns([2, 1], gap="medium")
     for number, (column, (first, second, compared)) in enumerate(zip(columns, panels, strict=False)):
@@ -74,6 +74,8 @@ def layers(models: Sequence[Backend]) -> None:
             show_values=len(column_names) <= 13 and len(panels) == 1,
             colour_bar="above" if len(panels) == 1 else False,
             upright=False,
+            pale=True,
+            dark=controls.is_dark(),
         )
         if len(panels) == 1:
             chart.data[0].colorbar.len = 1  # as wide as the matrix, with room for half of the number at its right end
@@ -95,8 +97,8 @@ def layers(models: Sequence[Backend]) -> None:
     figures.reading(
         "Linear **CKA** (centred kernel alignment, [Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) measures "
         "whether two layers arrange the same tokens in the same way: 1 means the same arrangement apart from rotation and "
-        "scale, 0 means that there is no linear relation. A dark corner means that the last layers arrange tokens differently "
-        "from the first layers.",
+        "scale, 0 means that there is no linear relation. A corner with little blue means that the last layers arrange "
+        "tokens differently from the first layers.",
         "A relation that is not linear: it can exist even where CKA is 0. Which layer is better for a task. With few tokens "
         "CKA is also high by chance alone: that is, with tokens paired at random.",
     )
@@ -128,8 +130,8 @@ def _caution(compared: cka.LayerCKA) -> None:
     if compared.judgement == "enough":
         return
     st.markdown(
-        f":orange[:material/straighten:] **With only {compared.tokens:,} tokens unrelated layers would reach about "
-        f"{theme.number(np.nanmax(compared.chance), 2)}.** {_needed_tokens(compared)}"
+        f":orange[:material/straighten:] **With only {compared.tokens:,} tokens even unrelated layers reach about "
+        f"{theme.number(np.nanmax(compared.chance), 2)}: only differences above that count.** {_needed_tokens(compared)}"
     )
 
 
@@ -235,8 +237,9 @@ def sentences(models: Sequence[Backend]) -> None:
                 select_many=False,
             )
     with places[0] if has_list else st.container():
+        high = float(baselines[0].raw.high[layer]) if baselines[0].is_measured and not as_percentiles else None
         figures.colour_bar(
-            f"{'percentile' if as_percentiles else 'cosine'}, one scale for all layers", limits, pale=True
+            f"{'percentile' if as_percentiles else 'cosine'}, one scale for all layers", limits, pale=True, mark=high
         )
     if has_list:
         with places[1], st.container(key="pairs_beside"):

@@ -40,9 +40,10 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 4
 SAID_PAIRS = 2  # of which the finding tells the cosine of its words
+ALIKE = 0.02  # of a cosine: less is no difference
 READ = (
     "For each picture the model has read two sentences as one input. A row is a token of A, a column one of the other "
-    "sentence. The bluer a cell, the more alike the directions of the two vectors are (cosine)."
+    "sentence. The stronger a cell's blue, the more alike the directions of the two vectors are (cosine)."
 )
 NOT_SHOWN = (
     "Whether the second sentence answers or repeats the first: a cross-encoder reads this from [CLS]. Tokens of one input "
@@ -229,11 +230,12 @@ def _most_alike(
     text = f"the two {first}" if first == second else f"{first} and {second}"
     said = f"Of the words, {text} are most alike: **{cosines[0].replace(' ', '** ', 1)}{' and ' * (len(same) > 1)}"
     said += "".join(cosines[1:])
-    read_apart = [
-        numbers.number(float(matrix[place]), 2) for _, place, *_, row in same if (matrix := apart[row]) is not None
-    ]
+    read_apart = [float(matrix[place]) for _, place, *_, row in same if (matrix := apart[row]) is not None]
     if len(read_apart) == len(same):
-        said += f" (read apart {' and '.join(read_apart)})"
+        changes = [together - alone for (together, *_), alone in zip(same, read_apart, strict=True)]
+        listed = " and ".join(numbers.number(alone, 2) for alone in read_apart)
+        more = "more" if min(changes) > ALIKE else "less" if max(changes) < -ALIKE else ""
+        said += f", {more} than when read apart ({listed})" if more else f" (read apart {listed})"
     row = max(shown, key=lambda number: float(shown[number].matrix.max()))
     cells = shown[row].matrix
     place = np.unravel_index(int(cells.argmax()), cells.shape)

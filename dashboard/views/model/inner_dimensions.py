@@ -32,18 +32,20 @@ GELU_LEAST = -0.17  # the lowest value that GELU gives
 def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> None:
     """The distribution of one token's activations, the strongest dimensions, and the share that is closed by block."""
     with controls.row():
-        row = controls.sentence(sentences)
+        with st.container(key="looks_sentence"):
+            row = controls.sentence(sentences)
+        words = st.container(key="looks_tokens")  # as where one word looks
         block = controls.stepped("inner_block", "Block", 0, backend.facts.layers - 1, 0, caching.glossary()["block"])
-    figure, record = st.container(), None
-    with figure, frame.figure("inner_dimensions"):
-        record = _record(backend, sentences[row], block)
     chosen = controls.positions(sentences, backend)
-    controls.token_chips(sentences, chosen, "chips_inner", rows=[row], unknown_id=backend.tokenization.unknown_id)
+    with words:
+        controls.token_chips(sentences, chosen, "chips_inner", rows=[row], unknown_id=backend.tokenization.unknown_id)
+    record = None
+    with frame.figure("inner_dimensions"):
+        record = _record(backend, sentences[row], block)
     if record is None:
         return
     code = Inside(Input(backend, [sentences[row].text], controls.length_for(backend)))
-    with figure:
-        _distribution(backend, record, block, chosen[row], code)
+    _distribution(backend, record, block, chosen[row], code)
     gated = backend.structure.has_gated_feed_forward
     figures.reading(
         f"{_computed(backend.structure)} The bars count the dimensions by "
@@ -79,7 +81,7 @@ def _distribution(backend: Backend, record: FeedForward, block: int, token: int,
     structure = backend.structure
     piece, gated = record.sentence.tokens[token].piece, structure.has_gated_feed_forward
     limit = float(nearly_closed.closed_limit(activations))
-    share = float(nearly_closed.closed_share(activations))
+    share, most = float(nearly_closed.closed_share(activations)), int(np.abs(activations).argmax())
     value = "gate (after the activation function)" if gated else "activation"
     figures.figure(
         charts.activation_histogram(
@@ -95,10 +97,10 @@ def _distribution(backend: Backend, record: FeedForward, block: int, token: int,
             "print(values, closed_share(values))  # [inner dimension], and the share that is nearly closed",
         ),
         alt=f"Histogram of the {len(activations)} {'gates' if gated else 'activations'} of {piece} in block {block}",
-        message=f"For “{messages.escape(piece)}”, **{100 * (1 - share):.0f} %** of the {len(activations):,} "
-        f"{'gates are open' if gated else 'inner dimensions are clearly positive'}; the other {100 * share:.0f} % are negative "
-        f"or near 0 (at most {100 * nearly_closed.NEARLY_CLOSED:.0f} % of the largest, "
-        f"{theme.number(float(np.abs(activations).max()), 2)}).{_lowest_in_words(activations)}",
+        message=f"To “{messages.escape(piece)}”, dimension {most} responds most ({theme.number(float(activations[most]), 2)}); "
+        f"**{100 * (1 - share):.0f} %** of the {len(activations):,} {'gates are open' if gated else 'are clearly positive'}; "
+        f"the other {100 * share:.0f} % are negative or near 0 (at most {100 * nearly_closed.NEARLY_CLOSED:.0f} % of the "
+        f"largest).{_lowest_in_words(activations)}",
         table=lambda: pd.DataFrame(
             {"dimension": np.arange(len(activations)), "gate" if gated else "activation": activations.round(5)}
             | ({} if others is None else {"value": others.round(5)})
@@ -160,7 +162,7 @@ def _strongest(backend: Backend, record: FeedForward, block: int, token: int, co
         ),
         alt=f"Bars: the {len(dimensions)} inner dimensions with the largest absolute {name}",
         message=f"Dimension {dimensions[0]} gives the most ({theme.number(float(drawn[0]), 2)}). "
-        f"{half:,} of {len(products):,} dimensions hold half of the sum of squares.",
+        f"{half:,} of {len(products):,} dimensions carry half of the total strength (the sum of squares).",
         read=f"The {len(dimensions)} dimensions with the largest absolute {name}, which is what the last matrix reads. "
         + ("Hover for the gate and the value: a large value counts only where its gate is open. " if gated else "")
         + "The last matrix adds one vector of the hidden size for each dimension, as many times as its bar is high.",
@@ -182,7 +184,7 @@ def _by_block(backend: Backend, record: FeedForward, token: int, code: Inside) -
     means = shares.mean(axis=1)
     most, least = int(means.argmax()), int(means.argmin())
     figures.figure(
-        charts.closed_by_block(shares, token, piece, f"{kind} by block", kind),
+        charts.closed_by_block(shares, token, piece, f"{kind} by block", "of all dimensions"),
         key="inner_closed",
         code=code.inner(
             range(len(shares)),

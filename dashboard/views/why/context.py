@@ -193,8 +193,8 @@ def _with_interval(found: Calibration, score: float) -> str:
     share = "**all**" if standing.share == 1 else f"**{calibration.rounded(standing.share)}** of"
     return (
         f"The cosine **{theme.number(score, 3)}** is higher than that of {share} {standing.pairs:,} pairs of "
-        f"{SOURCES[state.get('context_source')]}. These pairs are made of {standing.sentences:,} sentences: pairs of other "
-        f"sentences would give {low} to {high} (95 % interval)."
+        f"{SOURCES[state.get('context_source')]}. The pairs are made of {standing.sentences:,} sentences; with other sentences "
+        f"it would be higher than {low} to {high} of the pairs (95 % interval)."
     )
 
 

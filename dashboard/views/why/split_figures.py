@@ -396,9 +396,12 @@ def _rest(words: Ledger) -> str:
     others = float(words.contributions.sum()) - outside - sum(pair.contribution for pair in named)
     in_a, in_b = (sum(part.kind == "word" for part in parts) for parts in (words.first, words.second))
     first, second = apart(*words.lengths)
+    pairs = (
+        f"{' and '.join(map(_pair, named))}: {signed(sum(pair.contribution for pair in named), 2)}; " if named else ""
+    )
     return (
-        f"{counted(in_a * in_b - len(named), 'other pair')} of words: {signed(others, 2)}; special tokens and punctuation: "
-        f"{signed(outside, 2)}.{_terms(words.terms)} {_error_of_sum(words.left_over)} "
+        f"{pairs}{counted(in_a * in_b - len(named), 'other pair')} of words: {signed(others, 2)}; special tokens and "
+        f"punctuation: {signed(outside, 2)}.{_terms(words.terms)} {_error_of_sum(words.left_over)} "
         f"Dot product {number(words.dot_product, 2)}: the cosine times the lengths {first} and {second}."
     )
 

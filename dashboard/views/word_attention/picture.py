@@ -48,19 +48,20 @@ MOST_TOKENS = 256  # of a sentence: the attentions of all heads of more take too
 MOST_ROWS, ROWS_OF_MANY = 24, 20  # tokens with a row of their own, and how many where there are more
 DECISIVE = 3  # heads that are offered, each for another word
 READ = (
-    "Left, the word looks at the tokens of its sentence in one head; a curve is as thick as its share. Right, every head has "
-    "a column: its cells are the same shares for that head, the bluer the larger. Of each head the content word counts whose "
-    "share is furthest above what the head gives to that distance on average in the included sentences, because many heads "
-    "look at the token before in every sentence. Of the heads with the same word the most decisive one can have a number: "
-    "its share is the furthest above. Number 1 is the most decisive of all. A word of several pieces looks from its last one."
+    "Left, the word looks at the tokens of its sentence in one head; a curve is as thick as its share. Right, every head "
+    "has a column: its cells are the same shares for that head: the larger, the stronger its blue. Of each head the content "
+    "word counts whose share is furthest above what the head gives to that distance on average in the included sentences, "
+    "because many heads look at the token before in every sentence. Of the heads with the same word the most decisive one "
+    "can have a number: its share is the furthest above. Number 1 is the most decisive of all. A word of several pieces "
+    "looks from its last one."
 )
 READ_TO = (
     "Left, the tokens of the sentence look at the word in one head; a curve is as thick as the share of its own attention "
-    "that a token gives to the word. Right, every head has a column with these shares, the bluer the larger. A column does "
-    "not add up to 100 %: each token has 100 % of its own to give. Of each head the other word counts whose share is furthest "
-    "above what the head gives to that distance on average in the included sentences. Of the heads with the same word the "
-    "most decisive one can have a number: its share is the furthest above. Number 1 is the most decisive of all. What goes to "
-    "a word of several pieces is added up; a word of several pieces looks from its last one."
+    "that a token gives to the word. Right, every head has a column with these shares: the larger, the stronger its blue. A "
+    "column does not add up to 100 %: each token has 100 % of its own to give. Of each head the other word counts whose "
+    "share is furthest above what the head gives to that distance on average in the included sentences. Of the heads with "
+    "the same word the most decisive one can have a number: its share is the furthest above. Number 1 is the most decisive "
+    "of all. What goes to a word of several pieces is added up; a word of several pieces looks from its last one."
 )
 DIRECTIONS = {"from": "Looks at", "to": "Is looked at by"}
 NOT_SHOWN = (
@@ -101,7 +102,7 @@ def intro() -> str:
     """What the picture shows, in the direction that is chosen."""
     if state.get("look_direction") == "to":
         return "Each share is of the attention of the token that looks: a column does not add up to 100 %."
-    return "Left: one head. Right: a column for each head, bluer for more attention."
+    return "Left: one head. Right: a column for each head, stronger blue for more attention."
 
 
 def draw(backend: Backend) -> None:
@@ -115,6 +116,7 @@ def draw(backend: Backend) -> None:
                 texts = state.get("sentences")
                 row = controls.sentence_of(texts, "sentence", "Sentence", row, label_inside=True)
         tokens = st.container(key="looks_tokens")
+        controls.choice("look_direction", "The word", DIRECTIONS, show_label=False)
     sentence = sentences[row]
     if len(sentence) > MOST_TOKENS:
         raise InputError(
@@ -145,11 +147,10 @@ def draw(backend: Backend) -> None:
             st.caption("What its heads do in other sentences is not known yet: until then the largest share counts.")
     with above:
         _picture(backend, looked, row, pick)
-        controls.choice("look_direction", "The word", DIRECTIONS, show_label=False)
         if looked.decisive:
             st.caption(
-                "A numbered head gives a word far more than it usually gives at that distance: its cell is not always the "
-                "bluest."
+                "A numbered head gives a word far more than it usually gives at that distance: its cell is not always "
+                "the strongest."
                 if habits is not None
                 else "Each numbered head gives another word most."
             )
@@ -280,7 +281,11 @@ def heading(decisive: Sequence[Look], is_usual_known: bool) -> str:
     """What the numbered heads are: where nothing is clearly unusual, none is called so."""
     if not is_usual_known:
         return "Largest shares"
-    return "Most unusual looks" if any(look.weight - look.usual >= DECIDED for look in decisive) else "Most above usual"
+    return (
+        "Most unusual attention"
+        if any(look.weight - look.usual >= DECIDED for look in decisive)
+        else "Most above usual"
+    )
 
 
 def _pill(looked: Looked, look: Look) -> str:

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from components.shown_code.code import Code, sources
 from components.shown_code.notebook import TitledCode
 from tests.support.elsewhere import Elsewhere
-from tests.support.pages import figures
+from tests.support.pages import charts, figures
 
 SENTENCES = ["A dog runs in the park.", "The puppy is running.", "Prices fell again."]
 EQUAL = 1e-4
@@ -31,7 +31,7 @@ def numbers(values: Any) -> np.ndarray:
 
 def figure(app: AppTest, key: str) -> dict[str, Any]:
     """The figure with this key."""
-    (place,) = [place for place, chart in enumerate(app.get("plotly_chart")) if chart.proto.id.endswith(f"-{key}")]
+    (place,) = [place for place, chart in enumerate(charts(app)) if chart.proto.id.endswith(f"-{key}")]
     return figures(app)[place]
 
 

@@ -124,7 +124,7 @@ def test_all_views_of_heads_open_with_the_most_telling_head(open_page: Open) -> 
     pieces = [token.piece for token in backend().tokenize([BANK[0]])[0].tokens]
     said = (
         f"In block {block}, head {head}, “{pieces[query]}” gives “{pieces[key]}” {share} of its attention; "
-        "usually this head gives a token 2 places later 5 %."
+        "on average this head gives 5 % to a token 2 places later."
     )
     assert said in texts(app)
     assert "b" not in app.query_params
@@ -297,9 +297,9 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
     assert f"Block {block}, head {head} gives" in texts(app)
     assert list(table.columns) == ["block, head", "score", "mostly to"]
     assert (
-        "Each score is a mean over the words of this text; the token before the first word is a special one, which may be the "
-        "first token too, so that shares can add up to more than 100 %."
-    ) in texts(app)
+        "Each score is a mean over the words of this text; for the first word, [CLS] is both the token before and the first "
+        "token, so that its shares can add up to more than 100 %."
+    ) in texts(app).replace("\\", "")
 
 
 def test_only_special_tokens_are_said_to_be_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +307,8 @@ def test_only_special_tokens_are_said_to_be_neighbours(monkeypatch: pytest.Monke
     monkeypatch.setattr(summaries.state, "get", texts_of.get)
 
     def said(pattern: Any, *special: bool) -> str:
-        model_input: Any = SimpleNamespace(pair=SimpleNamespace(second=None), special=np.array(special))
+        pieces = ["[CLS]" if is_special else "a" for is_special in special]
+        model_input: Any = SimpleNamespace(pair=SimpleNamespace(second=None), special=np.array(special), pieces=pieces)
         return summaries._counted_over(model_input, pattern)
 
     assert (
@@ -315,11 +316,11 @@ def test_only_special_tokens_are_said_to_be_neighbours(monkeypatch: pytest.Monke
         == said("itself", True, True)
         == "Each score is a mean over the words of this text."
     )
-    assert said("next", False, False, True).endswith("; the token after the last word is a special one.")
+    assert said("next", False, False, True).endswith("; for the last word, [CLS] is the token after.")
     texts_of["pattern_over_all"] = True
     assert said("previous", True, False, True) == (
-        "Each score is a mean over the words of all 3 sentences; the token before the first word is a special one, which may "
-        "be the first token too, so that shares can add up to more than 100 %."
+        "Each score is a mean over the words of all 3 sentences; for the first word, [CLS] is both the token before and the "
+        "first token, so that its shares can add up to more than 100 %."
     )
 
 
@@ -475,7 +476,8 @@ def test_the_token_of_the_flow_is_a_choice_in_the_address(open_page: Open) -> No
 
 def test_flow_of_all_tokens_has_the_colours_of_what_it_draws(open_page: Open) -> None:
     app = open_page("attention", v="attention-flow", ff="all", fb="5")
-    assert "The bluer a cell, the more of the row's vector comes from there" in texts(app)  # on a light and a dark page
+    # On a light and a dark page.
+    assert "The stronger a cell's blue, the more of the row's vector comes from there" in texts(app)
     drawn, whole = figures(app)[0]["data"][0], 100 * attention_flow.rollout(attentions())[5]
     expected = whole[1:-1, 1:-1]  # without [CLS] and [SEP]
     np.testing.assert_allclose(drawn["z"], expected, rtol=1e-5)
@@ -869,26 +871,32 @@ def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> Non
     assert most == np.argmax(products)
     said = texts(app).replace("\\", "")
     assert f"“bank” gives most attention to “{pieces[most]}” ({weights[most]:.0%})".replace("%", " %") in said
-    assert f"their product q\u00a0·\u00a0k is the largest of {len(weights)}." in said
+    assert f"of its {len(weights)} products q\u00a0·\u00a0k, that one is the largest (" in said
     # In the head that the view opens with, a word looks at another much more than usual: it is that word whose query is open.
     app = open_page("attention", v="neuron-view")
     said = texts(app).replace("\\", "")
-    usual = "usually this head gives a token 2 places later 5 %"
-    assert f"“bank” gives “week” 49 % of its attention; {usual}. Their product" in said
-    assert "Their product q\u00a0·\u00a0k is the largest of 10 for this query." in said
+    usual = "on average this head gives 5 % to a token 2 places later"
+    assert (
+        f"“bank” gives “week” 49 % of its attention; {usual}. Of the 10 products q\u00a0·\u00a0k of “bank”, that with"
+        in said
+    )
+    block, head = (int(found) for found in re.findall(r"In block (\d), head (\d+)", said)[0])
+    inside = backend().inside(BANK[0])
+    largest = float((inside.keys[block, head] @ inside.queries[block, head][5]).max())
+    assert f"that with “week” is the largest ({largest:.1f})." in said
     assert pieces[sent(app)["opened"]] == "bank"
     assert sent(app)["step"] == "÷ √32, softmax"
 
 
 def test_a_product_that_is_not_the_largest_is_said_to_be_none() -> None:
     """Where a model adds terms for the distance to the products, another key can get most attention."""
-    assert findings.of_products("we", "a", 0.35, 2, 10, False) == (
-        "“we” gives most attention to “a” (35 %): their product q\u00a0·\u00a0k is only the 3rd largest of 10."
+    assert findings.of_products("we", "a", 0.35, [1.0, 4.0, 3.0, -2.25], 0, False) == (
+        "“we” gives most attention to “a” (35 %): of its 4 products q\u00a0·\u00a0k, that one is only the 3rd largest (1.0)."
     )
-    assert findings.of_products("we", "a", 0.35, 1, 10, True).startswith(
-        "Their product q\u00a0·\u00a0k is only the 2nd largest"
+    assert findings.of_products("we", "a", 0.35, [1.0, 4.0, 3.0, -2.25], 2, True) == (
+        "Of the 4 products q\u00a0·\u00a0k of “we”, that with “a” is only the 2nd largest (3.0)."
     )
-    assert "its only key" in findings.of_products("we", "a", 1.0, 0, 1, False)
+    assert "its only key" in findings.of_products("we", "a", 1.0, [0.5], 0, False)
 
 
 def test_few_blocks_are_named_in_plain_words() -> None:

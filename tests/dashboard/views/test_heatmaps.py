@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable
@@ -76,8 +77,9 @@ def test_first_and_last_block_side_by_side_on_one_scale_until_each_has_its_own(o
         assert_close((low, high), (np.diagonal(drawn).min(), np.diagonal(drawn).max()))
 
 
-def test_the_strongest_other_cells_are_framed_and_named(open_page: Open) -> None:
-    app = open_page("heatmaps")
+def test_the_strongest_other_cells_are_framed_and_named_where_cells_have_no_numbers(open_page: Open) -> None:
+    text = "We will rob a bank next week, and put all the money in a bank abroad!"
+    app = open_page("heatmaps", s=[text])
     figure = figures(app)[0]
     matrix = pictures_of(figure)[1]
     np.fill_diagonal(matrix, -1)
@@ -88,10 +90,22 @@ def test_the_strongest_other_cells_are_framed_and_named(open_page: Open) -> None
         if shape["xref"] == "x2"
     ]
     assert (row, column) in frames
-    pieces = [token.piece for token in backend().tokenize([BANK[0]])[0].tokens]
+    pieces = [token.piece for token in backend().tokenize([text])[0].tokens]
     assert f"Strongest in block 5, from in to out: {pieces[row]} → {pieces[column]} **{matrix.max():.2f}**" in texts(
         app
     )
+    assert "Strongest in block" not in texts(open_page("heatmaps"))
+
+
+def test_a_phone_has_the_same_pictures_below_each_other_the_last_block_first(open_page: Open) -> None:
+    app = open_page("heatmaps")
+    (stacked,) = [chart for chart in app.get("plotly_chart") if chart.proto.id.endswith("-phone_block_change")]
+    on_phone, wide = json.loads(stacked.proto.spec), figures(app)[0]
+    heads = [item["text"] for item in on_phone["layout"]["annotations"]]
+    assert heads[:2] == [item["text"] for item in wide["layout"]["annotations"]][1::-1]
+    assert len(on_phone["data"]) == len(wide["data"])
+    assert "block_change" in app.session_state["_figures_drawn"]
+    assert "phone_block_change" not in app.session_state["_figures_drawn"]
 
 
 def test_a_click_on_a_column_of_the_strip_shows_that_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +116,8 @@ def test_a_click_on_a_column_of_the_strip_shows_that_block(monkeypatch: pytest.M
         selected = {"block_change": {"selection": {"points": [{"customdata": sent}]}}}
         monkeypatch.setattr(blocks.st, "session_state", selected)
         blocks._take_block(5)
+        assert taken == ({} if expected is None else {"second_block": expected}), sent
+        blocks._take_block(5, "another_figure")
         assert taken == ({} if expected is None else {"second_block": expected}), sent
     monkeypatch.setattr(blocks.st, "session_state", {"block_change": {"selection": {"points": []}}})
     taken.clear()
@@ -308,7 +324,7 @@ def test_cka_warns_of_few_tokens_and_compares_two_models(open_page: Open, tiny_f
     assert_close(np.diag(matrix), 1)
     assert_close(matrix, matrix.T)
     assert both["data"][0]["z"].shape == (7, 4)
-    assert re.search(r"With only \d+ tokens unrelated layers would reach about 0\.\d\d", texts(app))
+    assert re.search(r"With only \d+ tokens even unrelated layers reach about 0\.\d\d", texts(app))
     assert any("geometry (linear CKA)" in item.proto.body for item in app.get("html"))
     assert re.search(r"About [\d,]+ tokens (would )?bring this below 0\.1", texts(app))
     assert "few hundred" not in texts(app)
@@ -502,9 +518,9 @@ def test_the_most_alike_words_of_a_pair_stand_beside_the_same_words_read_apart(o
     apart = backend().trace(BANK).hidden_states[6]
     said = texts(app)
     read_apart = [float(cosine(apart[0, 5], apart[row, column])) for row, column in ((1, 7), (2, 6))]
-    assert f"(read apart {read_apart[0]:.2f} and {read_apart[1]:.2f})" in said
+    assert f", more than when read apart ({read_apart[0]:.2f} and {read_apart[1]:.2f})." in said
     assert f"most alike: **{cosine(together[0, 5], together[0, 16]):.2f}** with sentence 2 and " in said
-    assert f" and {cosine(together[1, 5], together[1, 15]):.2f} with sentence 3 (" in said
+    assert f" and {cosine(together[1, 5], together[1, 15]):.2f} with sentence 3, " in said
     assert (
         f"Special tokens are higher: [SEP] with [SEP] of sentence 2 ({cosine(together[0, 9], together[0, 21]):.2f})."
         in said

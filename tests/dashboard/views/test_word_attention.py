@@ -53,7 +53,7 @@ def test_the_weights_are_those_of_plain_transformers(open_page: Open) -> None:
 def test_it_opens_with_the_most_decisive_head_and_a_chosen_one_stays(open_page: Open) -> None:
     app = at_rest(open_page(VIEW, s=TROPHY, t="10"))
     facts, _ = sent(app)
-    assert (facts["chosen"], facts["heading"]) == ([2, 1], "Most unusual looks")
+    assert (facts["chosen"], facts["heading"]) == ([2, 1], "Most unusual attention")
     assert [each["says"] for each in facts["decisive"]] == [
         "block 2, head 1: big 78 %",
         "block 3, head 1: trophy 61 %",

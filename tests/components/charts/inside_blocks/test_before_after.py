@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,7 @@ def drawn(size: int = 3, dark: bool = False, second_text: int | None = None):
     pictures = [BlockPicture(block, matrix, HEADS, [(1, 2)]) for block in (0, 3)]
     labels = LABELS if size == 3 else [f"{number} a" for number in range(size)]
     itself = np.tile(np.diagonal(matrix)[:, None], 4)
-    scales = [scales_of(itself, (-0.05, 0.45))] * 2
+    scales = [scales_of(itself, np.array([-0.05, 0.3]))] * 2
     return before_and_after(pictures, labels, itself, "Title", scales=scales, second_text=second_text, dark=dark)
 
 
@@ -94,16 +96,46 @@ def test_lines_between_the_texts_of_a_pair():
 
 
 def test_scales_are_the_usual_ones_until_the_data_go_beyond():
-    usual = scales_of(np.array([0.4, 0.9]), (-0.1, 0.5))
-    assert (usual.itself, usual.another, usual.is_widened) == (ITSELF, ANOTHER, False)
+    usual = scales_of(np.array([0.4, 0.9]), np.array([-0.1, 0.4]))
+    assert (usual.itself, usual.another, usual.is_widened, usual.or_more) == (ITSELF, ANOTHER, False, False)
     assert "beyond" not in usual.in_words()
-    wider = scales_of(np.array([0.1, 0.97]), (-0.4, 0.8))
+    wider = scales_of(np.array([0.1, 0.97]), np.array([-0.4, *[0.8] * 20]))
     assert (wider.itself, wider.another, wider.is_widened) == ((0.1, 0.97), (-0.4, 0.8), True)
     assert "0.97" in wider.in_words()
-    assert "beyond" in wider.in_words()
-    assert scales_of(np.array([0.97]), (float("nan"), float("nan"))).another == ANOTHER  # one token has no others
-    own = scales_of(np.array([0.6, 0.7]), (0.1, 0.2), narrow=True)
+    assert "The usual ends are 0.3, 0.9, 0.0, 0.4; these cosines go beyond." in wider.in_words()
+    assert scales_of(np.array([0.97]), np.array([])).another == ANOTHER  # one token has no others
+    own = scales_of(np.array([0.6, 0.7]), np.array([0.1, 0.2]), narrow=True)
     assert own == Scales((0.6, 0.7), (0.1, 0.2))
+
+
+def test_a_few_high_cosines_with_others_do_not_leave_the_rest_pale():
+    found = scales_of(np.array([0.4, 0.9]), np.array([*[0.1] * 40, 0.68]))
+    assert (found.another, found.or_more) == (ANOTHER, True)
+    assert "from 0 or less to 0.40 or more." in found.in_words()
+    assert not scales_of(np.array([0.4, 0.9]), np.array([*[0.1] * 40, 0.68]), narrow=True).or_more
+    picture = BlockPicture(0, MATRIX, HEADS)
+    bar = before_and_after([picture], LABELS, MATRIX, "Title", scales=[found]).data[0].colorbar
+    assert list(bar.ticktext) == ["≤ 0", "≥ 0.40"]
+
+
+def test_for_a_phone_the_pictures_and_the_strip_stand_below_each_other():
+    pictures = [BlockPicture(block, MATRIX, HEADS, [(1, 2)]) for block in (3, 0)]
+    scales = [scales_of(MATRIX, MATRIX)] * 2
+    figure = before_and_after(
+        pictures, LABELS, np.tile(np.diagonal(MATRIX)[:, None], 4), "Title", scales=scales, is_stacked=True
+    )
+    assert {(trace.xaxis, trace.yaxis) for trace in figure.data} == {("x", "y"), ("x2", "y2"), ("x3", "y3")}
+    layout = figure.layout
+    assert {axis.domain for axis in (layout.xaxis, layout.xaxis2, layout.xaxis3)} == {(0, 1)}
+    ends = [axis.domain for axis in (layout.yaxis, layout.yaxis2, layout.yaxis3)]
+    assert ends[0][1] == 1
+    assert all(above[0] > below[1] for above, below in itertools.pairwise(ends))
+    np.testing.assert_allclose([top - bottom for bottom, top in ends], ends[0][1] - ends[0][0])
+    heads = [(item.x, item.y) for item in layout.annotations]
+    assert heads == [(0, top) for _, top in ends]
+    assert {(shape.xref, shape.yref) for shape in layout.shapes} == {("x", "y"), ("x2", "y2"), ("x3", "y3")}
+    wide = before_and_after(pictures, LABELS, MATRIX, "Title", scales=scales)
+    assert layout.height > 2 * wide.layout.height
 
 
 def test_cells_of_several_tokens_have_one_scale():

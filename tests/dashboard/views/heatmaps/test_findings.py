@@ -82,7 +82,7 @@ def test_every_word_of_it_is_true(embedded: Backend, across: np.ndarray, name: s
     is_little = "change the tokens little" in said
     if is_little:  # of all blocks but the second shown
         least = min(own for block, (own, _) in enumerate(every) if block != shown[1])
-        assert f"({least:.2f} or more like themselves on average)" in said
+        assert f"(cosine with itself {least:.2f} or more on average)" in said
         assert least > 0.8
         assert least - last >= 0.1
         assert said.startswith("Blocks 0 to 4 " if shown[1] == 5 else "All other blocks ")
@@ -120,7 +120,7 @@ def test_the_usual_story_about_the_bank(embedded: Backend, across: np.ndarray) -
     record = embedded.trace(["We will rob a bank next week!"])
     said, _ = said_of(record, (0, 5), across)
     assert said == (
-        "Blocks 0 to 4 change the tokens little (0.86 or more like themselves on average); block 5 changes them most (0.69) "
+        "Blocks 0 to 4 change the tokens little (cosine with itself 0.86 or more on average); block 5 changes them most (0.69) "
         "and mixes them."
     )
     assert least_of(record, 5) == "“a”, **0.48** like itself and 0.34 like “rob”"
@@ -177,7 +177,7 @@ def means(block: int, itself: float, another: float, tokens: int = 5, nearest: i
             means(2, 0.7, 0.1),
             [0.85, 0.9, 0.7, 0.95],
             0.1,
-            r"^All other blocks change the tokens little \(0.85 or more like themselves on average\); block 2 changes them "
+            r"^All other blocks change the tokens little \(cosine with itself 0.85 or more on average\); block 2 changes them "
             "most",
         ),
         (means(1, 0.9, 0.1), means(2, 0.6, 0.1), [0.75, 0.9, 0.6], 0.1, r"^Block 1 keeps every token \(0.90"),

@@ -19,8 +19,8 @@ def test_no_end_of_an_interval_below_100_is_written_as_100(
     numbers = np.arange(10_000)
     found = of_pairs(numbers, 2 * numbers, 2 * numbers + 1)  # no two pairs have a sentence in common
     said = context._with_interval(found, score)
-    assert f"would give {interval} (95 % interval)." in said
-    assert "These pairs are made of 20,000 sentences" in said
+    assert f"it would be higher than {interval} of the pairs (95 % interval)." in said
+    assert "The pairs are made of 20,000 sentences" in said
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     return element;
   };
   const place = (value) => `${value * 100}%`;
-  // Two lines of a phone begin where the words are that add most, if these stand further on.
+  // Of a text without a marked word in the two lines of a phone, they begin before the first one.
   const begun = (parts) => {
-    const most = Math.max(0, ...parts.map((part) => part.shade || 0));
-    const at = parts.findIndex((part) => most && part.shade === most);
+    const at = parts.findIndex((part) => part.shade > 0 || (part.shared && part.shade === undefined));
     const before = parts.slice(0, Math.max(0, at)).map((part) => part.text).join("");
-    if (window.innerWidth > 640 || before.length < 50) return parts;
+    if (window.innerWidth > 640 || before.length < 65) return parts;
     return [{ text: `… ${before.slice(-20).replace(/^\S*\s/, "")}` }, ...parts.slice(at)];
   };
   const textOf = (parts) =>

@@ -106,7 +106,10 @@ def _about(pairs: ScoredPairs, source: str) -> None:
             ", scored from 0 (unrelated) to 5 (the same meaning) by those who wrote them. Some are difficult on purpose: this "
             "is a demonstration, not a benchmark"
         )
-    st.caption(f"{text}. LSA: words that share texts count as alike. Jelinek-Mercer: smoothed probabilities of words.")
+    st.caption(
+        f"{text}. LSA: words that share texts count as alike. Jelinek-Mercer: smoothed probabilities of words, "
+        "which can hardly be compared between queries."
+    )
 
 
 def _upload() -> ScoredPairs | None:
@@ -282,7 +285,7 @@ def _best_word(correlations: dict[str, float]) -> str:
     if not correlations:
         return ""
     best = max(correlations, key=correlations.__getitem__)
-    return f"The best of the other methods, {TITLES[best]}, reaches {theme.number(correlations[best])}."
+    return f"Best of the other methods: {TITLES[best]}, {theme.number(correlations[best])}."
 
 
 def _one_run(

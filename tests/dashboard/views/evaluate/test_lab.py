@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.jobs import Cache, Stopped
 from components.retrieval.evaluation import pair_runs, pooling_lab
+from components.retrieval.evaluation import sts as sts_pairs
 from components.retrieval.evaluation.chance import paired
 from components.retrieval.evaluation.pooling_lab import LabLayers, lab_cells, lab_layers
 from components.retrieval.evaluation.sts import ScoredPairs
@@ -179,6 +180,18 @@ def test_a_click_on_a_row_works_out_its_curves_and_no_cell(
     lab.slider(key="w_lab_dims").set_value(9).run()
     at_rest(lab)
     assert counted == {"lab_cells": 1, "dimension_sweep": 1}  # the curves have all numbers of dimensions
+
+
+def test_whether_a_way_agrees_more_with_people_is_computed_once_with_the_cells(
+    lab: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drawn_again(*_: Any) -> bool:
+        raise AssertionError("hundreds of draws on a run that changes nothing")
+
+    monkeypatch.setattr(sts_pairs, "agrees_more", drawn_again)
+    lab.run()
+    assert len(figures(lab)) == 4
+    assert not lab.exception
 
 
 def test_what_pca_and_whitening_really_kept_is_said(open_page: Open) -> None:

@@ -89,7 +89,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
       line.setAttribute("aria-label", `${row.query}, rank ${row.rank}. First instead: ${row.rival}. ${data.pickHint}`);
       queries.append(line);
     }
-    root.replaceChildren(...parts, head, queries);
+    const below = make("div", "below");
+    root.replaceChildren(...parts, head, queries, below);
+    const more = data.rows.length - Math.round(queries.clientHeight / (queries.firstElementChild?.offsetHeight || Infinity));
+    if (more > 0) below.textContent = `${more} more: scroll ↓`;
     queries.scrollTop = kept;
     const chosen = queries.querySelector("[aria-current=true]");
     if (chosen && (chosen.offsetTop - queries.offsetTop < kept || chosen.offsetTop - queries.offsetTop + chosen.offsetHeight > kept + queries.clientHeight)) {

@@ -30,6 +30,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
     return element;
   };
   const place = (value) => `${value * 100}%`;
+  // Of a text without a marked word in the two lines of a phone, they begin before the first one.
+  const begun = (parts) => {
+    const at = parts.findIndex((part) => part.shade > 0 || (part.shared && part.shade === undefined));
+    const before = parts.slice(0, Math.max(0, at)).map((part) => part.text).join("");
+    if (window.innerWidth > 640 || before.length < 65) return parts;
+    return [{ text: `… ${before.slice(-20).replace(/^\S*\s/, "")}` }, ...parts.slice(at)];
+  };
   const textOf = (parts) =>
     parts.map((part) => {
       if (part.shade > 0) {
@@ -91,7 +98,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     });
     text.removeAttribute("aria-label"); // the sentence is its name
     text.title = row.parts.map((part) => part.text).join(""); // of which two lines are shown
-    text.append(...textOf(row.parts));
+    text.append(...textOf(row.picked ? row.parts : begun(row.parts)));
     line.append(rank, text);
     if (row.bar !== null) {
       const track = make("span", "track");

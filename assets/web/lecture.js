@@ -113,7 +113,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       field.select();
     });
     item.append(dots, moves, make("span", "number", number + 1), open, pencil,
-      button("star", "★", `Take picture ${number + 1} out: ${picture.title}`, () => setTriggerValue("removed", picture.star)));
+      button("star", "✕", `Take picture ${number + 1} out: ${picture.title}`, () => setTriggerValue("removed", picture.star)));
     return item;
   }));
   if (handled) [...list.children].find((item) => item.dataset.star === handled)?.querySelector(`.${handle}`).focus();

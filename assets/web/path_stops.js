@@ -185,7 +185,7 @@ const OPEN = {
   zero(path, area) {
     const { pen, numbers, facts, state: { token } } = path, { scale } = pen, width = area.isNarrow ? 288 : besideNotes(path, area, facts.dim), x = area.x + (area.isNarrow ? 24 : 46 * scale);
     const about = {
-      word: ["word vector", `row ${facts.tokens[token].id} of ${grouped(facts.vocabulary)}`, "Which piece it is: learned once, the same in every sentence."],
+      word: ["word vector", `row ${facts.tokens[token].id} of ${grouped(facts.vocabulary)}`, "Which piece it is: learnt once, the same in every sentence."],
       position: ["position vector", `row ${facts.tokens[token].row} of ${grouped(facts.maxPositions)}`, "Where it stands."],
       segment: ["segment vector", `row ${facts.tokens[token].segment}`, "First or second text."],
       task: ["task vector", "", "What the vector is for."],
@@ -476,8 +476,8 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
   const { pen, numbers, facts, state } = path, { colours, scale } = pen, count = facts.headSize;
   const products = numbers.products(block, head, token, partner), sum = total(products), score = numbers.scores(block, head, token)[partner];
   stack(path, x, top, height, [
-    { key: `query ${block} ${head} ${token}`, count, label: "query", sub: [`of ${named(path, token)}, ${facts.dim} → ${count}`, `of ${named(path, token)}`], frame: 2, name: `query: the token's ${facts.dim} numbers made into ${count} by a learned matrix`, values: () => numbers.ofHead("queries", block, head, token) },
-    { key: `key ${block} ${head} ${partner}`, count, label: "× key", sub: [`of ${named(path, partner)}, ${facts.dim} → ${count}`, `of ${named(path, partner)}`], name: `key: the token's ${facts.dim} numbers made into ${count} by another learned matrix`, values: () => numbers.ofHead("keys", block, head, partner) },
+    { key: `query ${block} ${head} ${token}`, count, label: "query", sub: [`of ${named(path, token)}, ${facts.dim} → ${count}`, `of ${named(path, token)}`], frame: 2, name: `query: the token's ${facts.dim} numbers made into ${count} by a learnt matrix`, values: () => numbers.ofHead("queries", block, head, token) },
+    { key: `key ${block} ${head} ${partner}`, count, label: "× key", sub: [`of ${named(path, partner)}, ${facts.dim} → ${count}`, `of ${named(path, partner)}`], name: `key: the token's ${facts.dim} numbers made into ${count} by another learnt matrix`, values: () => numbers.ofHead("keys", block, head, partner) },
     { key: `products ${block} ${head} ${token} ${partner}`, count, label: "= products", sub: [`${count} of them`, String(count)], values: () => products, more: (at) => ` ≈ ${productOf(numbers.ofHead("queries", block, head, token)[at], numbers.ofHead("keys", block, head, partner)[at], 3)}` },
   ], { width, isBare: true, isNarrow: true });
   let y = foot;

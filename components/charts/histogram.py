@@ -34,7 +34,12 @@ def score_histogram(
         customdata=np.arange(1, len(chosen) + 1),
         hovertemplate=f"rank %{{customdata}}: {value} %{{x:.4f}}<extra></extra>",
     )
-    figure.update_yaxes(title="sentences", type="log", range=[-0.3, np.log10(max(10, counts.max())) + 0.1], dtick=1)
+    figure.update_yaxes(
+        title="sentences,<br>logarithmic",
+        type="log",
+        range=[-0.3, np.log10(max(10, counts.max())) + 0.1],
+        dtick=1,
+    )
     figure.update_xaxes(title=value)
     figure.update_layout(bargap=0)
     theme.legend_below(figure)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -15,9 +15,17 @@ from components.numbers import percent
 
 MOST_POINTS = 2_000  # of a curve: more are thinned, since no screen shows them
 CUT_OFF = "#D6246E"
-_LOSS_HEIGHT, _ROOM, _LETTER = 400, 68, 9.9  # pixels: of the loss, beside the end of a line for a number, of a letter
+_LOSS_HEIGHT, _ROOM, _LETTER = 400, 18, 9.2  # pixels: of the loss, beside the end of a line, of a letter
+_PANELS_HEIGHT, _PANEL_TITLE, _PANEL_LEFT = (
+    420,
+    34,
+    44,
+)  # pixels: of the measures, between two panels, left of their plots
+# The three models of a run, in all figures: undamaged or as published, before training, and while and after it learns.
+UNDAMAGED, BEFORE, AFTER = theme.GREY, theme.ORANGE, theme.BLUE
+_RING = {"size": 18, "color": "rgba(0,0,0,0)", "line": {"width": 2, "color": AFTER}}  # around the step that is kept
 # Of the texts of a row: what is searched with, what belongs to it, what is pushed apart.
-_SIDES = (theme.BLUE, theme.GREEN, theme.ORANGE, *theme.PALETTE[3:])
+_SIDES = (theme.GREY, theme.BLUE, theme.ORANGE, theme.GREEN, *theme.PALETTE[3:])
 _HEIGHT, _LOW = 330, 230  # pixels; the low one leaves room for a row of the data below it
 _NAME = 20  # pixels: a line with a name above bars
 _TWO_DECIMALS = partial(theme.number, digits=2)
@@ -44,14 +52,15 @@ def loss_curves(
     window: int,
     steps: int,
     marked: int | None = None,
+    dark: bool = False,
 ) -> go.Figure:
     """Training loss by objective, each as (steps, values), a dot for each step and their mean as a line; and that held out.
 
     The axis goes to the last of all `steps`; `marked` is a step to show with a ring on the held-out loss, the best one.
     """
     figure = go.Figure()
-    colours = (theme.GREY,) if len(losses) == 1 else theme.PALETTE[1:]
-    ends: list[tuple[float, float, str, str]] = []  # x and y of a line's end, its name, its colour
+    colours = (theme.GREY,) if len(losses) == 1 else theme.PALETTE[2:]
+    ends: list[tuple[float, float, str, str]] = []  # x and y of a line's end, its label, its colour
     for (name, (at_steps, values)), colour in zip(losses.items(), colours, strict=False):
         label = "training loss" if len(losses) == 1 else f"{theme.plain(name)} loss"
         every = slice(None, None, -(-len(values) // MOST_POINTS) or 1)
@@ -75,7 +84,8 @@ def loss_curves(
             hovertemplate=f"around step %{{x}}: mean {label} %{{y:.4f}}<extra></extra>",
         )
         if len(values):
-            ends.append((float(at_steps[-1]), float(means[-1]), label.removesuffix(" loss"), colour))
+            name = f"<b>{label.removesuffix(' loss')} {_TWO_DECIMALS(float(means[-1]))}</b>"
+            ends.append((float(at_steps[-1]), float(means[-1]), name, colour))
     if len(held_out[0]):
         figure.add_scatter(
             x=held_out[0],
@@ -83,13 +93,16 @@ def loss_curves(
             name="held-out loss",
             mode="lines+markers",
             line={"color": theme.BLUE, "width": 3},
-            marker={"size": 9},
+            marker={"size": 9, "color": _colours(held_out[0])},
             cliponaxis=False,
             hovertemplate="step %{x}: held-out loss %{y:.4f}<extra></extra>",
         )
-        ends.append((float(held_out[0][-1]), float(held_out[1][-1]), "held out", theme.BLUE))
+        last = float(held_out[1][-1])
+        ends.append((float(held_out[0][-1]), last, f"<b>held out {_TWO_DECIMALS(last)}</b>", theme.BLUE))
     figure.update_yaxes(rangemode="tozero", zeroline=False)
-    _over_steps(figure, title, steps, marked, f"kept: step {marked:,}" if marked is not None else "")
+    _over_steps(
+        figure, title, steps, marked, f"kept: step {marked:,}" if marked is not None else "", theme.whiskers(dark)
+    )
     if marked is not None and marked in held_out[0]:
         kept = float(held_out[1][np.flatnonzero(held_out[0] == marked)[0]])
         figure.add_scatter(
@@ -97,151 +110,154 @@ def loss_curves(
             y=[kept],
             name="kept",
             mode="markers",
-            marker={"size": 18, "color": "rgba(0,0,0,0)", "line": {"width": 2, "color": theme.ORANGE}},
+            marker=_RING,
+            cliponaxis=False,
             hovertemplate=f"step {marked}: the best on held-out rows, kept<extra></extra>",
         )
+    if losses:
+        figure.layout.title.text += (
+            f"{theme.BELOW_TITLE}dots: each step{f' · line: mean of {window}' * (window > 1)}</span>"
+        )
+        figure.layout.margin.t += theme.KEY_HEIGHT + 4
     figure.layout.showlegend, figure.layout.height = False, _LOSS_HEIGHT
     figure.layout.margin.t += 16 if marked is not None else 0  # for what stands above its line
     values = np.concatenate([np.asarray(trace.y, float) for trace in figure.data] or [np.zeros(0)])
     if np.isfinite(values).any() and np.nanmin(values) >= 0:  # the ring, too, has room at the bottom
         top = float(np.max(values[np.isfinite(values)]))
         figure.update_yaxes(range=(-0.04 * top, 1.05 * top) if top else (0, 1))
-    _name_ends(figure, ends, _LOSS_HEIGHT)
+    _name_ends(figure, ends, _LOSS_HEIGHT - 110, dark=dark)
     return figure
 
 
+def _colours(steps: np.ndarray) -> list[str]:
+    """The colours of a curve's dots: the model before training, at step 0, has the one of its bars."""
+    return [theme.BLUE if step else BEFORE for step in steps.tolist()]
+
+
 def _name_ends(
-    figure: go.Figure,
-    ends: Sequence[tuple[float, float, str, str]],
-    height: int,
-    axis: str = "",
-    written: Callable[[float], str] = _TWO_DECIMALS,
+    figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], height: float, axis: str = "", dark: bool = False
 ) -> None:
-    """Write each line's name and last value beside its end, in its colour, apart from each other."""
+    """Write each line's label beside its end, in its colour, apart from each other; the plot is so many pixels high."""
     finite = [end for end in ends if np.isfinite(end[1])]
     shown = [trace for trace in figure.data if (trace.yaxis or "y") == f"y{axis}"]
     values = np.concatenate([np.asarray(trace.y, float) for trace in shown] or [np.zeros(1)])
     low, high = figure.layout[f"yaxis{axis}"].range or (-np.inf, np.inf)
     span = high - low if np.isfinite(high - low) else float(np.max(values[np.isfinite(values)], initial=0.0))
-    apart = 18 * max(span, 1e-9) / max(80, height - 110)
+    apart = 18 * max(span, 1e-9) / max(60, height)
     places = curves.spread([y for _, y, _, _ in finite], apart)
     order = np.argsort(places, kind="stable").tolist()
     for step, number in enumerate(order[::-1]):  # plotly draws no text beyond an axis
         places[number] = min(places[number], high - step * apart)
     for step, number in enumerate(order):
         places[number] = max(places[number], low + step * apart)
-    for (x, y, name, colour), place in zip(finite, places, strict=True):
+    for (x, _, label, colour), place in zip(finite, places, strict=True):
         figure.add_annotation(
             x=x,
             y=place,
             xref=f"x{axis}",
             yref=f"y{axis}",
-            text=f"<b>{theme.plain(name)} {written(y)}</b>",
-            font={"color": colour if colour != theme.GREY else None, "size": theme.FONT_SIZE},
+            text=label,
+            font={"color": colour if colour != theme.GREY else theme.whiskers(dark), "size": theme.FONT_SIZE},
             xanchor="left",
             xshift=12,
             showarrow=False,
         )
-    longest = max((len(name) for _, _, name, _ in finite), default=0)
+    longest = max((len(label.removeprefix("<b>").removesuffix("</b>")) for _, _, label, _ in finite), default=0)
     figure.layout.margin.r = max(int(figure.layout.margin.r or 0), round(_ROOM + _LETTER * longest))
 
 
 def measure_panels(
-    panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]],
+    panels: Mapping[str, tuple[str, tuple[np.ndarray, np.ndarray]]],
     levels: Mapping[str, float],
-    title: str,
     *,
     steps: int,
     marked: int | None = None,
     shares: Collection[str] = (),
-    height: int = 0,
+    dark: bool = False,
 ) -> go.Figure:
-    """Measures on held-out rows over the steps of a run, in panels below each other, all from 0 to 1 where they lie there.
+    """Measures on held-out rows over the steps of a run, in panels below each other, from 0 to 1 where they lie there.
 
-    `panels` maps a panel's title to its named curves (steps, values); `levels` maps a curve's name to what the model had before
-    it was damaged, drawn as a dashed line. The end of each curve has its name and last value; of the first curve the value at
-    the `marked` step, which is kept, is written too. The panels `shares` are in per cent.
+    `panels` maps a panel's title to a measure's name and its curve (steps, values); the first is the largest. `levels` maps a
+    name to what the model had before it was damaged, drawn as a dashed line. The title has the value at the `marked` step,
+    which is kept, and the one before training, and the curve's end the last one. The measures `shares` are in per cent.
     """
-    names = list(panels)
+    count, height = max(1, len(panels)), _PANELS_HEIGHT
+    spacing = _PANEL_TITLE / (height - 80)
     figure = make_subplots(
-        rows=max(1, len(names)), cols=1, subplot_titles=names, vertical_spacing=0.24, shared_xaxes=False
+        rows=count,
+        cols=1,
+        subplot_titles=list(panels),
+        row_heights=[2.0] + [1.0] * (count - 1),
+        vertical_spacing=spacing,
+        shared_xaxes=True,
     )
-    of_panels: list[list[tuple[float, float, str, str]]] = []
-    for row, drawn in enumerate(panels.values(), start=1):
+    for row, (name, (at_steps, of)) in enumerate(panels.values(), start=1):
+        values = np.asarray(of, np.float64)
+        figure.add_scatter(
+            x=at_steps,
+            y=values,
+            name=theme.plain(name),
+            mode="lines+markers",
+            line={"color": AFTER, "width": 2.5},
+            marker={"size": 8, "color": _colours(at_steps)},
+            cliponaxis=False,
+            hovertemplate=f"step %{{x}}: {theme.plain(name)} %{{y:.3f}}<extra></extra>",
+            row=row,
+            col=1,
+        )
+        known = [*values[np.isfinite(values)].tolist(), *([levels[name]] if name in levels else [])]
+        if not known or (min(known) >= 0 and max(known) <= 1):
+            figure.update_yaxes(range=(-0.08, 1.08), row=row, col=1)
+        figure.update_yaxes(zeroline=False, nticks=5 if row == 1 else 3, row=row, col=1)
+        if name in shares:
+            figure.update_yaxes(tickvals=(0, 0.5, 1), ticktext=("0 %", "50 %", "100 %"), row=row, col=1)
+    _over_steps(figure, "", steps, None)
+    figure.update_xaxes(title=None)
+    figure.update_xaxes(title="step", row=count, col=1)
+    figure.layout.height, figure.layout.showlegend, figure.layout.margin.t = height, False, 30
+    plot = (height - 80) * (1 - spacing * (count - 1)) / (count + 1)  # pixels of a small panel
+    headings, ink = figure.layout.annotations[: len(panels)], theme.whiskers(dark)
+    for heading, (name, (at_steps, of)) in zip(headings, panels.values(), strict=True):
+        shown = slice(-1, None) if marked is None else at_steps == marked
+        kept, before = np.asarray(of)[shown].tolist(), np.asarray(of)[(at_steps == 0) & (len(of) > 1)].tolist()
+        text = "".join(f' <span style="color:{AFTER}">{_written(name, value, shares)}</span>' for value in kept)
+        of_before = [
+            f'<span style="color:{BEFORE}">, before {_written(name, value, shares)}</span>' for value in before
+        ]
+        text = f"<b>{heading.text}{text}</b>{''.join(of_before)}"
+        heading.update(
+            text=text, x=0, xanchor="left", xshift=-_PANEL_LEFT, font={"size": theme.FONT_SIZE, "color": ink}
+        )
+    for row, (name, (at_steps, of)) in enumerate(panels.values(), start=1):
+        values = np.asarray(of, np.float64)
         ends = []
-        known = [np.asarray(of, np.float64) for _, of in drawn.values()]
-        values = np.concatenate([np.zeros(0), *known, [levels[name] for name in drawn if name in levels]])
-        for index, (name, (at_steps, of)) in enumerate(drawn.items()):
-            style = theme.line_style(index if row == 1 else 1)
+        if len(values):
+            is_last = marked in (None, int(at_steps[-1]))
+            label = "now" if marked is None else "kept" if is_last else f"step {int(at_steps[-1]):,}:"
+            label = f"{label} {_written(name, float(values[-1]), shares)}"
+            ends.append((float(at_steps[-1]), float(values[-1]), f"<b>{label}</b>" if is_last else label, AFTER))
+        if name in levels:
+            figure.add_hline(y=levels[name], line={"color": UNDAMAGED, "dash": "dash", "width": 1.5}, row=row, col=1)
+            ends.append((float(steps), levels[name], f"undamaged {_written(name, levels[name], shares)}", UNDAMAGED))
+        if marked is not None:
+            figure.add_vline(x=marked, line={"color": theme.GREY, "dash": "dot", "width": 2}, row=row, col=1)
             figure.add_scatter(
-                x=at_steps,
-                y=np.asarray(of, np.float64),
-                name=theme.plain(name),
-                mode="lines+markers",
-                line=style,
-                marker={"size": 8},
+                x=at_steps[at_steps == marked],
+                y=values[at_steps == marked],
+                name="kept",
+                mode="markers",
+                marker=_RING,
                 cliponaxis=False,
-                hovertemplate=f"step %{{x}}: {theme.plain(name)} %{{y:.3f}}<extra></extra>",
+                hoverinfo="skip",
                 row=row,
                 col=1,
             )
-            if len(of):
-                ends.append(
-                    (float(at_steps[-1]), float(of[-1]), name if len(drawn) > 1 else "now", str(style["color"]))
-                )
-            if name in levels:
-                figure.add_hline(
-                    y=levels[name], line={"color": style["color"], "dash": "dash", "width": 1.5}, row=row, col=1
-                )
-                ends.append((float(steps), levels[name], "undamaged", str(style["color"])))
-        of_panels.append(ends)
-        if values.size == 0 or (np.nanmin(values) >= 0 and np.nanmax(values) <= 1):
-            figure.update_yaxes(range=(-0.08, 1.08), row=row, col=1)
-        figure.update_yaxes(zeroline=False, nticks=5, row=row, col=1)
-        if names[row - 1] in shares:
-            figure.update_yaxes(tickvals=(0, 0.5, 1), ticktext=("0 %", "50 %", "100 %"), row=row, col=1)
-    for heading in figure.layout.annotations:  # so far the titles of the panels
-        heading.update(x=0, xanchor="left", text=f"<b>{heading.text}</b>")
-    _over_steps(figure, title, steps, None)
-    for heading in figure.layout.annotations[: len(names)]:
-        heading.font.size = theme.FONT_SIZE
-    figure.update_xaxes(title=None)
-    figure.update_xaxes(title="step", row=max(1, len(names)), col=1)
-    figure.layout.height = height or _LOSS_HEIGHT
-    figure.layout.showlegend = False
-    for place, (name, ends) in enumerate(zip(names, of_panels, strict=True)):
-        axis = "" if place == 0 else str(place + 1)
-        written = percent if name in shares else _TWO_DECIMALS
-        if marked is not None and panels[name]:
-            line = {"color": theme.GREY, "dash": "dot", "width": 2}
-            figure.add_vline(x=marked, line=line, row=place + 1, col=1)
-            if not place:
-                _name_kept(figure, marked, next(iter(panels[name].values())), written, 2 * marked > steps)
-        _name_ends(figure, ends, _LOSS_HEIGHT // max(1, len(names)), axis, written)
+        _name_ends(figure, ends, plot * (2 if row == 1 else 1), "" if row == 1 else str(row), dark)
     return figure
 
 
-def _name_kept(
-    figure: go.Figure,
-    marked: int,
-    curve: tuple[np.ndarray, np.ndarray],
-    written: Callable[[float], str],
-    is_late: bool,
-) -> None:
-    """The value of a curve at a step, below the curve, or above a low one; left of a late step."""
-    for value in curve[1][curve[0] == marked].tolist():
-        is_low = value < 0.35
-        figure.add_annotation(
-            x=marked,
-            y=value,
-            text=f"<b>{written(value)}</b>",
-            font={"size": theme.FONT_SIZE, "color": theme.BLUE},
-            xanchor="right" if is_late else "left",
-            yanchor="bottom" if is_low else "top",
-            xshift=-4 if is_late else 4,
-            yshift=8 if is_low else -8,
-            showarrow=False,
-        )
+def _written(name: str, value: float, shares: Collection[str]) -> str:
+    return percent(value) if name in shares else _TWO_DECIMALS(value)
 
 
 def step_curves(
@@ -274,12 +290,21 @@ def step_curves(
     return _over_steps(figure, title, steps, marked)
 
 
-def _over_steps(figure: go.Figure, title: str, steps: int, marked: int | None, mark: str = "") -> go.Figure:
+def _over_steps(
+    figure: go.Figure, title: str, steps: int, marked: int | None, mark: str = "", ink: str | None = None
+) -> go.Figure:
     if marked is not None:
         figure.add_vline(
             x=marked,
             line={"color": theme.GREY, "dash": "dot", "width": 2},
-            annotation={"text": mark, "showarrow": False, "y": 1, "yanchor": "bottom", "xanchor": "center"},
+            annotation={
+                "text": mark,
+                "showarrow": False,
+                "y": 1,
+                "yanchor": "bottom",
+                "xanchor": "center",
+                "font_color": ink,
+            },
         )
     if not any(len(trace.x) for trace in figure.data):
         figure.update_yaxes(range=(0, 1))
@@ -369,6 +394,7 @@ def before_after_bars(
     untouched: np.ndarray | None = None,
     untouched_name: str = "untouched",
     guessing: float | None = None,
+    dark: bool = False,
 ) -> go.Figure:
     """Measures of two models as bars below each other, each [measure, 3] as value, lower and upper end of its interval.
 
@@ -376,11 +402,11 @@ def before_after_bars(
     Values stand at the right, where no interval crosses them. At `guessing`, what chance gives, stands a dashed line. The
     first bars have the names of the models: in them, or behind those that are short.
     """
-    has_intervals = before.shape[1] == 3
+    has_intervals, ink = before.shape[1] == 3, theme.whiskers(dark)
     figure = go.Figure()
-    bars = [(before_name, before, theme.GREY), ("after", after, theme.BLUE)]
+    bars = [(before_name, before, BEFORE), ("after", after, AFTER)]
     if untouched is not None:
-        bars.append((untouched_name, untouched, theme.GREEN))
+        bars.insert(0, (untouched_name, untouched, UNDAMAGED))
     wide, most = 0.8 / len(bars), max(float(np.nan_to_num(values).max()) for _, values, _ in bars)
     for place, (name, values, colour) in enumerate(bars):
         rows = np.arange(len(names)) + wide * (place - (len(bars) - 1) / 2)
@@ -391,8 +417,7 @@ def before_after_bars(
             width=0.92 * wide,
             name=theme.plain(name),
             marker_color=colour,
-            # Orange is seen on both bars, on a light and on a dark page.
-            error_x=theme.interval(*values.T, color=theme.ORANGE, thickness=2.5, width=5) if has_intervals else None,
+            error_x=theme.interval(*values.T, color=ink, thickness=2.5, width=5) if has_intervals else None,
             customdata=[[theme.plain(measure), *ends] for measure, ends in zip(names, values[:, 1:], strict=True)],
             hovertemplate=f"%{{customdata[0]}} {theme.plain(name)}: %{{x:.3f}}{unit}"
             + ("<br>95 % interval %{customdata[1]:.3f} to %{customdata[2]:.3f}" if has_intervals else "")
@@ -403,8 +428,7 @@ def before_after_bars(
             x=0.0 if is_long else max(0.0, float(np.nan_to_num(values[0]).max())),
             y=rows[0],
             text=theme.plain(name.partition(" (")[0]),
-            font={"size": theme.FONT_SIZE}
-            | ({"color": "black" if colour == theme.GREY else "white"} if is_long else {}),
+            font={"size": theme.FONT_SIZE, "color": ink if not is_long else "white" if colour == AFTER else "black"},
             xanchor="left",
             xshift=6,
             showarrow=False,
@@ -418,13 +442,13 @@ def before_after_bars(
                 xanchor="left",
                 xshift=6,
                 showarrow=False,
-                font_size=theme.FONT_SIZE,
+                font={"size": theme.FONT_SIZE, "color": ink},
             )
     if guessing is not None:
         figure.add_vline(
             x=guessing,
             line={"color": theme.GREY, "dash": "dash", "width": 1.5},
-            annotation={"text": "guessing", "font_size": theme.FONT_SIZE, "yanchor": "bottom"},
+            annotation={"text": "guessing", "font": {"size": theme.FONT_SIZE, "color": ink}, "yanchor": "bottom"},
             annotation_position="top",
         )
     figure.update_xaxes(title=quantity, rangemode="tozero", zeroline=False)
@@ -459,7 +483,8 @@ def model_bars(
     three: a dashed line leads down from it, past the bars but not through what stands above them.
     """
     figure = go.Figure()
-    colours = (theme.GREY, theme.ORANGE, theme.BLUE)[-len(models) :]
+    colours = (UNDAMAGED, BEFORE, AFTER)[-len(models) :]
+    ink = theme.whiskers(dark)
     for place, ((name, note, (value, low, high)), colour) in enumerate(zip(models, colours, strict=True)):
         figure.add_bar(
             y=[place],
@@ -468,7 +493,7 @@ def model_bars(
             orientation="h",
             width=0.56,
             marker_color=colour,
-            error_x=theme.interval([value], [low], [high], color=theme.whiskers(dark), thickness=2.5, width=7),
+            error_x=theme.interval([value], [low], [high], color=ink, thickness=2.5, width=7),
             customdata=[[low, high]],
             hovertemplate=f"{theme.plain(name)}: %{{x:.{digits}f}}{unit}<br>95 % interval %{{customdata[0]:.{digits}f}} to "
             f"%{{customdata[1]:.{digits}f}}<extra></extra>",
@@ -482,7 +507,7 @@ def model_bars(
             yanchor="bottom",
             showarrow=False,
             yshift=1,
-            font_size=theme.FONT_SIZE,
+            font={"size": theme.FONT_SIZE, "color": ink},
         )
         figure.add_annotation(
             x=1,
@@ -492,7 +517,7 @@ def model_bars(
             xanchor="left",
             xshift=8,
             showarrow=False,
-            font_size=theme.FONT_SIZE + 4,
+            font={"size": theme.FONT_SIZE + 4, "color": ink},
         )
     if len(models) == 3 and np.isfinite(models[0][2][0]):
         line = {

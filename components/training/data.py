@@ -277,7 +277,7 @@ def check_rows(data: TrainingData) -> None:
         shown = data.label_names[0] if data.label_names else f"{lowest + (highest - lowest) * float(data.labels[0]):g}"
         raise InputError(
             f"All {len(data):,} usable rows of {data.name} have the label {shown[:80]!r}.",
-            "At least two different labels are needed, since nothing can be learned from one.",
+            "At least two different labels are needed, since nothing can be learnt from one.",
             "Add rows with another label, or choose an objective without labels and remove the column.",
         )
 

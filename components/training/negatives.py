@@ -1,7 +1,7 @@
 """Wrong answers for pairs, and the rows that each objective learns from.
 
 Where a wrong answer comes from:
-- random: any other row's answer. Most are so far off that little is learned from them.
+- random: any other row's answer. Most are so far off that little is learnt from them.
 - bm25: the answer that shares the most telling words with the query, and is wrong.
 - model: the answer that the model itself, before training, holds for the most similar one. The rule is that of
   sentence_transformers.util.mine_hard_negatives with a relative margin: answers that are nearly as similar as the correct
@@ -152,7 +152,7 @@ def few_answers(settings: TrainingSettings, data: TrainingData, split: Split) ->
     if data.kind not in ("pairs", "triplets"):
         return ()
     queries, answers = data.columns["anchor"], data.columns["positive"]
-    learned = len({normalised(answers[row]) for row in split.train})
+    learnt = len({normalised(answers[row]) for row in split.train})
     held_out = split.held_out.tolist()
     pairs = pairs_of_rows("held-out rows", [answers[row] for row in held_out], [queries[row] for row in held_out])
     said = []
@@ -161,10 +161,10 @@ def few_answers(settings: TrainingSettings, data: TrainingData, split: Split) ->
             f"The {len(held_out):,} held-out rows have {pairs.why_not_measured}: whether queries find theirs cannot be "
             "measured, since each would find one whatever the model does. Steps are compared by the held-out loss alone."
         )
-    if "mnrl" in settings.objectives and learned < min(settings.batch_size, len(split.train)):
+    if "mnrl" in settings.objectives and learnt < min(settings.batch_size, len(split.train)):
         said.append(
-            f"The training rows have {learned:,} different answers, and a batch holds each at most once: at most {learned:,} "
-            f"of its {settings.batch_size} rows are filled, and a query learns beside {counted(learned - 1, 'wrong answer')}."
+            f"The training rows have {learnt:,} different answers, and a batch holds each at most once: at most {learnt:,} "
+            f"of its {settings.batch_size} rows are filled, and a query learns beside {counted(learnt - 1, 'wrong answer')}."
         )
     return tuple(said)
 

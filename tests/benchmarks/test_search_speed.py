@@ -52,7 +52,7 @@ def test_exact_top_ten_against_one_read_of_the_matrix(sentences: int, rounds: in
 def first_hit(topic: str) -> str:
     return (
         "() => [...document.querySelectorAll('*')].some((element) =>"
-        f" element.shadowRoot?.querySelector('.hits .hit .tag')?.textContent.endsWith({topic!r}))"
+        f" element.shadowRoot?.querySelector('.hits .hit .tag')?.textContent.startsWith({topic!r}))"
     )
 
 

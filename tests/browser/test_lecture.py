@@ -123,7 +123,7 @@ def test_on_a_phone_two_buttons_move_a_picture_and_keep_the_keyboards_place(visi
 @pytest.mark.core
 def test_the_arrow_keys_go_through_the_lecture_on_the_projector(visit: Visit) -> None:
     page = visit(LECTURE)
-    page.get_by_role("button", name="Begin on the projector").click()
+    page.get_by_role("button", name="Begin the lecture").click()
     expect(page.get_by_role("heading", name=BLOCK)).to_be_visible()
     expect(page.locator(".walk .place")).to_have_text("1 of 2")
     # The question, the finding and the picture alone.
@@ -172,14 +172,14 @@ def test_the_arrow_keys_go_through_the_lecture_on_the_projector(visit: Visit) ->
     expect(page.get_by_role("heading", name="My lecture")).to_be_visible()
     expect(page.locator(".walk")).to_have_count(0)
     assert page.evaluate("'bare' in document.documentElement.dataset") is False
-    page.get_by_role("button", name="Begin on the projector").click()  # with its picture alone, as always
+    page.get_by_role("button", name="Begin the lecture").click()  # with its picture alone, as always
     expect(page.locator(".walk .place")).to_have_text("1 of 2")
     expect(page.locator(".st-key-page_header").first).to_be_hidden()
 
 
 def test_page_keys_lead_from_a_control_and_escape_gives_the_arrow_keys_back(visit: Visit) -> None:
     page = visit("/lecture?lecture=meaning?v=word-senses%23senses_map&lecture=inside?v=block%23block_change")
-    page.get_by_role("button", name="Begin on the projector").click()
+    page.get_by_role("button", name="Begin the lecture").click()
     slider = page.get_by_role("slider", name="Layer of the map")
     slider.wait_for()
     settle(page)
@@ -247,7 +247,7 @@ def test_arrow_keys_and_a_remote_control_go_through_the_stops_of_the_whole_path(
 
 def test_a_picture_fills_a_large_window_and_is_not_cut_in_a_small_one(visit: Visit) -> None:
     page = visit("/lecture?lecture=inside?v=one-word-attention%23word_looks")
-    page.get_by_role("button", name="Begin on the projector").click()
+    page.get_by_role("button", name="Begin the lecture").click()
     picture = page.locator(".st-key-word_looks")
     for size, least in (((1100, 620), 0.6), ((1920, 1080), 1.05)):
         page.set_viewport_size({"width": size[0], "height": size[1]})

@@ -36,13 +36,13 @@ def recorded(server: Server) -> Iterator[RunFolder]:
 def test_a_run_is_drawn_with_the_values_that_it_recorded(use: Stage, recorded: RunFolder) -> None:
     page = use.at(f"/training?v=training-run&run={recorded.name}")
     figure(page, 3)  # all are drawn
-    loss = figure(page, 0)
+    loss = figure(page, 1)
     assert "Loss" in loss["title"]
     assert loss["lines"] == 2  # each step's own loss is a dot
     np.testing.assert_allclose(loss["traces"]["training loss, each step"], LOSSES, rtol=1e-6)
     mean = loss["traces"]["training loss, mean of 10 steps"]
     np.testing.assert_allclose(mean, smoothed(np.array(LOSSES), 10), rtol=1e-6)
-    recall = figure(page, 1)["traces"]["Recall@1"]
+    recall = figure(page, 0)["traces"]["Recall@1"]
     np.testing.assert_allclose(recall, [item["recall@1"] for item in EVALUATIONS.values()], rtol=1e-6)
     assert figure(page, 2)["types"][0] == figure(page, 3)["types"][0] == "heatmap"
     page.get_by_role("slider", name="Step").focus()

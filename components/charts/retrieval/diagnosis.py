@@ -179,7 +179,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
         mark = f'<span style="color:{colour}">■</span> {text}'
         place = {"x": 0, "xanchor": anchor, "xshift": 8 if anchor == "left" else -8, "y": 1, "yref": "paper"}
         figure.add_annotation(text=mark, yanchor="bottom", showarrow=False, **place)
-    figure.layout.xaxis2.title.text = "found first (Recall@1)"
+    figure.layout.xaxis.title.text, figure.layout.xaxis2.title.text = "queries", "found first (Recall@1)"
     spare = 0.0 if any(map(any, (bar.sham for bar in bars))) else 0.25  # below the last row, where nothing is said
     for axis in (figure.layout.yaxis, figure.layout.yaxis2):
         axis.range, axis.showgrid, axis.showticklabels, axis.zeroline = (

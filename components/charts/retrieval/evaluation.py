@@ -211,18 +211,21 @@ class RankedBar:
     low: float
     high: float
     is_marked: bool = False  # drawn in the colour of what a figure is about
+    is_compared: bool = False  # and in that of what it is compared with; the others are grey where one is
 
 
 def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str, dark: bool = False) -> go.Figure:
     """A horizontal bar for each way of ranking, the best on top, with its interval as a thin line and its value behind it."""
     ordered = sorted(bars, key=lambda bar: bar.value)
     longest = max((bar.high for bar in ordered), default=0.0)
+    other = theme.GREY if any(bar.is_compared for bar in ordered) else theme.BLUE
+    colours = [theme.ORANGE if bar.is_marked else theme.BLUE if bar.is_compared else other for bar in ordered]
     figure = go.Figure(
         go.Bar(
             x=np.array([bar.value for bar in ordered], np.float32),
             y=[theme.wrapped(bar.name, 24) for bar in ordered],
             orientation="h",
-            marker_color=[theme.ORANGE if bar.is_marked else theme.BLUE for bar in ordered],
+            marker_color=colours,
             error_x=theme.interval(
                 *([getattr(bar, name) for bar in ordered] for name in ("value", "low", "high")),
                 color=theme.whiskers(dark),
@@ -239,7 +242,7 @@ def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str, dark: b
         figure,
         [
             {"x": max(bar.value, bar.high), "y": row, "text": f"<b>{theme.number(bar.value, 1)}</b>", "xanchor": "left"}
-            | {"xshift": 6, "showarrow": False}
+            | {"xshift": 6, "showarrow": False, "font": {"color": theme.whiskers(dark)}}
             for row, bar in enumerate(ordered)
         ],
     )

@@ -16,7 +16,7 @@ from components.numbers import counted, signed
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.evaluation.ranks import inverse
 from components.retrieval.failures.remedies import USUAL, diagnosis, kinds
-from components.retrieval.failures.remedies.costs import BYTES, TIMES
+from components.retrieval.failures.remedies.costs import COSTS
 from components.retrieval.failures.repair import every_way, repaired
 from components.retrieval.failures.vocabulary import CorpusWords
 from components.shown_code.code import Command
@@ -46,10 +46,10 @@ MRR = "MRR is the mean over the queries of 1 ÷ the rank of the right text, in p
 SHORT_MRR = "MRR: the mean of 1 ÷ the rank of the right text."
 GREY = "grey may be chance"
 SHAM = "a sham of the same kind takes its second signal from another query, so that what it repairs and harms is chance"
-MIXED_HERE = (
-    "“Retrieve and re-rank” gives MaxSim another Recall@1: there it decides alone, here its share is chosen on the other "
-    "half."
+SHORT_TIMES = (
+    "Ms per query: the median of several searches on this machine; what may be chance is not told as a difference."
 )
+MIXED_HERE = "MaxSim is mixed with the cosine here; in “Retrieve and re-rank” it orders alone, with another Recall@1."
 MIXED = (
     f"A re-ranker (MaxSim, a cross-encoder) orders the first {kinds.CANDIDATES} hits by its own score mixed with the cosine: "
     f"its “share” is the weight of its own, and at “{kinds.ALONE}” that decides alone, as in Search and its view of "
@@ -63,7 +63,7 @@ READ = (
     "measured on the other; to leave everything as it is, is always one of them. "
     f"{SHAM[:1].upper()}{SHAM[1:]}: a remedy should do clearly better. On the right, the dot is Recall@1 and the bar the 95 % "
     "interval of its change (Tango); a remedy helps (blue) if the whole bar lies right of the dashed line, harms (orange) if "
-    f"it lies left of it, and its change may be chance (grey) if the line crosses it. {MRR} {MIXED} {BYTES}"
+    f"it lies left of it, and its change may be chance (grey) if the line crosses it. {MRR} {MIXED} {COSTS}"
 )
 
 
@@ -277,7 +277,7 @@ def _further(found: Diagnosed, told: Diagnosis) -> None:
     ]
     with st.container(key="remedy_needs"):  # of which a phone has room for four columns
         figures.plain_table(_in_words(_table(told))[shown], key="remedy_needs")
-    st.caption(" ".join(filter(None, (SHORT_MRR, TIMES, of_maxsim(told.rows), found.others.left_out))))
+    st.caption(" ".join(filter(None, (SHORT_MRR, SHORT_TIMES, of_maxsim(told.rows), found.others.left_out))))
     debugger_table.of_pairs(found.pairs, is_above=False)
     failed, rows = np.flatnonzero(found.now > 1), told.rows
     if not len(failed):

@@ -239,7 +239,7 @@ def hubs(searched: CorpusQueries, placed: Placing, right_name: str) -> Hubness:
     own_place, rival_place = corpus.place_of[[placed.row, placed.rival]].tolist()
     right, rival = int(hubness.counts[own_place]), int(hubness.counts[rival_place])
     source = "queries" if searched.queries is not None else "texts of the corpus, each as a query"
-    verdict = "the rival is one" if hubness.is_hub(rival_place) else "the rival is none"
+    verdict = "the rival is one" if hubness.is_hub(rival_place) else "the rival is not one"
     figures.figure(
         charts.occurrence_histogram(
             hubness.counts,

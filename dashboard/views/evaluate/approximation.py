@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 SHOWN_HITS = 12  # lost hits in the list
 FEWEST, FEW = 2 * engines.K, 10 * engines.K  # sentences: below them there is no figure, or one that teaches nothing
 TIMED = "_approximation_times"  # session key: what a person asked to be timed
+IN_SHORT = (
+    "float16: two bytes per number. bits, best 40: the best 40 are compared again with the full vectors. first numbers: the "
+    "others are left out. HNSW: a graph that links neighbours; the number says how many candidates its walk keeps."
+)
 EXPLAINED = """
 - **float16**: each number in 2 bytes instead of 4. Here they are converted to float32 for every query, which takes time.
 - **int8**: each number in 1 byte, and one number per vector for the scale.
@@ -113,6 +117,7 @@ def approximation(backend: Backend) -> None:
 
     times = _known_times(searched)
     _figure(searched, found, times)
+    st.caption(IN_SHORT)
     if left_out := _left_out(found, len(documents.texts)):
         st.caption(left_out)
     if not graph.is_installed():
@@ -182,8 +187,8 @@ def _message(found: HitLosses, count: int) -> str:
     by_code = {way.approximation.code: way for way in found.ways}
     rescored = f", or {_share(by_code['bits-4'])} if full vectors check the best 40" if "bits-4" in by_code else ""
     said = (
-        f"**int8** finds {_share(by_code['int8'])} of the {found.k} nearest with a quarter of the bytes; one bit per number "
-        f"finds {_share(by_code['bits-1'])}{rescored}."
+        f"**int8**, one byte per number, finds {_share(by_code['int8'])} of the {found.k} nearest with a quarter of the bytes; "
+        f"one bit per number finds {_share(by_code['bits-1'])}{rescored}."
     )
     few = too_few_to_pay(count)
     few += (
@@ -201,7 +206,7 @@ def too_few_to_pay(count: int) -> str:
         return ""
     return (
         f" With {counted(count, 'text')} an exact search is fast enough: approximation pays from a few thousand texts on, and "
-        f"is offered from {search_engines.MANY:,}."
+        f"Search offers it from {search_engines.MANY:,}."
     )
 
 
@@ -226,13 +231,13 @@ def _frame(found: HitLosses, times: Mapping[str, float]) -> pd.DataFrame:
     """One line per way."""
     lines = [("exact", "exact (float32)", found.exact_bytes, np.ones(len(found.exact.indices)))]
     lines += [(way.approximation.code, way.approximation.name, way.bytes_per_vector, way.recall) for way in found.ways]
-    losing = f"with a loss, of {counted(len(found.exact.indices), 'query', 'queries')}"
+    losing = f"queries that lose a hit, of {len(found.exact.indices):,}"
     frame = pd.DataFrame(
         {
             "way": [name for _, name, _, _ in lines],
             "bytes in memory": [f"{nbytes:,.0f}" for _, _, nbytes, _ in lines],
             f"Recall@{found.k} (%)": [theme.number(100 * recall.mean(), 2) for _, _, _, recall in lines],
-            losing: [int(np.count_nonzero(recall < 1)) for _, _, _, recall in lines],
+            losing: [f"{np.count_nonzero(recall < 1):,}" for _, _, _, recall in lines],
         }
     )
     if times:

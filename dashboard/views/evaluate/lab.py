@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -77,6 +77,23 @@ MOST_NAMED = 2  # of the best ways that are equally good; of more the first, so 
 DIMENSIONS_HELP = "How many numbers (dimensions) of each vector the three projections keep."
 UNITS = 10_000  # in which a job of several phases reports its progress
 GPU_SPEED = 20  # a guess: how many times faster than a CPU a GPU embeds; numpy compares the vectors in both cases
+
+
+@dataclass(frozen=True, eq=False)
+class LabGrid:
+    """The cells of all ways, and whether the one that agrees most with people does so by more than chance."""
+
+    cells: tuple[LabCell, ...]
+    agrees_more: bool
+
+    def values(self, value_of: Callable[[LabCell], float]) -> np.ndarray:
+        """A value of each cell [pooling, treatment]."""
+        by_name = {(cell.pooling, cell.treatment): value_of(cell) for cell in self.cells}
+        return np.array([[by_name[p, t] for t in TREATMENTS] for p in POOLINGS])
+
+    def of(self, cell: tuple[int, int]) -> LabCell:
+        """The cell in a row and column of `values`."""
+        return next(each for each in self.cells if (each.pooling, each.treatment) == _way(cell))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +190,7 @@ def lab(backend: Backend) -> None:
         done = caching.evaluations().find(_cells_key(work, layer, dims, seed))
         if done is None or done.result is None:
             spearman = _agreement(work, layer, dims, seed)
-        cells = _cells(work, layer, dims, seed)
+        grid = _cells(work, layer, dims, seed)
     except NotReady:
         with above:
             recall = (
@@ -182,7 +199,7 @@ def lab(backend: Backend) -> None:
             if not np.isnan([recall, spearman]).all():
                 _heatmaps(layer, recall, spearman, ())
         raise
-    _grids(work, cells, layer, dims)
+    _grids(work, grid, layer, dims)
     choices.about(pairs)
     if len(all_pairs) > len(pairs):
         st.info(
@@ -191,7 +208,7 @@ def lab(backend: Backend) -> None:
         )
     with st.expander("What the poolings and comparisons mean", icon=":material/help:"):
         st.markdown(EXPLAINED)
-    _few_dimensions(work, cells, layer, seed, most_pairs)
+    _few_dimensions(work, grid.cells, layer, seed, most_pairs)
 
 
 def _phase(report_progress: ReportProgress, begin: float, end: float) -> ReportProgress:
@@ -213,13 +230,19 @@ def _agreement(work: Lab, layer: int, dims: int, seed: int) -> np.ndarray:
     )
 
 
-def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
+def _cells(work: Lab, layer: int, dims: int, seed: int) -> LabGrid:
     """A cell for each pooling and treatment. Raises NotReady while they are computed."""
 
-    def run(report_progress: ReportProgress, is_stopped: IsStopped) -> tuple[LabCell, ...]:
+    def run(report_progress: ReportProgress, is_stopped: IsStopped) -> LabGrid:
         vectors, report_rest = work.vectors(layer, report_progress, is_stopped)
         rank = work.pairs.ranks_by_vectors
-        return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, report_rest, is_stopped, rank))
+        cells = pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, report_rest, is_stopped, rank)
+        grid = LabGrid(tuple(cells), False)
+        best = [grid.of(cell).similarities for cell in best_of(grid.values(_spearman), 3)[:1]]
+        usual = grid.of(USUAL).similarities
+        return replace(
+            grid, agrees_more=any(sts_pairs.agrees_more(each, usual, work.scored.scores, OTHERS) for each in best)
+        )
 
     return evaluation.result(
         _cells_key(work, layer, dims, seed), f"Pooling and comparing {len(work.pairs):,} pairs", run, "lab"
@@ -315,19 +338,20 @@ def best_in_words(
     finding = best_of(recall, 1)
     share = f"{number(recall[finding[0]], 1)} % of {counted(queries, 'query', 'queries')}"
     if USUAL in finding:
-        said = f"No way puts more correct answers first than {named(finding)}: {share}."
+        usually = ""
     else:
-        usually = f"mean with cosine: {number(recall[USUAL], 1)} %{'' if is_sure else ', which may be chance'}"
-        said = f"{named(finding)} put{'s' * (len(finding) == 1)} the most correct answers first: {share} ({usually})."
+        chance = "" if is_sure else ", which may be chance"
+        usually = f" (mean with cosine: {number(recall[USUAL], 1)} %{chance})"
+    said = f"{named(finding)} put{'s' * (len(finding) == 1)} the most correct answers first: {share}{usually}."
     agreeing = best_of(spearman, 3)
     if not agreeing:
         return said
     best, before = float(spearman[agreeing[0]]), number(spearman[USUAL])
     if USUAL in agreeing:
-        return f"{said} None agrees more with people: Spearman {before}."
+        return f"{said} No way agrees more with people than mean with cosine: Spearman {before}."
     if not agrees_more:
         return (
-            f"{said} None agrees surely more with people: Spearman {before}, at most {number(best)} "
+            f"{said} No way agrees clearly more with people than mean with cosine: Spearman {before}, at most {number(best)} "
             f"({named(agreeing)}), on {counted(pairs, 'pair')}."
         )
     return f"{said} Rank correlation with people (Spearman) rises from {before} to {number(best)}: {named(agreeing)}."
@@ -340,27 +364,21 @@ def enough_in_words(sweep: Sequence[LabCell], whole: LabCell, size: int) -> str:
         enough = [cell for cell in sweep if value_of(cell) >= value_of(whole) - lost]
         return min(enough, key=lambda cell: (cell.dims, -value_of(cell)), default=None)
 
-    def recall(cell: LabCell) -> float:
-        return 100 * cell.mean("Recall@1")
-
-    def agreement(cell: LabCell) -> float:
-        return _number(cell.spearman)
-
-    found, agreeing = fewest(recall, ALMOST), fewest(agreement, ALMOST / 100)
-    all_numbers = f"all {size} for {number(recall(whole), 1)} %"
+    found, agreeing = fewest(_recall, ALMOST), fewest(_spearman, ALMOST / 100)
+    all_numbers = f"all {size} for {number(_recall(whole), 1)} %"
     said = (
         f"No projection puts the correct answer first nearly as often as the whole vector: {all_numbers}."
         if found is None
         else f"**{found.dims} of {size} numbers** ({_lower(TREATMENTS[found.treatment])}) are enough to put the correct "
         "answer first for "
-        f"{number(recall(found), 1)} % of the queries, {all_numbers}."
+        f"{number(_recall(found), 1)} % of the queries, {all_numbers}."
     )
     if agreeing is None:
         return said
     return (
         f"{said} **{agreeing.dims} numbers** ({_lower(TREATMENTS[agreeing.treatment])}) are enough to agree with people "
         "about as "
-        f"well as all do: Spearman {number(agreement(agreeing))} and {number(agreement(whole))}."
+        f"well as all do: Spearman {number(_spearman(agreeing))} and {number(_spearman(whole))}."
     )
 
 
@@ -412,21 +430,16 @@ def _heatmaps(layer: int, recall: np.ndarray, spearman: np.ndarray, cells: tuple
         st.caption("The empty cells follow when all sentences are embedded.")
 
 
-def _grids(work: Lab, cells: tuple[LabCell, ...], layer: int, dims: int) -> None:
-    by_name = {(cell.pooling, cell.treatment): cell for cell in cells}
-    recall = np.array([[100 * by_name[p, t].mean("Recall@1") for t in TREATMENTS] for p in POOLINGS])
-    spearman = np.array([[_number(by_name[p, t].spearman) for t in TREATMENTS] for p in POOLINGS])
-    fewer = {POOLINGS[p]: by_name[p, "pca"].dims for p in POOLINGS if by_name[p, "pca"].dims < dims}
+def _grids(work: Lab, grid: LabGrid, layer: int, dims: int) -> None:
+    recall, spearman = grid.values(_recall), grid.values(_spearman)
+    fewer = {POOLINGS[cell.pooling]: cell.dims for cell in grid.cells if cell.treatment == "pca" and cell.dims < dims}
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
     size = work.backend.facts.hidden_size
     pairs = len(work.scored.first)
-    usual, found = by_name["mean", "cosine"], [by_name[_way(cell)] for cell in best_of(recall, 1)]
-    agreeing = [by_name[_way(cell)].similarities for cell in best_of(spearman, 3)[:1]]
-    agrees_more = any(sts_pairs.agrees_more(best, usual.similarities, work.scored.scores, OTHERS) for best in agreeing)
-    is_sure = is_surely_better(found[0], usual)
-    said = best_in_words(recall, spearman, len(work.pairs.queries), pairs, is_sure, agrees_more)
+    is_sure = is_surely_better(grid.of(best_of(recall, 1)[0]), grid.of(USUAL))
+    said = best_in_words(recall, spearman, len(work.pairs.queries), pairs, is_sure, grid.agrees_more)
     st.markdown(f":material/insights: {said}")
-    _heatmaps(layer, recall, spearman, cells)
+    _heatmaps(layer, recall, spearman, grid.cells)
     low, high = sts_pairs.spearman_interval(float(spearman[USUAL]), pairs)
     interval = f"{number(low, 2)} to {number(high, 2)} is the 95 % interval of {number(spearman[USUAL])}."
     told = f" Spearman: 1 is people’s order; on {counted(pairs, 'pair')}, {interval}" if np.isfinite(low) else ""
@@ -452,6 +465,14 @@ def _number(value: float | None) -> float:
     return np.nan if value is None else value
 
 
+def _recall(cell: LabCell) -> float:
+    return 100 * cell.mean("Recall@1")
+
+
+def _spearman(cell: LabCell) -> float:
+    return _number(cell.spearman)
+
+
 def _clicked(key: str) -> None:
     cell = browser.place_selected(key)
     if len(cell) == 2 and browser.is_index(cell[1], len(POOLINGS)):
@@ -475,7 +496,7 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
     for column, unit, value_of, key in zip(
         st.columns(2),
         ("Correct answer first (%)", "Agreement with people"),
-        (lambda cell: 100 * cell.mean("Recall@1"), lambda cell: _number(cell.spearman)),
+        (_recall, _spearman),
         ("sweep_recall", "sweep_spearman"),
         strict=True,
     ):

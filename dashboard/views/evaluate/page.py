@@ -249,8 +249,8 @@ VIEWS = (
             "Is an approximate index faster?",
         ),
         intro=(
-            "Smaller vectors need less memory, and graphs less time. How many of the 10 nearest "
-            "sentences do they still find?"
+            "A search by smaller vectors, or along a graph of neighbours: how many of the 10 nearest sentences does it "
+            "still find?"
         ),
         draw="dashboard.views.evaluate.approximation:approximation",
         settings=(

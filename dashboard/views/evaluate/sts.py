@@ -106,7 +106,10 @@ def _about(pairs: ScoredPairs, source: str) -> None:
             ", scored from 0 (unrelated) to 5 (the same meaning) by those who wrote them. Some are difficult on purpose: this "
             "is a demonstration, not a benchmark"
         )
-    st.caption(f"{text}. LSA: words that share texts count as alike. Jelinek-Mercer: smoothed probabilities of words.")
+    st.caption(
+        f"{text}. LSA: words that share texts count as alike. Jelinek-Mercer: smoothed probabilities of words, "
+        "which can hardly be compared between queries."
+    )
 
 
 def _upload() -> ScoredPairs | None:
@@ -210,7 +213,7 @@ def _curves(
     is_one = values.values.size == 1  # without layers or poolings to compare
     if is_one:
         own = (backend.spec.title, float(values.values[0, 0]))
-        figure = charts.agreement_bars([own, *named], f"{title} with people's scores", unit=f"{title}'s correlation")
+        figure = charts.agreement_bars([own, *named], f"{title} with people's scores", unit=f"{title}’s correlation")
     else:
         figure = charts.agreement_curves(
             values.values.T,
@@ -271,14 +274,18 @@ def _why_no_start(values: LayerGrid) -> str:
 def _interval(value: float, pairs: ScoredPairs) -> str:
     """How sure a Spearman correlation is."""
     low, high = sts.spearman_interval(float(value), len(pairs.first))
-    return f" (95 %: {theme.number(low, 2)} to {theme.number(high, 2)}; 1: people’s order)" if np.isfinite(low) else ""
+    return (
+        f" (1: the same order as people’s; 95 % interval {theme.number(low, 2)} to {theme.number(high, 2)})"
+        if np.isfinite(low)
+        else ""
+    )
 
 
 def _best_word(correlations: dict[str, float]) -> str:
     if not correlations:
         return ""
     best = max(correlations, key=correlations.__getitem__)
-    return f"The best of the other methods, {TITLES[best]}, reaches {theme.number(correlations[best])}."
+    return f"Best of the other methods: {TITLES[best]}, {theme.number(correlations[best])}."
 
 
 def _one_run(
@@ -294,7 +301,7 @@ def _one_run(
     names = {str(code): choices.name_of(code) for code in codes}
     own = str(RunCode("m", cosines.layers[-1], backend.own_pooling))
     with st.container(key="sts_run_choice", width=340):
-        chosen = controls.pick("sts_run", "Run", names, default=own)
+        chosen = controls.pick("sts_run", "Pairs as scored by", names, default=own)
     code = RunCode.read(chosen)
     if code.words and chosen not in words:
         st.caption(f"{names[chosen]} has no scores yet: its progress, or the reason, stands above.")

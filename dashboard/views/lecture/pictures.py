@@ -71,9 +71,8 @@ def _list(stars: tuple[str, ...], lacking: int) -> None:
         return
     line = "Each picture keeps its sentences and settings."
     if lacking:
-        which = "the" if lacking == len(stars) else f"{lacking:,} more"
-        line += f" Press “Draw” once: then the export holds {which} picture{'s' * (lacking != 1)}."
-        line += " Pale pictures are examples."
+        which = "yours" if lacking == len(stars) else f"the {counted(lacking, 'picture')} of yours"
+        line += f" Pale pictures are examples: “Draw” makes {which}, which the export needs."
     st.caption(line)
     browser.web_component("lecture", '<ol class="lecture"></ol>')(
         key=_KEY,
@@ -89,16 +88,16 @@ def _list(stars: tuple[str, ...], lacking: int) -> None:
         on_titled_change=_titled,
     )
     _undo()
+    for hand, how in (("mouse", "drag the dots, or press ↑ and ↓ there"), ("finger", "tap the arrows")):  # one is shown
+        with st.container(key=f"lecture_by_{hand}"):
+            st.caption(f"To change the order, {how}.")
     st.caption(
-        "To change the order, drag the dots or press ↑ and ↓ there; with a finger, tap the arrows. On the projector, → and ← "
-        "show the next picture and the one before, as do the two buttons of a remote control."
-        + " “The whole path” is shown stop by stop."
-        * any(lecture.read(star).view == "whole-path" for star in stars)
+        "On the projector, → and ← show the next picture and the one before, as do the two buttons of a remote control."
+        + " “The whole path” is shown stop by stop." * any(lecture.read(star).view == "whole-path" for star in stars)
     )
 
 
 def _tools(stars: tuple[str, ...], lacking: int) -> None:
-    st.button("Begin on the projector", icon=":material/present_to_all:", key="begin_lecture", on_click=walk.begin)
     if lacking:
         st.button(
             f"Draw {counted(lacking, 'picture')}",
@@ -119,6 +118,13 @@ def _tools(stars: tuple[str, ...], lacking: int) -> None:
         on_click="ignore",
         disabled=lacking == len(stars),
         help="One HTML file with the pictures and sentences, which opens without a network",
+    )
+    st.button(
+        "Begin the lecture",
+        icon=":material/slideshow:",
+        key="begin_lecture",
+        on_click=walk.begin,
+        help="Shows the pictures one after the other in large type, for a projector",
     )
 
 

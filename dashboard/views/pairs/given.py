@@ -60,9 +60,9 @@ TRIPLES = {
     ),
 }
 READ = (
-    "Each pair is one row of tokens: blue words are the query (token type A), orange words the document (B), dashed "
-    "tokens are added by the tokenizer. Under each piece stand its position, its id and its token type. The score "
-    "below is computed from the last layer's [CLS]."
+    "Each pair is one input, on as many lines as it takes here: blue words are the query (token type A), orange words the "
+    "document (B), dashed tokens are added by the tokenizer. Under each piece stand its position, its id and its token type. "
+    "The score below is computed from the last layer's [CLS]."
 )
 NOT_SHOWN = (
     "Whether a score is right. The number has no unit: compare scores of one model only, and best for one query."
@@ -112,8 +112,8 @@ def given(backend: Backend) -> None:
     verdict = _verdict(scorer, scores)
     if verdict:
         counts = dict.fromkeys(len(reading.tokens.tokens) for reading in readings if reading.tokens is not None)
-        row = f"**Each pair is one row of {' or '.join(map(str, counts))} tokens.**"
-        figures.finding(f"{row} {verdict}", key="given", read=READ, not_shown=NOT_SHOWN)
+        given = f"**Each pair is one input of {' or '.join(map(str, counts))} tokens.**"
+        figures.finding(f"{given} {verdict}", key="given", read=READ, not_shown=NOT_SHOWN)
     _unknown_pieces(scorer, readings)
     for number, (reading, logits) in enumerate(zip(readings, scores, strict=True)):
         _pair(scorer, number, reading, query, logits)
@@ -231,8 +231,13 @@ def _pair(scorer: Backend, number: int, reading: _Reading, query: str, logits: F
             return
 
         def under(token: Token) -> tuple[str, ...]:
-            kind = f"{token.segment} {'AB'[token.segment]}" if scorer.facts.segments > 1 else "–"
-            return str(token.position), str(token.id), kind if token.segment < 2 else str(token.segment)
+            kind = (
+                "–"
+                if scorer.facts.segments < 2
+                else " ".join((str(token.segment), *"AB"[token.segment : token.segment + 1]))
+            )
+            names = ("position ", "id ", "type ") if number == token.position == 0 else ("", "", "")
+            return f"{names[0]}{token.position}", f"{names[1]}{token.id}", f"{names[2]}{kind}"
 
         browser.chips(
             [browser.ChipRow(number, reading.tokens, label=f"Query and {reading.role} document")],

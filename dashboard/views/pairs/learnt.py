@@ -189,7 +189,8 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
     for ranker in rankers:
         interval = metrics.interval(ranker.values[MEASURE])
         value, low, high = (100 * each for each in (interval.value, interval.low, interval.high))
-        bars.append(charts.RankedBar(LABELS.get(ranker.name, ranker.name), value, low, high, ranker.is_learnt))
+        name, is_same = LABELS.get(ranker.name, ranker.name), ranker.name.startswith("Cosine")
+        bars.append(charts.RankedBar(name, value, low, high, ranker.is_learnt, is_same))
     pairs, split = candidates.pairs, candidates.split
     figures.figure(
         charts.ranking_bars(
@@ -203,8 +204,8 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
         alt=f"{MEASURE} of {len(bars)} ways of ranking, with intervals",
         message=_answer(rankers),
         read=f"Each bar is a way of ranking {counted(len(pairs.documents), 'document')} for "
-        f"{counted(len(split.test), 'query', 'queries')} that were not learnt from; orange is learnt. MAP is 100 % if all "
-        "relevant documents come first. "
+        f"{counted(len(split.test), 'query', 'queries')} that were not learnt from; orange is learnt, and blue compares the "
+        "same vectors without learning. MAP is 100 % if all relevant documents come first. "
         "“Cosine” takes the same vectors and learns nothing; the bi-encoder is the cosine of the model's "
         "vectors as it was published; BM25 and Jelinek-Mercer (a language model) only compare words. The thin line is the "
         "95 % interval. Better or worse means p < 0.05 in a randomisation test over the queries, adjusted for the number of "

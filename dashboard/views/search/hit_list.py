@@ -126,7 +126,7 @@ def _row(hit: Hit, query: str) -> dict[str, Any]:
         "bar": None if hit.bar is None else round(hit.bar, 4),
         "close": hit.is_close,
         "same": f"{hit.rows:,} rows" if hit.rows > 1 else "",
-        "tag": " · ".join(part for part in (f"number {hit.index}", hit.tag) if part),
+        "tag": " · ".join(part for part in (hit.tag, f"number {hit.index}") if part),
         "change": _change(hit.rank, hit.other_rank),
         "terms": hit.terms,
         "firstShare": None if hit.first_share is None else round(hit.first_share, 4),

@@ -67,9 +67,9 @@ QUERIES_SHOWN = 6
 SCORED_FILE = "assets/sts_pairs.jsonl"  # as a command in the folder of this project reads it
 LISTS = {"repaired": "Repaired", "lost": "Still lost", "harmed": "Harmed"}
 LIST_SAYS = {
-    "repaired": "The right answer is first after training, not before it",
-    "lost": "The right answer comes first neither before nor after training",
-    "harmed": "The right answer came first only before training",
+    "repaired": "Right answer first only after training",
+    "lost": "Right answer first neither before nor after training",
+    "harmed": "Right answer first only before training",
 }
 UNDER_WAY = {"waiting", "running"}  # states of a run
 CHOSEN_ON_THEM = (
@@ -400,13 +400,10 @@ def _row(
 ) -> dict[str, str]:
     """A measure in the table; after minus untouched too, where that is a third model."""
     measure, name = findings.MeasureName(change.name, "share"), _untouched_name(settings)
-    row = {
-        "measure": change.name,
-        "before": measure.shown(change.base.value),
-        "after": measure.shown(change.tuned.value),
-    }
-    if beside is not None:
+    row = {"measure": change.name}
+    if beside is not None:  # first, as among the bars
         row[name] = measure.shown(beside.base.value)
+    row["before"], row["after"] = measure.shown(change.base.value), measure.shown(change.tuned.value)
     row["after minus before (95 % interval)"] = _difference(change)
     if beside is not None:
         row[f"after minus {name}"] = _difference(beside)
@@ -579,6 +576,7 @@ def _recorded(run: RunFolder, is_cross_encoder: bool) -> None:
             before_name=_before(settings),
             untouched=values.get("undamaged"),
             untouched_name="undamaged",
+            dark=controls.is_dark(),
         ),
         key="after_recorded",
         code=Command(history, choice.again(run)),

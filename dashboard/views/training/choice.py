@@ -52,11 +52,11 @@ def say_example(listed: list[RunFolder]) -> None:
     row_source.name_data(EXAMPLE)
     with st.container(horizontal=True, vertical_alignment="center", border=True, key="row_example"):
         st.markdown(
-            f"**An example, “{PRESETS['repair'].name}”**, shown until you train a model: {spec_of(settings.model).title} got "
-            f"{100 * settings.damage:.0f} % noise, then learnt {counted(record['split']['train'], 'row')} in "
-            f"{counted(record['steps'], 'step')}.",
+            f"**An example, “{PRESETS['repair'].name}”**, shown until you train a model.",
             width="stretch",
-            help=f"Batch {settings.batch_size}, learning rate {settings.learning_rate:g}, seed {settings.seed}.",
+            help=f"{spec_of(settings.model).title} got {100 * settings.damage:.0f} % noise in its weights, then learnt "
+            f"{counted(record['split']['train'], 'row')} in {counted(record['steps'], 'step')}: batch {settings.batch_size}, "
+            f"learning rate {settings.learning_rate:g}, seed {settings.seed}.",
         )
         st.button("Go to Set up", key="go_to_data", type="primary", on_click=state.open_view, args=("training-data",))
 

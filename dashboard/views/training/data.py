@@ -90,7 +90,7 @@ def _cards(backend: Backend, plan: Plan, table: pd.DataFrame) -> None:
         read="Cards beside each other are a row. A blue line joins texts whose vectors are pulled together; a dashed orange "
         "one leads to a text that is pushed away. Where rows have a label or a score, the model learns that. "
         f"{OBJECTIVES[objective].idea}",
-        not_shown="Rows that are held out: they only measure what was learned. Other rows of a batch, which change with each "
+        not_shown="Rows that are held out: they only measure what was learnt. Other rows of a batch, which change with each "
         "step.",
         place=".bi-rows",
     )

@@ -18,7 +18,7 @@ from components.retrieval.corpora.minimal_pairs import PARAPHRASE
 from components.shown_code.vectors import kinds_before_after
 from dashboard.jobs import evaluation
 from dashboard.jobs.stored import pairs as stored
-from dashboard.ui import figures, messages
+from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
     from components.analysis.why.contrasts import Separation
@@ -163,6 +163,7 @@ def draw(
             untouched=values.get("untouched"),
             untouched_name=names["untouched"],
             guessing=100 * GUESSING,
+            dark=controls.is_dark(),
         ),
         key="after_failures",
         code=kinds_before_after(

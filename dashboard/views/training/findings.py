@@ -147,27 +147,27 @@ def watched(past: History, undamaged: Mapping[str, float], kept: int | None = No
         return percent(value) if name and name != "spearman" else number(value, 2)
 
     step, measure = int(at[best]), MEASURES[name] if name else "loss"
-    since = int(at[-1]) - step
-    beside = [f"{shown(float(values[0]))} before"] if at[0] == 0 else []
-    beside += [f"{shown(undamaged[name])} undamaged"] if name is not None and name in undamaged else []
-    which, improved = f"step {step:,}{'' if since else ', the last'}", sign * values[best] > sign * values[0]
+    since, first, value = int(at[-1]) - step, float(values[0]), float(values[best])
+    which = f"step {step:,} {'is the best so far' if kept is None else 'is kept'}"
+    if not since:
+        which = which.replace(" is ", ", the last, is ", 1)
+    on = f" on {held_out:,} held-out rows" if held_out else " on held-out rows"
     if at[0]:  # not known what the model was before
-        opening = f"Best so far: {which}" if kept is None else f"Kept: {which}"
-    elif kept is None:
-        opening = f"It {'improved' if improved else 'has not improved'}; best so far is {which}"
+        said = f"**{measure} {shown(value)}{on}; {which}.**"
     else:
-        opening = (
-            f"It learnt; {which}{'' if since else ','} is kept" if improved else f"It did not improve; kept is {which}"
-        )
-    rows = f"{held_out:,} held-out rows" if held_out else "held-out rows"
-    said = f"**{opening}: {measure} on {rows} {shown(float(values[best]))}**"
-    said += f" ({', '.join(beside)})" if beside else ""
-    if at[0] == 0 and sign * values[best] < sign * values[0]:
-        said += ": worse than before training"
-    if since:
-        said += f"; the {counted(since, 'step')} after it " + ("was" if since == 1 else "were") + " no better"
-    unsure = ", but these rows are few" if since and improved and name and held_out and held_out < FEW_ROWS else ""
-    return f"{said}{unsure}. {_course(steps, losses)}"
+        gained = sign * (value - first)
+        verb = "improved" if kept is None else "learnt"
+        verb = verb if gained > 0 else "became worse" if gained < 0 else "did not improve"
+        said = f"**It {verb}: {measure} {shown(first).removesuffix(' %')} → {shown(value)}{on}; {which}.**"
+    if name is not None and name in undamaged:
+        said += f" Undamaged: {shown(undamaged[name])}."
+    course = _course(steps, losses)
+    if not since:
+        return f"{said} {course}"
+    few = name and held_out and held_out < FEW_ROWS
+    later = f"The {counted(since, 'later step')} {'was' if since == 1 else 'were'} no better"
+    course = f"{measure} decides, not the loss: {course[:1].lower()}{course[1:]}" if name else course
+    return f"{said} {later}{', but these rows are few' if few else ''}. {course}"
 
 
 def _course(steps: Int64, losses: Float64) -> str:

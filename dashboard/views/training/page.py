@@ -81,7 +81,7 @@ VIEWS = (
         label="Data",
         question="What does the model learn from?",
         asks=("How do I fine-tune a model on my own data?",),
-        intro="Rows to train on, and rows that are held out to measure what the model learned.",
+        intro="Rows to train on, and rows that are held out to measure what the model learnt.",
         draw="dashboard.views.training.data:data",
         settings=(
             *OF_PLAN,

@@ -123,6 +123,9 @@ def draw(table: pd.DataFrame, objective: str, source: str, found: str = "") -> N
     first, *others = names
     shown = table.head(SHOWN_WITH_WRONG if len(others) == 2 else SHOWN)
     drawn = ties(shown, objective)
+    # A phone has no room for the ties with the texts of other rows where each row has three.
+    afar = tuple(tie for tie in drawn if len(others) == 2 and tie.right // 2 != tie.left)
+    own = tuple(tie for tie in drawn if tie not in afar)
     right = " and ".join(named(source, name) for name in others) + (f" (wrong ones: {found})" if found else "")
     heads = f"<b>{html.escape(named(source, first))}</b><i></i><b>{html.escape(right)}</b>"
     cards = []
@@ -143,7 +146,8 @@ def draw(table: pd.DataFrame, objective: str, source: str, found: str = "") -> N
     figures.markup(
         f'<div class="bi-rows">{_legend(drawn, objective, wrong_name)}<div class="heads">{heads}</div>'
         f'<div class="cards{" double" if len(others) == 2 else ""}{"" if others else " single"}">'
-        f"{_lines(drawn, len(shown), max(1, len(others)))}{''.join(cards)}</div></div>",
+        f"{_lines(own, len(shown), max(1, len(others)))}{_lines(afar, len(shown), max(1, len(others)), ' afar')}"
+        f"{''.join(cards)}</div></div>",
         "training_cards",
     )
 
@@ -160,13 +164,15 @@ def _legend(drawn: tuple[Tie, ...], objective: str, wrong: str = "") -> str:
     if PULLED in kinds:
         parts.append('<span class="pulled">pulled together</span>')
     if PUSHED in kinds:
-        below = f", below only with the row's own {wrong}" if wrong else ""
-        of_first = f" (drawn in full for the first row{below})" if objective in IN_BATCH else ""
+        of_first = " (all are drawn for the first row only)" if objective in IN_BATCH else ""
+        if of_first and wrong:
+            on_phone = f" (from its own {wrong} and all texts of other rows)"
+            of_first = f'<em class="wide">{of_first}</em><em class="narrow">{on_phone}</em>'
         parts.append(f'<span class="pushed">pushed apart{of_first}</span>')
     return f'<p class="key"><b>The first rows</b>{"".join(parts)}</p>'
 
 
-def _lines(drawn: tuple[Tie, ...], rows: int, cards: int) -> str:
+def _lines(drawn: tuple[Tie, ...], rows: int, cards: int, kind: str = "") -> str:
     """The ties as one drawing over all rows, 100 units high each; it is stretched to the rows' height.
 
     A background, since what the browser shows of a page's own HTML may hold no drawing.
@@ -182,6 +188,6 @@ def _lines(drawn: tuple[Tie, ...], rows: int, cards: int) -> str:
         f'<g fill="none">{"".join(paths)}</g></svg>'
     )
     return (
-        f'<div class="ties" style="grid-row: 1 / span {rows}; grid-column: 2; '
+        f'<div class="ties{kind}" style="grid-row: 1 / span {rows}; grid-column: 2; '
         f"background-image: url('data:image/svg+xml,{quote(drawing)}')\"></div>"
     )

@@ -35,10 +35,19 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 FIGURES = {"measures": "Held-out measures", "rate": "Learning rate", "speed": "Speed"}
+SHARES = {"Recall@1", "Recall@10", "accuracy"}  # measures in per cent
 LIVE_SECONDS = 2.0  # between two drawings of a run at work
 LISTED = 12
 _CHANGED = "_more_than_the_run_changed"  # session key: a click changed what the rest of the page shows
 NOTICES = {"collapse": "collapse", "overfitting": "overfitting", "diverged": "the loss diverged"}
+READ = (
+    "The blue line is the model on the held-out rows, the orange dot the model before training, and a dashed line the model "
+    "before it was damaged. The ring and the dotted line are at the step whose weights are kept, the best there; its number "
+    "stands beside the measure's name. Of the loss, a grey dot is that of one step on its training rows, and the grey line the "
+    "mean of several. The held-out loss may begin lower, since it is measured without dropout, and batches with fewer rows "
+    "have fewer wrong answers. Where the cosine of unrelated texts nears 1, the model has collapsed."
+)
+NOT_SHOWN = "How good the model is on other texts: “Before and after” measures that."
 WHAT_TO_DO = {
     "collapse": "**Collapse.** At step {step} texts that have nothing to do with each other have nearly the same vector (mean "
     "cosine {value}): the model no longer tells sentences apart. More rows, a lower learning rate, fewer epochs, or an "
@@ -172,23 +181,16 @@ def _figures(run: RunFolder) -> None:
     undamaged = {
         name: value for name, value in (record.get("undamaged") or {}).items() if isinstance(value, int | float)
     }
-    figures.finding(
-        findings.watched(past, undamaged, best, (record.get("split") or {}).get("held_out")),
-        key="training_finding",
-        read="A dot is the loss of a step, the grey line the mean of several. The blue line is the loss on the held-out rows, "
-        "without dropout; it may begin lower, since batches with fewer rows have fewer wrong answers. The dotted lines are at "
-        "the step whose weights are kept: the best one on the held-out rows. A dashed line is the model before it was damaged. "
-        "Where the cosine of unrelated texts nears 1, the model has collapsed.",
-        not_shown="How good the model is on other texts: “Before and after” measures that.",
-    )
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        _loss(run, past, steps, best)
-    with right:
+    said = findings.watched(past, undamaged, best, (record.get("split") or {}).get("held_out"))
+    above = {"message": said, "read": READ, "not_shown": NOT_SHOWN, "line_in": st.container()} if said else {}
+    left, right = st.columns([5, 4], gap="large")
+    with left:  # the measure that decides before the loss, which does not
         if state.get("training_figure") == "measures":
-            _measures(run, past, steps, undamaged, best)
+            _measures(run, past, steps, undamaged, best, above)
         else:
-            {"rate": _rate, "speed": _speed}[state.get("training_figure")](run, past, steps)
+            {"rate": _rate, "speed": _speed}[state.get("training_figure")](run, past, steps, above)
+    with right:
+        _loss(run, past, steps, best)
     for notice in _first_of_each(past.notices):
         text = WHAT_TO_DO.get(notice.code)
         if text is not None:
@@ -205,7 +207,15 @@ def _first_of_each(notices: tuple[Notice, ...]) -> list[Notice]:
 def _loss(run: RunFolder, past: History, steps: int, best: int | None) -> None:
     losses = {OBJECTIVES[key].name if key in OBJECTIVES else key: curve for key, curve in past.losses.items()}
     figures.figure(
-        charts.loss_curves(losses, past.validation, "Loss", window=state.get("smoothing"), steps=steps, marked=best),
+        charts.loss_curves(
+            losses,
+            past.validation,
+            "Loss",
+            window=state.get("smoothing"),
+            steps=steps,
+            marked=best,
+            dark=controls.is_dark(),
+        ),
         key="training_loss",
         code=choice.code_of(run),
         alt=f"Training and held-out loss over {steps} steps",
@@ -215,32 +225,37 @@ def _loss(run: RunFolder, past: History, steps: int, best: int | None) -> None:
     )
 
 
-def _measures(run: RunFolder, past: History, steps: int, undamaged: Mapping[str, float], best: int | None) -> None:
+def _measures(
+    run: RunFolder,
+    past: History,
+    steps: int,
+    undamaged: Mapping[str, float],
+    best: int | None,
+    above: Mapping[str, Any],
+) -> None:
     known = {label: past.measures[name] for name, label in choice.MEASURES.items() if name in past.measures}
     curves = known | {name: curve for name, curve in past.measures.items() if name not in choice.MEASURES}
     levels = {label: float(undamaged[name]) for name, label in choice.MEASURES.items() if name in undamaged}
-    collapsed = choice.MEASURES["unrelated_cosine"]
-    panels = {
-        "On held-out rows": {name: curve for name, curve in curves.items() if name != collapsed},
-        "Cosine of unrelated texts": {name: curve for name, curve in curves.items() if name == collapsed},
-    }
+    titles = {choice.MEASURES["unrelated_cosine"]: "Cosine of unrelated texts"}
     figures.figure(
         charts.measure_panels(
-            {title: drawn for title, drawn in panels.items() if drawn} or {"On held-out rows": {}},
+            {titles.get(name, name): (name, curve) for name, curve in curves.items()},
             levels,
-            "",
             steps=steps,
             marked=best,
-            shares=("On held-out rows",) if set(curves) <= {"Recall@1", "Recall@10", "accuracy", collapsed} else (),
+            shares=SHARES,
+            dark=controls.is_dark(),
         ),
         key="training_measures",
         code=choice.code_of(run),
         alt=f"{', '.join(curves) or 'No measure yet'} on held-out rows over {steps} steps",
         table=lambda: _table(curves),
+        is_shared=True,
+        **above,
     )
 
 
-def _rate(run: RunFolder, past: History, steps: int) -> None:
+def _rate(run: RunFolder, past: History, steps: int, above: Mapping[str, Any]) -> None:
     curves = {"learning rate": past.learning_rate}
     figures.figure(
         charts.step_curves(curves, "Learning rate", y_title="learning rate", steps=steps, markers=False, digits=2),
@@ -248,10 +263,12 @@ def _rate(run: RunFolder, past: History, steps: int) -> None:
         code=choice.code_of(run),
         alt=f"The learning rate over {steps} steps",
         table=lambda: _table(curves),
+        is_shared=True,
+        **above,
     )
 
 
-def _speed(run: RunFolder, past: History, steps: int) -> None:
+def _speed(run: RunFolder, past: History, steps: int, above: Mapping[str, Any]) -> None:
     curves = {"sentences per second": past.sentences_per_second}
     figures.figure(
         charts.step_curves(curves, "Speed", y_title="sentences per second", steps=steps, markers=False),
@@ -263,6 +280,8 @@ def _speed(run: RunFolder, past: History, steps: int) -> None:
         ),
         alt=f"Sentences per second over {steps} steps",
         table=lambda: _table(curves),
+        is_shared=True,
+        **above,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,11 @@ from components.training.objectives import OBJECTIVES
 
 STEPS = np.arange(1, 6)
 NONE = (np.zeros(0, int), np.zeros(0))
+
+
+def plain(text: str) -> str:
+    """A label without its markup."""
+    return re.sub("<[^>]*>", "", text)
 
 
 def test_smoothing_is_the_mean_of_the_values_around_each() -> None:
@@ -47,36 +54,50 @@ def test_the_loss_is_drawn_raw_and_smoothed_with_the_held_out_loss() -> None:
 
 
 def test_measures_stand_in_panels_with_the_undamaged_level() -> None:
-    curves = {
-        "Recall@1": (np.array([0, 4]), np.array([0.2, 0.5])),
-        "Recall@10": (np.array([0, 4]), np.array([0.6, 0.9])),
+    steps = np.array([0, 4])
+    panels = {
+        "Found": ("Recall@1", (steps, np.array([0.2, 0.5]))),
+        "Among ten": ("Recall@10", (steps, np.array([0.6, 0.9]))),
+        "Cosine": ("unrelated", (steps, np.array([0.6, 0.2]))),
     }
-    alone = {"unrelated": (np.array([0, 4]), np.array([0.6, 0.2]))}
-    figure = training.measure_panels({"Found": curves, "Cosine": alone}, {"Recall@1": 0.7}, "", steps=8)
+    figure = training.measure_panels(panels, {"Recall@1": 0.7}, steps=8)
     assert [trace.name for trace in figure.data] == ["Recall@1", "Recall@10", "unrelated"]
-    assert [trace.yaxis for trace in figure.data] == ["y", "y", "y2"]
+    assert [trace.yaxis for trace in figure.data] == ["y", "y2", "y3"]
     assert [shape.y0 for shape in figure.layout.shapes] == [0.7]
-    texts = [item.text for item in figure.layout.annotations]
-    assert texts[:2] == ["<b>Found</b>", "<b>Cosine</b>"]
-    for text in ("<b>Recall@1 0.50</b>", "<b>undamaged 0.70</b>", "<b>Recall@10 0.90</b>", "<b>now 0.20</b>"):
-        assert text in texts
+    texts = [plain(item.text) for item in figure.layout.annotations]
+    assert texts[:3] == ["Found 0.50, before 0.20", "Among ten 0.90, before 0.60", "Cosine 0.20, before 0.60"]
+    assert texts[3:] == ["now 0.50", "undamaged 0.70", "now 0.90", "now 0.20"]
     assert figure.layout.yaxis.range == figure.layout.yaxis2.range == (-0.08, 1.08)
+    heights = [axis.domain[1] - axis.domain[0] for axis in (figure.layout.yaxis, figure.layout.yaxis2)]
+    assert heights[0] == pytest.approx(2 * heights[1])  # the measure that decides is the largest
+    # The three models have the colours of their bars.
+    assert figure.data[0].marker.color == (training.BEFORE, training.AFTER)
+    assert figure.layout.shapes[0].line.color == training.UNDAMAGED
     kept = training.measure_panels(
-        {"Found": curves, "Cosine": alone}, {}, "", steps=8, marked=4, shares=["Found"]
-    ).layout
-    texts = [item.text for item in kept.annotations]
-    assert {"<b>50 %</b>", "<b>Recall@1 50 %</b>", "<b>now 0.20</b>"} < set(texts)
-    assert [shape.x0 for shape in kept.shapes] == [4, 4]
-    assert (kept.yaxis.ticktext, kept.yaxis2.ticktext) == (("0 %", "50 %", "100 %"), None)
-    whole = {name: (np.array([0, 4]), np.array([0.2, 1.0])) for name in ("Recall@1", "Recall@10", "MRR")}
-    of_ends = training.measure_panels({"Found": whole, "Cosine": alone}, {}, "", steps=8).layout.annotations
-    ends = [item.y for item in of_ends if "1.00" in item.text]
-    assert len(set(ends)) == 3  # apart, and where plotly draws them
+        {"Found": ("Recall@1", (np.array([0, 4, 8]), np.array([0.2, 0.5, 0.4])))},
+        {},
+        steps=8,
+        marked=4,
+        shares={"Recall@1"},
+    )
+    texts = [plain(item.text) for item in kept.layout.annotations]
+    assert texts == [
+        "Found 50 %, before 20 %",
+        "step 8: 40 %",
+    ]  # the number of the step that is kept, then the last one
+    assert [shape.x0 for shape in kept.layout.shapes] == [4]
+    assert (kept.data[1].name, kept.data[1].x, kept.data[1].y) == ("kept", (4,), (0.5,))
+    assert kept.layout.yaxis.ticktext == ("0 %", "50 %", "100 %")
+    last = [item.text for item in training.measure_panels(panels, {}, steps=4, marked=4).layout.annotations]
+    assert "<b>kept 0.50</b>" in last
+    assert not any(text.startswith("step") for text in last)
+    near = training.measure_panels({"Found": ("Recall@1", (steps, np.array([1.0, 1.0])))}, {"Recall@1": 1.0}, steps=4)
+    ends = [item.y for item in near.layout.annotations if item.xshift == 12]
+    assert len(set(ends)) == 2  # apart, and where plotly draws them
     assert max(ends) <= 1.08
-    negative = training.measure_panels({"Spearman": {"Spearman": (STEPS, -STEPS / 9)}}, {}, "", steps=5)
+    negative = training.measure_panels({"Spearman": ("Spearman", (STEPS, -STEPS / 9))}, {}, steps=5)
     assert negative.layout.yaxis.range is None
-    empty = training.measure_panels({"Found": {}}, {}, "", steps=5)
-    assert "no step yet" in [item.text for item in empty.layout.annotations]
+    assert "no step yet" in [item.text for item in training.measure_panels({}, {}, steps=5).layout.annotations]
 
 
 def test_three_models_are_three_bars_with_intervals_on_one_axis() -> None:
@@ -176,8 +197,9 @@ def test_before_and_after_have_their_intervals() -> None:
         guessing=50,
     )
     assert [shape.x0 for shape in third.layout.shapes] == [50]
-    assert [(trace.name, float(trace.x[0])) for trace in third.data][2:] == [("undamaged", 90)]
-    assert len({trace.marker.color for trace in third.data}) == 3
+    assert [(trace.name, float(trace.x[0])) for trace in third.data][:1] == [("undamaged", 90)]
+    # The colours of the models are those of the other figures.
+    assert [trace.marker.color for trace in third.data] == [training.UNDAMAGED, training.BEFORE, training.AFTER]
 
 
 @pytest.mark.parametrize("key", OBJECTIVES)

@@ -251,7 +251,7 @@ def test_what_has_not_been_drawn_is_shown_by_a_stored_example_of_its_view(sessio
 def test_a_lecture_from_a_link_names_its_pictures_and_is_walked_through(open_page: Open) -> None:
     stars = ["inside?v=block&s=One%20bank.#block_change", "text?v=decoding&s=Two%20banks.#x"]
     app = at_rest(open_page("lecture", lecture=stars))
-    assert "Press “Draw” once: then the export holds the pictures. Pale pictures are examples." in texts(app)
+    assert "Pale pictures are examples: “Draw” makes yours, which the export needs." in texts(app)
     export = app.get("download_button")[0].proto
     assert (export.label, export.disabled) == ("Export 0 of 2 pictures", True)
     app.button(key="begin_lecture").click()

@@ -97,7 +97,7 @@ def test_it_opens_with_hits_of_the_first_ready_made_query(demo_vectors: np.ndarr
     assert rows_of(app) == best.tolist()
     assert [row["score"] for row in hits(app)] == [f"{scores[at]:.3f}" for at in best]
     assert "volcano" in hits(app)[0]["tag"]
-    assert hits(app)[0]["tag"].startswith(f"number {best[0]} ·")
+    assert hits(app)[0]["tag"].endswith(f" · number {best[0]}")
     assert "place in the corpus, counted from 0" in texts(app)  # while ranks count from 1
     assert hits(app)[0]["rank"] == 1
     marked = [part["text"] for part in hits(app)[0]["parts"] if part["shared"]]

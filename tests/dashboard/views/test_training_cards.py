@@ -72,3 +72,8 @@ def test_texts_of_people_are_escaped_and_the_ties_are_drawn(monkeypatch: pytest.
     assert 'title="&quot;c&quot;"' in drawn[0]
     paths = unquote(drawn[0]).count("<path")
     assert paths == len(row_cards.ties(PAIRS, "mnrl"))
+    assert "afar" not in drawn[0]
+    # A phone leaves out the ties with other rows where each row has a wrong answer of its own.
+    row_cards.draw(TRIPLETS, "mnrl", "own.csv")
+    own, afar = (unquote(part).count("<path") for part in drawn[1].split('class="ties afar"'))
+    assert (own, afar) == (6, len(row_cards.ties(TRIPLETS, "mnrl")) - 6)

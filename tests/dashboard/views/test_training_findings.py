@@ -115,33 +115,32 @@ def past(losses: list[float], measures: dict[str, list[float]] | None = None) ->
         (
             [1.87, 1.17, 1.13],
             20,
-            "**It learnt; step 20, the last, is kept: loss on held-out rows 1.13** (1.87 before). The held-out "
-            "loss fell "
-            "from 1.87 to "
+            "**It learnt: loss 1.87 → 1.13 on held-out rows; step 20, the last, is kept.** The held-out loss fell from 1.87 to "
             "1.13, and was still falling (0.04 in the last 10 steps).",
         ),
         (
             [1.87, 1.13, 1.13],
             None,
-            "**It improved; best so far is step 10: loss on held-out rows 1.13** (1.87 before); the 10 steps after it were "
-            "no better. "
-            "The held-out loss fell from 1.87 to 1.13, and hardly changed in the last 10 steps.",
+            "**It improved: loss 1.87 → 1.13 on held-out rows; step 10 is the best so far.** The 10 later steps were no "
+            "better. The held-out loss fell from 1.87 to 1.13, and hardly changed in the last 10 steps.",
         ),
-        (  # it has learned the rows by heart
+        (  # it has learnt the rows by heart
             [1.87, 1.13, 1.4],
             10,
-            "**It learnt; step 10 is kept: loss on held-out rows 1.13** (1.87 before); the 10 "
-            "steps after it "
-            "were no better. "
-            "The held-out "
-            "loss fell from 1.87 to 1.40, and is above its lowest, 1.13 at step 10.",
+            "**It learnt: loss 1.87 → 1.13 on held-out rows; step 10 is kept.** The 10 later steps were no better. The "
+            "held-out loss fell from 1.87 to 1.40, and is above its lowest, 1.13 at step 10.",
         ),
-        (  # it never learned
+        (  # it never learnt
             [1.2, 1.5],
             10,
-            "**It did not improve; kept is step 10, the last: loss on held-out rows 1.50** (1.20 before): worse than before "
-            "training. The "
-            "held-out loss rose from 1.20 to 1.50, and is above its lowest, 1.20 at step 0.",
+            "**It became worse: loss 1.20 → 1.50 on held-out rows; step 10, the last, is kept.** The held-out loss rose from "
+            "1.20 to 1.50, and is above its lowest, 1.20 at step 0.",
+        ),
+        (
+            [1.2, 1.2],
+            10,
+            "**It did not improve: loss 1.20 → 1.20 on held-out rows; step 10, the last, is kept.** The held-out loss stayed "
+            "at 1.20, and hardly changed in the last 10 steps.",
         ),
         ([1.2, float("nan")], None, "**Nothing is measured on held-out rows yet** but what the model was before."),
         ([], None, ""),
@@ -156,33 +155,31 @@ def test_a_run_that_is_watched_says_which_step_is_best_and_whether_the_loss_fall
 def test_what_decides_is_a_measure_beside_the_model_before_and_undamaged() -> None:
     of = past([2.0, 1.5, 1.0], {"recall@1": [0.27, 0.45, 0.4], "recall@10": [0.5, 0.8, 0.9]})
     assert findings.watched(of, {"recall@1": 0.6}, 10).startswith(
-        "**It learnt; step 10 is kept: Recall@1 on held-out rows 45 %** (27 % before, 60 % "
-        "undamaged); the 10 "
-        "steps after it "
-        "were no "
-        "better. The held-out loss fell"
+        "**It learnt: Recall@1 27 → 45 % on held-out rows; step 10 is kept.** Undamaged: 60 %. The 10 later steps were no "
+        "better. Recall@1 decides, not the loss: the held-out loss fell"
     )
     few, many = (findings.watched(of, {}, 10, rows) for rows in (62, 500))
     assert (
-        "Recall@1 on 62 held-out rows 45 %** (27 % before); the 10 steps after it were no better, but these rows are few"
-        in few
+        "45 % on 62 held-out rows; step 10 is kept.** The 10 later steps were no better, but these rows are few." in few
     )
-    assert "Recall@1 on 500 held-out rows 45 %** (27 % before); the 10 steps after it were no better. The" in many
+    assert "45 % on 500 held-out rows; step 10 is kept.** The 10 later steps were no better. Recall@1" in many
     # Equal ones: the lower loss decides, as in the run itself.
     equal = past([2.0, 1.5, 1.0], {"accuracy": [0.5, 0.8, 0.8]})
     assert findings.watched(equal, {}).startswith(
-        "**It improved; best so far is step 20, the last: accuracy on held-out rows 80 %**"
+        "**It improved: accuracy 50 → 80 % on held-out rows; step 20, the last, is the best so far.**"
     )
     worse = findings.watched(past([2.0, 1.0], {"spearman": [0.8, 0.7]}), {}, 10)
-    assert "Spearman on held-out rows 0.70** (0.80 before): worse than before training. " in worse
+    assert worse.startswith(
+        "**It became worse: Spearman 0.80 → 0.70 on held-out rows; step 10, the last, is kept.** The held-"
+    )
 
 
 def test_what_decides_is_the_order_of_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     of = past([2.0, 1.5, 1.0], {"recall@1": [0.1, 0.4, 0.3], "accuracy": [0.5, 0.8, 0.9]})
-    assert "step 10: Recall@1 on" in findings.watched(of, {})
+    assert "Recall@1 10 → 40 % on held-out rows; step 10 is" in findings.watched(of, {})
     monkeypatch.setattr(findings, "DECIDING", held_out.DECIDING[::-1])
     monkeypatch.setattr(held_out, "DECIDING", held_out.DECIDING[::-1])
-    assert "step 20, the last: accuracy on" in findings.watched(of, {})
+    assert "accuracy 50 → 90 % on held-out rows; step 20, the last, is" in findings.watched(of, {})
 
 
 def test_a_kept_step_without_the_measure_is_said_without_it() -> None:

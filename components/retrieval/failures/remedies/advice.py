@@ -112,10 +112,10 @@ def _sentence(
         before, after = apart(100 * found / len(now), 100 * results[best].recall, digits=1)
         more = _harming(results, titles) or _shared(shares)
         if results[best].recall <= found / len(now):
-            return f"No remedy is better: Recall@1 is {before} % now, and none raises it{more}."
+            return f"No remedy is better: the right text is first for {before} % of the queries, and none raises that{more}."
         return (
-            f"No remedy is clearly better yet: Recall@1 is {before} % now and {after} % with the best one, "
-            f"{titles[best]}{more}."
+            f"No remedy is clearly better: the right text is first for {before} % of the queries now and {after} % with the "
+            f"best one, {titles[best]}{more}."
         )
     names = ["leaving it as it is" if name is None else titles[name] for name in (one, other)]
     return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -323,6 +324,10 @@ def test_ranking_bars_have_the_best_on_top_and_their_intervals():
     assert list(trace.error_x.arrayminus) == [1, 5, 6]
     colours = trace.marker.color
     assert colours[2] != colours[0] == colours[1]
+    compared = (
+        ranking_bars([replace(bars[0], is_compared=True), *bars[1:]], "title", measure="MAP").data[0].marker.color
+    )
+    assert compared == (GREY, colours[0], colours[2])
     ends = [(note.text, note.x) for note in figure.layout.annotations]
     assert ends == [
         ("<b>2.0</b>", 4),

@@ -159,7 +159,7 @@ def test_few_sentences_are_too_few(open_page: Open) -> None:
 
 def test_it_is_offered_from_some_thousand_texts() -> None:
     assert view.too_few_to_pay(630) == (
-        " With 630 texts an exact search is fast enough: approximation pays from a few thousand texts on, and is "
-        "offered from 5,000."
+        " With 630 texts an exact search is fast enough: approximation pays from a few thousand texts on, and Search "
+        "offers it from 5,000."
     )
     assert view.too_few_to_pay(search_engines.MANY) == ""

@@ -49,6 +49,8 @@ def test_both_pairs_are_shown_as_transformers_tokenizes_them(read_page: Open, em
                 zip(encoding["input_ids"], encoding["token_type_ids"], strict=True)
             )
         ]
+        if row is rows[0]:  # its first piece names the three lines of all
+            expected[0] = [f"{name} {text}" for name, text in zip(("position", "id", "type"), expected[0], strict=True)]
         assert [under for _, under, _ in row] == expected
         sides = [{None: "x", 0: "0", 1: "1"}[side] for side in encoding.sequence_ids()]
         assert [tint for _, _, tint in row] == sides
@@ -87,7 +89,7 @@ def test_equal_scores_are_not_called_wrong(open_page: Open) -> None:
     assert "**the same score**, to two decimals" in texts(app)
     assert "the model is wrong" not in texts(app)
     assert "higher score" not in texts(app)
-    assert re.search(r"Each pair is one row of \d+ tokens", texts(app))  # rows of one size, which is said once
+    assert re.search(r"Each pair is one input of \d+ tokens", texts(app))  # inputs of one size, which is said once
 
 
 def test_the_model_fails_clearly_on_the_example_of_shared_words(open_page: Open, scorer: Backend) -> None:

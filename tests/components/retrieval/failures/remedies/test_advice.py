@@ -52,8 +52,11 @@ def test_the_cheapest_is_advised_and_a_better_dearer_one_is_named() -> None:
 
 
 def test_where_no_remedy_helps_the_sentence_begins_with_the_result_and_ends_with_what_failures_share() -> None:
-    better = "No remedy is clearly better yet: Recall@1 is 75.0 % now and 76.2 % with the best one, query repair"
-    none = "No remedy is better: Recall@1 is 75.0 % now, and none raises it"
+    better = (
+        "No remedy is clearly better: the right text is first for 75.0 % of the queries now and 76.2 % with the best one, "
+        "query repair"
+    )
+    none = "No remedy is better: the right text is first for 75.0 % of the queries, and none raises that"
     named = compared(Traits(("negation",), (NOW > 1)[None]), NOW > 1)
     alike = compared(Traits(("negation",), (np.arange(160) % 2 == 0)[None]), np.arange(160) % 4 < 2)
     few = compared(Traits(("negation",), (NOW > 1)[None]), np.arange(160) < 29)

@@ -79,3 +79,8 @@ def test_drops_keep_the_order_of_the_words_and_equal_words_apart():
     labels = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
     assert labels == {0: "<b>query</b>", 1: "the", 2: "cat", 3: "<b>document</b>", 4: "the"}
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # from top to bottom
+    many = bars.drop_bars(list("abcde"), np.array([0.2, -0.9, 0.1, 0.5, 0.3]), ["query"] * 5, "Drops")
+    assert list(many.data[0].text) == ["", "−0.90", "", "+0.50", "+0.30"]  # the three largest, whatever their signs
+    low, high = many.layout.xaxis.range
+    assert low < -0.9
+    assert high > 0.5

@@ -38,6 +38,12 @@ def test_attention_and_counts(embedded: Any) -> None:
     share = float(attentions[0][0, 2][5, 4])
     assert share > 0.99
     assert measured(embedded, f"attention(0, 2, bank@1, a@1) = {share:.2f}") == ""
+    pieces = np.array([attentions[3][1, head][np.ix_([2, 3, 4, 5], [6])].mean() for head in range(12)])
+    head, share = int(pieces.argmax()), float(pieces.max())  # what each piece of a word gives, on average
+    claim = f"attention(3, {head}, unputdownable@2, bank@2)"
+    assert (
+        measured(embedded, f"{claim} > {share - 1e-3:.4f}") == measured(embedded, f"{claim} < {share + 1e-3:.4f}") == ""
+    )
     assert measured(embedded, "tokens(1) = 10") == ""
     assert measured(embedded, "tokens(1) = 9") == "it measures 10.0000"
     assert measured(embedded, "pieces(unputdownable@2) = 4") == ""
@@ -56,8 +62,9 @@ def test_equal_is_equal_after_rounding(embedded: Any) -> None:
         ("cosine(river@1, a@1, 6) < 1", "it cannot be measured: sentence 1 has no word river"),
         ("cosine(bank@3, a@1, 6) < 1", "it cannot be measured: there is no sentence 3"),
         ("cosine(bank@1, a@1, 7) < 1", "it cannot be measured: the model has no layer 7"),
-        ("cosine(40@1, a@1, 6) < 1", "it cannot be measured: sentence 1 has no token 40"),
+        ("cosine(10@1, a@1, 6) < 1", "it cannot be measured: sentence 1 has no token 10"),
         ("attention(6, 0, bank@1, a@1) < 1", "it cannot be measured: the model has no block 6 with a head 0"),
+        ("attention(0, 12, bank@1, a@1) < 1", "it cannot be measured: the model has no block 0 with a head 12"),
         ("attention(0, 0, bank@1, bank@2) < 1", "it cannot be measured: attention stays within one sentence"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -70,3 +72,13 @@ def test_equal_is_equal_after_rounding(embedded: Any) -> None:
 )
 def test_what_the_sentences_do_not_have_is_said(embedded: Any, text: str, problem: str) -> None:
     assert measured(embedded, text) == problem
+
+
+@pytest.mark.parametrize(
+    ("value", "misrounded"), [(0.12496, ""), (0.12502, ""), (0.12508, "0.13 (0.12508)"), (0.11490, "0.11 (0.11490)")]
+)
+def test_a_measure_near_half_way_may_be_written_either_way(value: float, misrounded: str) -> None:
+    claim = replace(parse_claim("cosine(a@1, b@1, 0) = 0.12", 1), first=SimpleNamespace(value=lambda trace: value))
+    assert claim.misrounded(SimpleNamespace(trace=lambda *_, **__: None), ()) == misrounded
+    up = replace(claim, second=parse_claim("tokens(1) = 0.13", 1).second)
+    assert (up.misrounded(SimpleNamespace(trace=lambda *_, **__: None), ()) == "") is (value > 0.1249)

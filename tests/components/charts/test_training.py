@@ -223,5 +223,9 @@ def test_what_is_pushed_away_has_its_arrow_behind_it_and_the_texts_have_their_na
         assert np.hypot(arrow.x - 2.9, arrow.y - 3) > np.hypot(arrow.ax - 2.9, arrow.ay - 3) > 1
 
 
+def test_what_is_pulled_is_blue_and_what_is_pushed_is_orange() -> None:
+    assert (objective_pictures.PULL, objective_pictures.PUSH) == (theme.BLUE, theme.ORANGE)  # as in the first rows
+
+
 def test_the_pictures_are_those_of_the_objectives() -> None:
     assert set(objective_pictures._DRAW) == set(OBJECTIVES)

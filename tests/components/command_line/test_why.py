@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from components.command_line.commands import why
 from tests.components.command_line.in_process import run
 from tests.support.closeness import assert_close
 
@@ -99,3 +100,11 @@ def test_bad_input_is_one_line_and_status_2(model, arguments, said):
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_what_is_not_shown_is_summed_with_its_signs(capsys):
+    parts = [(1.0 + number, f"part {number}") for number in range(10)]
+    why._say_largest([*parts, (-0.5, "x"), (0.25, "y")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split(maxsplit=1) == ["+10.0000", "part 9"]
+    assert lines[-1].split(maxsplit=1) == ["-0.2500", "2 others"]

@@ -262,14 +262,15 @@ def cosine_bars(names: Sequence[str], labels: Sequence[str], values: np.ndarray,
 def count_bars(edges: np.ndarray, counts: np.ndarray, title: str) -> go.Figure:
     """A histogram of lengths: counts [bin] between edges [bin + 1]; a bar stands over the whole numbers that it counts."""
     first, width = int(np.flatnonzero(counts)[0]) if counts.any() else 0, edges[1] - edges[0]
+    lengths = "%{customdata[0]:.0f}" + " to %{customdata[1]:.0f}" * bool(width > 1)
     figure = go.Figure(
         go.Bar(
             x=(edges[:-1] + edges[1:] - 1) / 2,
             y=counts,
             width=edges[1:] - edges[:-1],
             marker={"color": theme.BLUE, "line": {"width": 0}},
-            customdata=np.stack([np.ceil(edges[:-1]), edges[1:]], axis=1),
-            hovertemplate="%{y:,} sentences of %{customdata[0]:.0f} to %{customdata[1]:.0f} tokens<extra></extra>",
+            customdata=np.stack([edges[:-1], edges[1:] - 1], axis=1),
+            hovertemplate=f"%{{y:,}} sentences of {lengths} tokens<extra></extra>",
         )
     )
     figure.update_xaxes(title="tokens", range=[edges[first] - width - 0.5, edges[-1] - 0.5])

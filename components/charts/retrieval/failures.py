@@ -108,7 +108,7 @@ def occurrence_histogram(counts: np.ndarray, marked: Mapping[str, int], mean: fl
         width=edges[1:] - edges[:-1],
         name="all texts",
         marker={"color": theme.GREY, "line": {"width": 0}},
-        customdata=np.stack([np.ceil(edges[:-1]), np.floor(edges[1:])], axis=1),
+        customdata=np.stack([np.ceil(edges[:-1]), np.ceil(edges[1:]) - 1], axis=1),
         hovertemplate="%{y:,} texts: found by %{customdata[0]:,} to %{customdata[1]:,} queries<extra></extra>"
         if most >= 60
         else "%{y:,} texts: found by %{x:,} queries<extra></extra>",

@@ -171,3 +171,8 @@ def test_words_that_are_split_differently_are_named_as_typed():
     assert differing_words(text, align(first, second)) == (("Don't", "2019"), 4)
     assert differing_words(text, align(first, first)) == ((), 4)
     assert differing_words("", ()) == ((), 0)
+    one, two = (
+        sentence("火山", [("火", 0, 0, 1), ("山", 1, 1, 2)]),
+        sentence("火山", [("火", 0, 0, 1), ("x", 1, 1, 2), ("y", 1, 1, 2)]),
+    )
+    assert differing_words("火山", align(one, two)) == (("山",), 2)  # and not the word that ends where it begins

@@ -5,6 +5,7 @@ from torch.nn.functional import cosine_similarity
 from transformers import AutoModel, AutoTokenizer
 
 from components.analysis.block_change import (
+    TokenSimilarity,
     between_texts,
     block_change,
     diagonal,
@@ -213,6 +214,9 @@ def test_means_and_extremes_worked_out_on_paper(by_hand):
     alone = least_like_itself(change, [False, True, False])
     assert (alone.token, alone.other) == (1, None)
     assert least_like_itself(change, [False, False, False]) is None
+    # What comes out (a column) is compared with all that went in.
+    cosines = np.array([[0.9, 0.95, 0.95], [0.1, 0.5, 0.1], [0.1, 0.1, 0.5]])
+    assert means_of(TokenSimilarity(cosines, (0, 1, 2), (0, 1, 2)), 0).nearest == 1
 
 
 def test_one_token_has_no_other(embedded):

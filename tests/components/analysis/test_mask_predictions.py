@@ -10,7 +10,13 @@ import torch
 from tokenizers import AddedToken
 from transformers import AutoTokenizer, BertForMaskedLM, BertModel
 
-from components.analysis.mask_predictions import Prediction, kept_similarity, mask_token, top_predictions
+from components.analysis.mask_predictions import (
+    Prediction,
+    kept_similarity,
+    mask_token,
+    mean_turns,
+    top_predictions,
+)
 from components.errors import InputError
 from components.model.backend import Backend
 from components.model.tokenization import Tokenization
@@ -299,3 +305,21 @@ def test_a_tokenizer_without_a_mask_token():
     with pytest.raises(InputError) as caught:
         mask_token(tokenization, tokenization.tokenize("the cat"), 1)
     assert "no mask token" in caught.value.problem
+
+
+def test_how_far_the_tokens_that_stay_turn_worked_out_on_paper():
+    """In degrees, of the text's own tokens without what is hidden, at the last layer."""
+    text = handmade.words("the bank")
+    old = np.zeros((2, 1, 4, 2))
+    old[..., 0] = 1  # all along the first axis
+    new = np.repeat(old, 2, axis=1)
+    new[1, 0] = [
+        [0, 1],
+        [-1, 0],
+        [0.5, np.sqrt(0.75)],
+        [0, 1],
+    ]  # only "bank", by 60 degrees, counts where "the" is hidden
+    before, after = handmade.trace([text], old), handmade.trace([text, text], new)
+    np.testing.assert_allclose(mean_turns(before, after, [(1,), (1, 2)]), [60, 0], atol=1e-4)
+    with pytest.raises(ValueError, match="do not fit"):
+        mean_turns(before, after, [(1,)])

@@ -8,6 +8,7 @@ from components.analysis.tokens import (
     TokenStatistics,
     losses,
     neighbour_words,
+    position_at,
     statistics,
 )
 from components.model.tokenization import Tokenization
@@ -226,3 +227,9 @@ def test_neighbours_tell_the_sentences_apart():
     assert neighbour_words([words("the cat"), words("the cat")], (2, 2)) == ("", "")
     assert neighbour_words([words("the black cat")], (3,)) == ("black",)
     assert neighbour_words([], ()) == ()
+
+
+def test_the_token_at_a_place_is_the_first_that_shares_a_character_with_it():
+    text = sentence("embankment", [("em", 0, 0, 2), ("##bank", 0, 2, 6), ("##ment", 0, 6, 10)])
+    assert [position_at(text, *span) for span in ((0, 2), (2, 6), (5, 7), (6, 10), (10, 12))] == [1, 2, 2, 3, None]
+    assert position_at(text, 0, 2, in_pair=True) is None

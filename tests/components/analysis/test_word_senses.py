@@ -51,6 +51,7 @@ def test_equal_neighbours_count_as_a_guess():
 def test_of_equally_accurate_layers_the_clearest_is_best():
     curve = word_senses.SenseCurve(np.array([0.1, 0.4, 0.3], np.float32), np.array([0.5, 1, 1], np.float32), 0.5)
     assert curve.best == 1
+    assert word_senses.SenseCurve(np.array([0.9, 0.4]), np.array([0.5, 1]), 0.5).best == 1  # accuracy comes first
 
 
 @pytest.mark.parametrize("labels", [["a"] * 6, ["a", "b", "c"], ["a", "b", "c", "d", "e", "e"]])

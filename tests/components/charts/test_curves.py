@@ -10,6 +10,7 @@ from components.charts.curves import (
     EXTREMES,
     BandData,
     EndLabel,
+    block_curves,
     depth_curves,
     layer_curves,
     removal_curves,
@@ -69,6 +70,27 @@ def test_the_band_lies_behind_with_its_edges() -> None:
     assert [trace.name for trace in figure.data] == ["95 %", "5 %", "unrelated", "a – b", "a – c", EXTREMES, EXTREMES]
     assert drawn(figure, "5 %").fill == "tonexty"
     np.testing.assert_allclose(drawn(figure, "unrelated").y, band.mean, rtol=1e-6)
+    np.testing.assert_allclose([drawn(figure, name).y for name in ("5 %", "95 %")], [band.low, band.high], rtol=1e-6)
+    assert [tuple(ends) for ends in drawn(figure, "unrelated").customdata][:2] == [
+        ("0.000", "0.400"),
+        ("0.100", "0.500"),
+    ]
+
+
+def test_tokens_before_and_after_each_block_are_lines_and_many_are_a_band() -> None:
+    values = np.random.default_rng(0).random((65, 3))
+    few, many = (block_curves(part, ["<b>"] * len(part), "Title") for part in (values[:64], values))
+    assert [trace.name for trace in few.data] == ["&lt;b&gt;"] * 64 + ["mean of all tokens"]
+    np.testing.assert_allclose(few.data[-1].y, values[:64].mean(axis=0), rtol=1e-6)
+    high, low, _, mean = many.data
+    np.testing.assert_allclose([low.y, high.y], np.percentile(values, (5, 95), axis=0), rtol=1e-6)
+    np.testing.assert_allclose(mean.y, values.mean(axis=0), rtol=1e-6)
+    assert many.layout.xaxis.title.text == "block (block b turns layer b into layer b+1)"
+
+
+def test_layers_have_numbers_that_stand_apart() -> None:
+    steps = [layer_curves(np.ones((1, layers)), ["a"], "Title").layout.xaxis.dtick for layers in (14, 15)]
+    assert steps == [1, 2]
 
 
 def test_names_are_text() -> None:
@@ -87,6 +109,7 @@ def test_shared_range_holds_everything_and_ignores_nan() -> None:
     assert low < -0.1
     assert 0.9 < high < 1
     assert shared_range(np.array([np.nan])) == (-1.0, 1.0)
+    assert shared_range(VALUES, floor=0.19)[0] == 0.19 < shared_range(VALUES + 1, floor=0.19)[0]
 
 
 def test_removal_curves_hold_their_values_and_say_what_is_removed() -> None:

@@ -19,7 +19,14 @@ from components.charts.bars import (
     word_bars,
 )
 from components.charts.grids import GridRow, KnownRow, known_pieces, tensor_grids
-from components.charts.heatmap import layer_strip, off_diagonal_limits, similarity_heatmap, word_scores
+from components.charts.heatmap import (
+    layer_strip,
+    off_diagonal_limits,
+    percentile_cells,
+    similarity_heatmap,
+    word_scores,
+    written,
+)
 from components.charts.matrices import token_matrix
 from tests.components.charts.cell_numbers import numbers
 
@@ -82,6 +89,7 @@ def test_word_bars_keep_signs_and_equal_words_apart() -> None:
         ("A", [0.5, -0.25], [1, 2]),
         ("B", [1], [4]),
     ]
+    assert [list(bar.customdata) for bar in figure.data] == [["a &lt;b&gt;", "dog"], ["dog"]]  # named in the hover
     labels = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
     assert labels == {0: "<b>A</b>", 1: "a &lt;b&gt;", 2: "dog", 3: "<b>B</b>", 4: "dog"}
     assert figure.layout.xaxis.title.text == "share"
@@ -102,6 +110,7 @@ def test_parameter_bars_count_everything_once_in_order() -> None:
     groups = ["Embeddings", "Embeddings", "Block 0", "Block 0"]
     figure = parameter_bars(groups, ["word", "layer norm", "attention", "layer norm"], [10, 1, 5, 2], "Title")
     assert sum(sum(bar.x) for bar in figure.data) == 18
+    assert list(figure.data[0].customdata) == pytest.approx([100 * 10 / 18])  # per cent of all
     assert list(figure.layout.yaxis.categoryarray) == ["Block 0", "Embeddings"]  # drawn from the bottom up
     norm = next(bar for bar in figure.data if bar.name == "layer norm")
     assert dict(zip(norm.y, norm.x, strict=True)) == {"Embeddings": 1, "Block 0": 2}
@@ -140,6 +149,8 @@ def test_part_norms_keep_equal_tokens_apart() -> None:
     figure = part_norm_bars(["word", "sum"], ["the", "the"], np.array([[1.0, 2.0], [3.0, 4.0]]), "Title")
     assert list(figure.data[0].x) == ["0 the", "1 the"]
     np.testing.assert_array_equal(figure.data[1].y, [3, 4])
+    kinds = [part_norm_bars(["a"], ["x"] * count, np.ones((1, count)), "Title").data[0].type for count in (64, 65)]
+    assert kinds == ["bar", "scatter"]  # bars of more tokens would be thinner than a pixel
 
 
 def test_few_lone_bars_have_their_numbers_and_a_line_names_a_value() -> None:
@@ -181,6 +192,7 @@ def test_vector_bars_name_the_three_largest() -> None:
     values[[2, 5, 7]] = [1, -3, 2]
     figure = vector_bars(values, "Title")
     np.testing.assert_array_equal(figure.data[0].y, values)
+    assert [figure.data[0].marker.color[at] for at in (2, 5)] == [theme.BLUE, theme.ORANGE]  # positive, negative
     assert {note.text for note in figure.layout.annotations} == {"dim 2", "dim 5", "dim 7"}
 
 
@@ -188,6 +200,7 @@ def test_cosine_bars_hold_pairs_by_part() -> None:
     figure = cosine_bars(["word", "layer 0"], ["1 – 2"], np.array([[1.0, 0.9]]), "Title")
     assert list(figure.data[0].x) == ["word", "layer 0"]
     np.testing.assert_allclose(figure.data[0].y, [1, 0.9], rtol=1e-6)
+    assert figure.data[0].name == "1 – 2"
     # The six pairs of four sentences have six colours.
     figure = cosine_bars(["word"], [f"pair {number}" for number in range(6)], np.ones((6, 1)), "Title")
     assert len({trace.marker.color for trace in figure.data}) == 6
@@ -242,6 +255,12 @@ def test_word_scores_part_the_texts_on_one_symmetric_scale() -> None:
     heat = figure.data[0]
     np.testing.assert_allclose(heat.z, values, rtol=1e-6)
     assert (heat.zmin, heat.zmax) == (-1, 1)
+    assert (heat.colorscale[0][1], heat.colorscale[-1][1]) == (theme.ADDING[0][1], theme.BLUE)  # blue adds
+    key = figure.layout.title.text.split(theme.BELOW_TITLE)[1]
+    assert re.findall(r'color:(#\w+)">■</span> ([a-z ]+)', key) == [
+        (theme.BLUE, "holds the two together"),
+        (theme.ADDING[0][1], "keeps them apart"),
+    ]
     assert list(heat.y) == ["A1  &lt;b&gt;", "A2  cat", "B1  cat"]
     assert list(heat.x) == ["Leave<br>one out", "Ledger"]
     (line,) = figure.layout.shapes
@@ -292,7 +311,14 @@ def test_a_sentence_without_a_vector_has_no_hints() -> None:
     assert [list(row) for row in drawn.customdata][1] == ["", "", ""]
 
 
+def test_columns_have_the_short_name_of_their_own_sentence() -> None:
+    figure = similarity_heatmap(np.eye(2), ["a long one", "b"], "Title", dark=False, short=["<one>", "two"])
+    assert list(figure.layout.xaxis.ticktext) == ["1<br>&lt;one&gt;", "2<br>two"]
+
+
 def test_no_percentile_is_rounded_to_100_in_a_cell() -> None:
+    assert percentile_cells(np.array([[99.5, 99.4]])) == [["> 99", "99"]]
+    assert written(np.array([[0.1, 0.2]]), "cosine", least=0.2) == [["", "0.20"]]  # from the least one on
     matrix = np.array([[100, 99.85, 99.4], [99.85, 100, 100], [99.4, 100, 100]])
     figure = similarity_heatmap(
         matrix, ["a", "b", "c"], "Title", dark=False, show_values=True, value="percentile", clickable=True

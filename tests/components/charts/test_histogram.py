@@ -33,8 +33,11 @@ def test_lengths_as_bars():
     figure = count_bars(np.array([1.0, 3.0, 5.0]), np.array([4, 6]), "Lengths")
     np.testing.assert_array_equal(figure.data[0].x, [1.5, 3.5])  # 1 and 2, 3 and 4
     np.testing.assert_array_equal(figure.data[0].y, [4, 6])
+    np.testing.assert_array_equal(figure.data[0].customdata, [[1, 2], [3, 4]])
+    assert "to %{customdata[1]" in figure.data[0].hovertemplate
     figure = count_bars(np.arange(6), np.array([0, 0, 0, 1, 2]), "Lengths")
     assert list(figure.data[0].x) == [0, 1, 2, 3, 4]  # a bar stands over its number
+    assert " to " not in figure.data[0].hovertemplate  # and names it alone
     assert figure.layout.xaxis.range == (1.5, 4.5)  # from below the shortest
 
 

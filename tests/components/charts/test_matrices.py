@@ -43,6 +43,10 @@ def test_a_key_under_the_title_leaves_the_width_to_the_columns() -> None:
     beside, key = (drawn(np.eye(3), diverging=True, limits=(-0.02, 0.02), colour_bar=bar) for bar in (True, "key"))
     assert (beside.data[0].showscale, key.data[0].showscale) == (True, False)
     assert re.findall(r"</span> ([^<\u2003]+)", key.layout.title.text) == ["−0.020", "0", "+0.020"]
+    for blue_adds, colours in ((False, theme.DIVERGING), (True, theme.ADDING)):
+        own = drawn(np.eye(3), diverging=True, limits=(-0.02, 0.02), colour_bar="key", blue_adds=blue_adds)
+        assert [colour for _, colour in own.data[0].colorscale] == [colour for _, colour in colours]
+        assert re.findall(r"color:(#\w+)", own.layout.title.text) == [colour for _, colour in colours]
     room = key.layout.margin.t - beside.layout.margin.t
     assert room > 0
     assert key.layout.height - beside.layout.height == room  # the matrix keeps its height

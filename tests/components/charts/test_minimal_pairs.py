@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import plotly.graph_objects as go
 
 from components.charts import theme
 from components.charts.minimal_pairs import Strip, shares_by_layer, value_strips
 from components.charts.retrieval.evaluation import Curve
+from components.charts.why.end_labels import label_ends
 
 
 def test_each_strip_has_its_points_its_median_and_a_ring_for_the_chosen_row():
@@ -85,3 +87,22 @@ def test_the_line_of_chance_goes_through_all_layers():
     assert [label.y for label in near.layout.annotations] == [100, 51, 50]
     assert min(abs(one - other) for one, other in itertools.combinations(places, 2)) >= 16.9
     assert all(label.showarrow and label.font.color is None for label in near.layout.annotations)
+
+
+def test_only_a_strip_that_lies_farther_left_says_so():
+    def said(*unrelated: float) -> list[str]:
+        strips = [
+            Strip("Same", np.array([0.5, 0.7]), ["p", "q"], [0, 1]),
+            Strip("Unrelated", np.array(unrelated), ["u", "v", "w"], [-2] * 3, is_faint=True),
+        ]
+        notes = value_strips(strips, "Cosines", value="cosine").layout.annotations
+        return [item.text for item in notes if "farther" in item.text]
+
+    assert said(0.1, 0.2, 0.9) == ["← farther left: half below 0.20"]
+    assert said(0.1, 0.6, 0.9) == []
+
+
+def test_a_curve_without_a_number_leaves_the_others_their_names():
+    figure = go.Figure([go.Scatter(x=[0, 1], y=y, line={"color": theme.BLUE}) for y in ([1, 2], [np.nan] * 2, [1, 9])])
+    labels = label_ends(figure, ["first", "none", "<last>"]).layout.annotations
+    assert [(label.text.split("</span> ")[1], label.y) for label in labels] == [("first", 2), ("&lt;last&gt;", 9)]

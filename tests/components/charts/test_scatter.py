@@ -7,7 +7,16 @@ import plotly.graph_objects as go
 import pytest
 
 from components.charts import scatter, theme
-from components.charts.scatter import GROUPS, REST, Colours, PointTexts, moving_map, token_map
+from components.charts.scatter import (
+    GROUPS,
+    MOST_CHOSEN,
+    REST,
+    Colours,
+    MarkedPoints,
+    PointTexts,
+    moving_map,
+    token_map,
+)
 
 
 def texts(count: int) -> PointTexts:
@@ -51,6 +60,51 @@ def test_frequent_groups_have_colours_and_the_rest_is_one_group_behind(points):
     assert sum(len(trace.x) for trace in groups) == 100
     assert len({trace.marker.color for trace in groups}) == GROUPS
     assert figure.data[1].name == "g0"  # the most frequent
+
+
+def test_groups_stand_in_the_order_asked_for_and_numbered_ones_in_theirs(points):
+    numbered = ["10"] * 20 + ["2"] * 10
+    assert [trace.name for trace in token_map(points, texts(30), Colours("s", numbered), "Map").data] == ["2", "10"]
+    ordered = Colours("s", ["a"] * 20 + ["b"] * 10, order=["b", "a"])
+    first, second = token_map(points, texts(30), ordered, "Map").data
+    assert [trace.name for trace in (first, second)] == ["b", "a"]
+    assert (first.showlegend, first.marker.color) == (True, scatter.HUES[0])
+    without = Colours("s", ["a"] * 20 + ["b"] * 10, has_key=False)
+    assert not any(trace.showlegend for trace in token_map(points, texts(30), without, "Map").data)
+    assert scatter.hues_of(["a", "b", "b"]) == {"b": scatter.HUES[0], "a": scatter.HUES[1]}  # the most frequent first
+
+
+def test_the_marked_points_are_blue_and_bold_above_the_others(points):
+    words = PointTexts([f"T{row}" for row in range(30)], [""] * 30, frozenset({"t7"}))
+    marked = MarkedPoints("bank", [3, 28])
+    *others, own = token_map(
+        points, words, Colours("s", [str(row % 2) for row in range(30)]), "Map", marked=marked
+    ).data
+    assert (own.name, own.marker.color, list(own.customdata)) == ("bank", theme.BLUE, [3, 28])
+    assert own.marker.size > others[0].marker.size
+    bold = {
+        int(row)
+        for trace in (*others, own)
+        for row, text in zip(trace.customdata, trace.text, strict=True)
+        if "<b>" in text
+    }
+    assert bold == {3, 7, 28}  # and the important one
+    by_number = token_map(points, words, Colours("position", numbers=np.arange(30.0)), "Map", marked=marked)
+    assert len(by_number.data) == 1  # blue would be one of the numbers
+
+
+def test_labels_stand_alternately_above_and_below(points):
+    (trace,) = token_map(points, texts(30), Colours("s", ["a"] * 30), "Map").data
+    assert list(trace.textposition)[:3] == ["top center", "bottom center", "top center"]
+
+
+def test_lines_join_pairs_of_points_dashed_where_they_say_so(points):
+    figure = scatter.join_pairs(go.Figure(), points, [(0, 1, False), (2, 3, True)], ("#111111", "#222222"))
+    looks = [(shape.line.color, shape.line.dash) for shape in figure.layout.shapes]
+    assert looks == [("#111111", "solid"), ("#222222", "dash")]
+    for shape, (first, second) in zip(figure.layout.shapes, ((0, 1), (2, 3)), strict=True):
+        ends = [(shape.x0, shape.y0), (shape.x1, shape.y1)]
+        np.testing.assert_allclose(ends, points[[first, second]], rtol=1e-6)
 
 
 def test_numbers_become_a_colour_scale(points):
@@ -118,6 +172,10 @@ def test_selected_points_of_a_large_map_are_always_labelled():
     np.testing.assert_array_equal(chosen.y, many[[edge, first], 1])
     labelled = [row for trace in (chosen, others, hidden) for row in trace.customdata]
     assert len(labelled) == len(set(labelled))
+    every = token_map(many, names, Colours("s", ["a"] * 300), "Map", selected=range(100))
+    assert [len(trace.x) for trace in every.data if trace.name == "chosen labels"] == [MOST_CHOSEN]
+    marked = token_map(many, names, Colours("s", ["a"] * 300), "Map", marked=MarkedPoints("bank", [edge]))
+    assert [list(trace.text) for trace in marked.data if trace.name == "chosen labels"] == [[f"<b>w{edge}</b>"]]
 
 
 def test_three_dimensions_mark_the_selection_by_size_and_colour():

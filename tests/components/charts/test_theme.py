@@ -57,6 +57,18 @@ def test_text_and_buttons_are_readable(mode: str) -> None:
     assert contrast(colours["secondaryBackgroundColor"], colours["primaryColor"]) >= 4.5
 
 
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_intervals_on_bars_stand_out_on_both_backgrounds(mode: str) -> None:
+    assert contrast(theme.whiskers(mode == "dark"), CONFIG["theme"][mode]["backgroundColor"]) >= 7
+
+
+def test_diverging_scales_have_blue_at_the_side_that_adds() -> None:
+    for blue_adds, side in ((True, -1), (False, 0)):
+        light, dark = theme.diverging(blue_adds), theme.diverging(blue_adds, dark=True)
+        assert light[side][1] == dark[side][1] == theme.BLUE
+        assert contrast(light[1][1], "#FFFFFF") < 2 < 7 < contrast(dark[1][1], "#FFFFFF")  # near the page's colour
+
+
 def test_twenty_eight_curves_all_look_different() -> None:
     looks = {(style["color"], style["dash"]) for style in map(theme.line_style, range(28))}
     assert len(looks) == 28

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from components.charts import objective_pictures, training
+from components.charts import objective_pictures, theme, training
 from components.training.objectives import OBJECTIVES
 
 STEPS = np.arange(1, 6)
@@ -110,6 +110,7 @@ def test_three_models_are_three_bars_with_intervals_on_one_axis() -> None:
     assert [(trace.name, trace.x[0]) for trace in figure.data] == [(name, values[0]) for name, _, values in models]
     for trace, (_, _, (value, low, high)) in zip(figure.data, models, strict=True):
         assert (trace.error_x.array[0], trace.error_x.arrayminus[0]) == pytest.approx((high - value, value - low))
+        assert list(trace.customdata[0]) == [low, high]
     assert figure.layout.xaxis.range == (0, 100)
     assert [(line.x0, line.x1) for line in figure.layout.shapes] == [(96.7, 96.7)] * 2
     names = [
@@ -123,6 +124,8 @@ def test_three_models_are_three_bars_with_intervals_on_one_axis() -> None:
     )
     assert not two.layout.shapes
     assert two.layout.xaxis.range == (-0.3, 1.0)
+    colours = [[trace.marker.color for trace in drawn.data] for drawn in (figure, two)]
+    assert colours == [[theme.GREY, theme.ORANGE, theme.BLUE], [theme.ORANGE, theme.BLUE]]  # before, after
 
 
 def test_two_objectives_have_two_curves_each() -> None:
@@ -154,6 +157,7 @@ def test_the_histogram_counts_every_text_once_and_marks_the_cut_off() -> None:
         for (low, high), count in zip(trace.customdata, trace.y, strict=True):
             assert count == np.count_nonzero((values >= low) & (values <= high))
     assert figure.layout.shapes[0].x0 == 128.5
+    assert len(training.length_histogram({"query": np.array([79])}, 128, "Lengths").data[0].y) == 40  # at most
     texts = [item.text for item in figure.layout.annotations]
     assert texts == ["<b>query</b>", "<b>answer</b>", "cut-off: 128 tokens"]
     assert [trace.yaxis for trace in figure.data] == ["y", "y2"]  # a row each: colours that lie on each other mix
@@ -182,6 +186,8 @@ def test_before_and_after_have_their_intervals() -> None:
     names = [(item.text, item.x) for item in figure.layout.annotations if item.xref != "paper"]
     assert names == [("before", 0), ("after", 0)]  # in the first bars, which are long
     assert not figure.layout.showlegend
+    without_unit = training.before_after_bars(["MRR"], before / 100, after / 100, "T", quantity="MRR")
+    assert [item.text for item in without_unit.layout.annotations if item.xref == "paper"] == ["0.500", "0.700"]
     short = training.before_after_bars(
         ["a", "b"], np.array([[2.0], [3.0]]), np.array([[9.0], [1.0]]), "T", quantity="q"
     )
@@ -232,6 +238,10 @@ def test_what_is_pushed_away_has_its_arrow_behind_it_and_the_texts_have_their_na
     assert len(pushes) == 4
     for arrow in pushes:  # it begins at the text and leads away from the query
         assert np.hypot(arrow.x - 2.9, arrow.y - 3) > np.hypot(arrow.ax - 2.9, arrow.ay - 3) > 1
+
+
+def test_what_is_pulled_is_blue_and_what_is_pushed_is_orange() -> None:
+    assert (objective_pictures.PULL, objective_pictures.PUSH) == (theme.BLUE, theme.ORANGE)  # as in the first rows
 
 
 def test_the_pictures_are_those_of_the_objectives() -> None:

@@ -25,6 +25,7 @@ from components.command_line.commands.operating import cache
 from components.command_line.options import visible
 from components.command_line.program import COMMANDS, main
 from components.model.backend import Backend
+from components.sizes import in_words
 from tests.components.command_line.in_process import ARGUMENTS, run
 from tests.support.places import ROOT
 
@@ -375,7 +376,8 @@ def test_the_cache_is_shown_and_cleared(tmp_path, monkeypatch):
     assert json.loads(shown.stdout) | {"folder": "", "limit": 0} == {
         "folder": "", "indexes": 1, "bytes": 1000, "limit": 0, "freed": 0,
     }  # fmt: skip
-    assert run("cache", "--clear").returncode == 0
+    assert run("cache").stdout.startswith(f"1 indexes take {in_words(1000)} of at most ")
+    assert run("cache", "--clear").stdout.startswith(f"{in_words(1000)} freed.\n0 indexes take ")
     assert [path for path in (tmp_path / "indexes").iterdir() if path.suffix != ".lock"] == []
 
 

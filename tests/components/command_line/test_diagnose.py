@@ -7,11 +7,13 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from components.command_line.commands import diagnose
 from components.model.backend import Backend
 from components.retrieval.evaluation.chance.regression import compared
 from components.retrieval.evaluation.run_record import read_runs, write_runs
@@ -236,6 +238,48 @@ def test_both_commands_search_the_same_texts_and_a_column_is_compared(model: str
     spoken = run("evaluate", str(path), "--model", model)
     assert "72 rows, 70 different queries: each counts once." in spoken.stderr
     assert "Columns left out: team" in spoken.stderr
+
+
+def test_the_tables_of_the_terminal_have_their_numbers_in_their_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    failure = SimpleNamespace(rank=1_234, query="a query", rival="another text")
+    share = SimpleNamespace(
+        name="long",
+        failed=3,
+        found=1,
+        share_of_failed=0.75,
+        share_of_found=0.125,
+        difference=None,
+        is_named=True,
+        held=None,
+    )
+    change = SimpleNamespace(low=0.015, high=0.09)
+    row = SimpleNamespace(
+        title="a prompt",
+        result=SimpleNamespace(repaired=9, harmed=2, recall=0.775, change=change),
+        cost=None,
+        control=(1, 3),
+        needs_with_size="needs nothing",
+        chosen="both",
+    )
+    found: Any = SimpleNamespace(
+        failed=4, now=np.array([1, 1, 1, 1, 1, 1, 2, 4, 2, 4]), remark="", failures=[failure] * 12, shares=[share],
+        values=[], rows=[row], cost=None, advice=SimpleNamespace(sentence="Take the prompt."),
+    )  # fmt: skip
+    pairs: Any = SimpleNamespace(documents=range(7), others=2)
+    diagnose._write(SimpleNamespace(json=None), found, pairs)  # type: ignore[arg-type]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == (
+        "4 of 10 queries fail: Recall@1 is 60.0 %, MRR 75.0 %. 7 texts are searched, 2 of them right for no query."
+    )
+    assert lines[1].split() == ["rank", "1,234", "a", "query", "first:", "another", "text"]
+    assert lines[11].strip() == "and 2 more, in --report and --json"
+    said = {line.split("  ")[0]: " ".join(line.split()) for line in lines}
+    assert said["trait"] == "trait failed found 95 % of the difference"
+    assert said["long"] == "long 75.0 % 12.5 % named"
+    assert said["remedy"].startswith("remedy repaired harmed R@1 ms bytes")
+    assert said["as it is now"] == "as it is now 60.00"
+    assert said["a prompt"] == "a prompt 9 2 77.50 1.5 to 9.0, repaired 1, harmed 3, needs nothing; chosen: both"
+    assert lines[-1] == "Take the prompt."
 
 
 def test_the_terminal_says_what_a_column_is_and_what_each_half_chose(model: str, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from components.retrieval.fusion.settings import MOST_RRF_K
 from components.retrieval.search.lexical import KINDS, make_ranker
 from tests.components.command_line.in_process import run
 
@@ -170,6 +171,7 @@ def test_search_by_a_weight(index):
         (["--fuse", "bm25", "--weights", ""], "from 0 to 1"),
         (["--fuse", "bm25", "--depth", "0"], "--depth is 0"),
         (["--fuse", "bm25", "--rrf-k", "-1"], "--rrf-k is -1"),
+        (["--fuse", "bm25", "--rrf-k", str(MOST_RRF_K + 1)], f"At most {MOST_RRF_K:,}"),
         (["--fuse", "bm25", "--normalise", "z"], "without --weights"),
         (["--fuse", "bm25", "--weights", "0.5", "--normalise", "softmax"], "minmax, z or rrf"),
     ],
@@ -194,3 +196,11 @@ def test_every_ranking_by_words_can_be_fused(index):
         done = run("search", str(index), "the bank raised rates", "--fuse", kind, "--json", "-")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["results"][0]["text"] == TEXTS[1]
+    query = "the bank raised rates"
+    (hit,) = json.loads(run("search", str(index), query, "-k", "1", "--fuse", "bm25,jm", "--json", "-").stdout)[
+        "results"
+    ]
+    for kind, term in zip(("bm25", "jm"), hit["terms"][1:], strict=True):  # each with the words of its own ranking
+        parts = make_ranker(kind, TEXTS).split(query, hit["text"], hit["index"]).query
+        assert term["run"] == kind
+        assert term["words"] == [[part.text, pytest.approx(part.value, abs=1e-8)] for part in parts]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import ir_measures
 import pytest
 from ir_measures import AP, RR, P, R, nDCG
 
+from components.command_line.commands import evaluate
 from components.command_line.program import main
 from tests.components.command_line.in_process import run
 
@@ -167,3 +170,14 @@ def _cosines(embedded, documents) -> dict[str, dict[str, float]]:
     vectors = vectors / (vectors**2).sum(axis=1, keepdims=True) ** 0.5
     keys = [key for key, _ in documents]
     return {key: dict(zip(keys, row.tolist(), strict=True)) for key, row in zip(keys, vectors @ vectors.T, strict=True)}
+
+
+def test_a_preview_shows_a_document_of_the_highest_grade() -> None:
+    graded: Any = SimpleNamespace(
+        documents=["a", "b", "c"], queries=["nobody judged this", "q"], grades=[{}, {0: 1, 2: 3, 1: 2}],
+        document_fields=("text",), query_field="text", report=SimpleNamespace(files={"judgements": "x"}, left_out={}),
+    )  # fmt: skip
+    said: list[str] = []
+    found = evaluate._previewed(SimpleNamespace(pairs="folder"), graded, said.append)  # type: ignore[arg-type]
+    assert found["preview"] == [{"query": "q", "document": "c"}]
+    assert said[1:] == ["query: q", "  right document: c"]

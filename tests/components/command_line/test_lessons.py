@@ -27,6 +27,11 @@ def test_each_problem_is_a_line_and_the_status_is_2(tmp_path: Path, capsys: pyte
         "01-mine.md:4: “99” is not a number of minutes. Write a whole number from 1 to 90.",
     ]
     assert told.err.startswith("1 problem in 1 of 1 files.")
+    (tmp_path / "02-more.md").write_text(head.replace("99", "98").replace("first steps", "easy"), encoding="utf-8")
+    assert main(["lessons", str(path), str(tmp_path / "02-more.md")]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"{len(said.out.splitlines())} problems in 2 of 2 files.")
+    assert len(said.out.splitlines()) > 2
     path.write_text(path.read_text(encoding="utf-8").replace("99", "9"), encoding="utf-8")
     assert main(["lessons", str(path)]) == 0
     path.write_text(path.read_text(encoding="utf-8").replace("= 5", "= 6"), encoding="utf-8")

@@ -6,12 +6,15 @@ import errno
 import json
 import os
 import sys
+from operator import itemgetter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from components import folders
+from components.command_line import options as shared
 from components.command_line.program import COMMANDS
 from components.errors import InputError
 from components.model.backend import Backend
@@ -116,3 +119,37 @@ def test_a_file_that_may_only_be_read_is_refused(monkeypatch: pytest.MonkeyPatch
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "it may only be read" in done.stderr
     assert (tmp_path / "made.json").read_text() == "mine"
+
+
+def test_a_table_has_a_line_for_each_run_with_what_is_done_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    of_vectors = {"layer": 6, "pooling": "mean", "value": 12.345}
+    runs = [
+        of_vectors,
+        of_vectors | {"reranked": 10},
+        of_vectors | {"max_sim": 20},
+        of_vectors | {"fused": ["bm25", "jm"], "weight": 0.25},
+        of_vectors | {"fused": ["bm25"], "weight": None},
+        {"layer": None, "pooling": None, "ranking": "SPLADE", "value": None},
+    ]
+    options: Any = SimpleNamespace(json=None)
+    shared.write_table(options, runs, {"MRR": itemgetter("value")}, digits=2)
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        "layer pooling MRR",
+        "6 mean 12.35",
+        "6 mean 12.35 first 10 re-ranked",
+        "6 mean 12.35 first 20 by MaxSim",
+        "6 mean 12.35 with bm25 and jm, weight 0.25",
+        "6 mean 12.35 with bm25, reciprocal ranks",
+        "SPLADE -",
+    ]
+    options.json = "-"
+    shared.write_table(options, runs, {"MRR": itemgetter("value")}, digits=2)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_label_whose_name_is_a_number_is_chosen_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = SimpleNamespace(pair_labels=lambda: ("2", "1", "0"), spec=SimpleNamespace(title="A reranker"))
+    monkeypatch.setattr(Backend, "load", lambda _: named)
+    for label, number in (("2", 0), ("1", 1), ("0", 2)):
+        assert shared.load_cross_encoder(SimpleNamespace(cross_encoder=None, label=label)) == (named, number)  # type: ignore[arg-type]

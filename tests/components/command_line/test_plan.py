@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+from components.command_line.commands.operating import plan
 from components.command_line.program import main
 from tests.support.tiny import save_tiny
 
@@ -35,6 +39,14 @@ def test_the_rate_is_measured_on_sentences_of_ones_own(tmp_path: Path) -> None:
     assert made["rate_is_measured"]
     assert made["sentences_per_second"] > 0
     assert made["text_bytes_per_sentence"] == 11.5
+
+
+def test_the_rate_is_that_of_all_sentences_that_were_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedded: list[int] = []
+    backend = SimpleNamespace(embed=lambda texts, **_: embedded.append(len(texts)))
+    monkeypatch.setattr(plan, "time", SimpleNamespace(perf_counter=iter((10.0, 12.0)).__next__))
+    assert plan._measured(backend, ["a", "b", "c"], None) == plan.MEASURED / 2  # type: ignore[arg-type]
+    assert embedded == [plan.WARM_UP, plan.MEASURED]
 
 
 def test_bad_numbers_are_one_line(capsys) -> None:

@@ -108,6 +108,7 @@ def test_ids_beyond_the_vocabulary_have_an_empty_piece(tmp_path):
     [
         ((" ",), "no word"),
         (("the cat", "-k", "0"), "-k is 0"),
+        (("the cat", "-k", "1001"), "-k is 1001"),
         (("the cat", "-k", "one"), "-k"),
         (("the cat", "--layers", "3"), "--layers 3 is not possible"),
         (("the cat", "--max-length", "1"), "outside this model's range"),

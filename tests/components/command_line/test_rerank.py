@@ -123,7 +123,7 @@ def test_the_hits_of_each_query_are_in_the_cross_encoders_order(name, index, sco
         assert [hit["retrieved_rank"] for hit in hits] == (order + 1).tolist()
         assert [hit["rank"] for hit in hits] == [1, 2, 3, 4]
         assert [hit["score"] for hit in hits] == pytest.approx(scores[order], abs=1e-4)
-        assert hits[0]["text"] == DOCUMENTS[hits[0]["index"]]
+        assert [hit["text"] for hit in hits] == [DOCUMENTS[hit["index"]] for hit in hits]
 
 
 def test_reranked_hits_for_people(index, tmp_path):

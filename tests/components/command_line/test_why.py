@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from components.command_line.commands import why
 from tests.components.command_line.in_process import run
 from tests.support.closeness import assert_close
 
@@ -38,6 +39,9 @@ def test_contributions_and_what_is_left_over_sum_to_the_cosine(model, options):
     if result["to"] == "blocks":
         assert contributions.shape == (len(result["rows"]), len(result["columns"]))
         assert result["rows"][:2] == ["embeddings", "block 0"]
+        assert result["columns"][0] == "embeddings"
+        assert not contributions[0, 1:].any()
+        assert not contributions[1:, 0].any()  # the embeddings are a row and a column of their own
         assert abs(result["left_over"]) < 1e-4
     else:
         assert contributions.shape == (len(result["tokens_a"]), len(result["tokens_b"]))
@@ -69,7 +73,13 @@ def test_people_get_the_largest_parts(model, tmp_path):
     assert lines[-1].endswith("  error of the sum")
     numbers = [abs(float(line.split()[0])) for line in lines[1:11]]
     assert numbers == sorted(numbers, reverse=True)
-    assert json.loads(target.read_text())["cosine"] == pytest.approx(float(lines[0].split()[0]), abs=1e-4)
+    result = json.loads(target.read_text())
+    assert result["cosine"] == pytest.approx(float(lines[0].split()[0]), abs=1e-4)
+    assert sum(float(line.split()[0]) for line in lines[1:]) == pytest.approx(result["cosine"], abs=1e-3)
+    cells = np.array(result["contributions"])
+    row, column = np.unravel_index(np.abs(cells).argmax(), cells.shape)
+    pair = f"“{result['tokens_a'][row]}” ({row}) with “{result['tokens_b'][column]}” ({column})"
+    assert lines[1].split(maxsplit=1) == [f"{cells[row, column]:+.4f}", pair]
 
 
 @pytest.mark.parametrize(
@@ -90,3 +100,11 @@ def test_bad_input_is_one_line_and_status_2(model, arguments, said):
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_what_is_not_shown_is_summed_with_its_signs(capsys):
+    parts = [(1.0 + number, f"part {number}") for number in range(10)]
+    why._say_largest([*parts, (-0.5, "x"), (0.25, "y")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split(maxsplit=1) == ["+10.0000", "part 9"]
+    assert lines[-1].split(maxsplit=1) == ["-0.2500", "2 others"]

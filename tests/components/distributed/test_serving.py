@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import pytest
 
 from components.arrays import Float32
 from components.distributed import direct, serving
-from components.distributed.serving import ModelServer, Served, TraceRequest, joined
+from components.distributed.serving import ModelServer, PassesOfModel, Served, TraceRequest, joined
 from components.errors import InputError, UserError
 from components.jobs import Stopped, WorkFailed
 from components.model.backend import Backend
@@ -98,6 +99,13 @@ def test_requests_of_one_model_share_a_pass_up_to_the_most_sentences() -> None:
     assert joined(several, 64) == [0, 1, 4, 5]
     assert joined(several[2:], 64) == [0]
     assert joined(several[3:], 64) == [0]
+
+
+def test_what_a_request_takes_is_told_by_both_texts_and_its_options() -> None:
+    pair = TraceRequest("m", ("ab", "c"), ("def", None), PLAIN)
+    assert pair.lengths == [15, 11]
+    large = (WITH_ATTENTIONS, TraceOptions(mask_logits=True))  # whose sizes grow quickly
+    assert [replace(pair, options=options).can_be_joined for options in (PLAIN, *large)] == [True, False, False]
 
 
 def test_a_long_text_has_a_pass_of_its_own() -> None:
@@ -243,6 +251,18 @@ def test_a_dashboard_takes_traces_from_the_server_and_computes_what_it_does_not_
     there.answers = False
     np.testing.assert_array_equal(backend.trace(TEXTS[1:3]).hidden_states, other.run(TEXTS[1:3]).hidden_states)
     assert backend.forward_passes > passes
+
+
+def test_a_server_with_other_weights_of_a_model_is_not_asked(backend: Backend) -> None:
+    def asked(*_: Any, **__: Any) -> None:
+        raise AssertionError("other weights were asked")
+
+    for revision in ("of other weights", None):
+        passes = PassesOfModel(SimpleNamespace(revision=lambda key, own=revision: own, ask=asked), backend)  # type: ignore[arg-type]
+        assert not passes.is_there
+        assert passes.trace(TEXTS, None, PLAIN) is passes.embed(TEXTS, backend.embed_options()) is None
+    known = {backend.spec.key: backend.revision}
+    assert PassesOfModel(SimpleNamespace(revision=known.get), backend).is_there  # type: ignore[arg-type]
 
 
 def test_vectors_of_a_corpus_come_in_pieces_and_stop_between_them(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,12 @@ def test_attention_and_counts(embedded: Any) -> None:
     share = float(attentions[0][0, 2][5, 4])
     assert share > 0.99
     assert measured(embedded, f"attention(0, 2, bank@1, a@1) = {share:.2f}") == ""
+    pieces = np.array([attentions[3][1, head][np.ix_([2, 3, 4, 5], [6])].mean() for head in range(12)])
+    head, share = int(pieces.argmax()), float(pieces.max())  # what each piece of a word gives, on average
+    claim = f"attention(3, {head}, unputdownable@2, bank@2)"
+    assert (
+        measured(embedded, f"{claim} > {share - 1e-3:.4f}") == measured(embedded, f"{claim} < {share + 1e-3:.4f}") == ""
+    )
     assert measured(embedded, "tokens(1) = 10") == ""
     assert measured(embedded, "tokens(1) = 9") == "it measures 10.0000"
     assert measured(embedded, "pieces(unputdownable@2) = 4") == ""
@@ -56,10 +64,21 @@ def test_equal_is_equal_after_rounding(embedded: Any) -> None:
         ("cosine(river@1, a@1, 6) < 1", "it cannot be measured: sentence 1 has no word river"),
         ("cosine(bank@3, a@1, 6) < 1", "it cannot be measured: there is no sentence 3"),
         ("cosine(bank@1, a@1, 7) < 1", "it cannot be measured: the model has no layer 7"),
-        ("cosine(40@1, a@1, 6) < 1", "it cannot be measured: sentence 1 has no token 40"),
+        ("cosine(10@1, a@1, 6) < 1", "it cannot be measured: sentence 1 has no token 10"),
         ("attention(6, 0, bank@1, a@1) < 1", "it cannot be measured: the model has no block 6 with a head 0"),
+        ("attention(0, 12, bank@1, a@1) < 1", "it cannot be measured: the model has no block 0 with a head 12"),
         ("attention(0, 0, bank@1, bank@2) < 1", "it cannot be measured: attention stays within one sentence"),
     ],
 )
 def test_what_the_sentences_do_not_have_is_said(embedded: Any, text: str, problem: str) -> None:
     assert measured(embedded, text) == problem
+
+
+@pytest.mark.parametrize(
+    ("value", "misrounded"), [(0.12496, ""), (0.12502, ""), (0.12508, "0.13 (0.12508)"), (0.11490, "0.11 (0.11490)")]
+)
+def test_a_measure_near_half_way_may_be_written_either_way(value: float, misrounded: str) -> None:
+    claim = replace(parse_claim("cosine(a@1, b@1, 0) = 0.12", 1), first=SimpleNamespace(value=lambda trace: value))
+    assert claim.misrounded(SimpleNamespace(trace=lambda *_, **__: None), ()) == misrounded
+    up = replace(claim, second=parse_claim("tokens(1) = 0.13", 1).second)
+    assert (up.misrounded(SimpleNamespace(trace=lambda *_, **__: None), ()) == "") is (value > 0.1249)

@@ -43,6 +43,13 @@ def test_a_file_becomes_a_lesson(tmp_path: Path) -> None:
     assert step.scenes == (step.scene, step.question.scene)
 
 
+def test_what_is_as_long_as_may_be_is_read(tmp_path: Path) -> None:
+    text = HEAD.replace("Two banks", "x" * 60).replace("minutes: 10", "minutes: 90") + STEP * 20
+    lesson, problems = read(tmp_path, text)
+    assert problems == []
+    assert (len(lesson.title), lesson.minutes, len(lesson.steps)) == (60, 90, 20)
+
+
 def test_a_question_without_a_right_choice_is_one_of_opinion(tmp_path: Path) -> None:
     (tmp_path / "01-a.md").write_text(HEAD + STEP + QUESTION.replace("[x]", "[ ]"), encoding="utf-8")
     lesson, problems = read_lesson(tmp_path / "01-a.md")
@@ -61,6 +68,7 @@ def test_a_question_without_a_right_choice_is_one_of_opinion(tmp_path: Path) -> 
         (HEAD.replace("question: When?", "question:") + STEP, 3, "“question” is missing."),
         (HEAD.replace("minutes: 10", "minutes: ten") + STEP, 4, "“ten” is not a number of minutes."),
         (HEAD.replace("minutes: 10", "minutes: 0") + STEP, 4, "“0” is not a number of minutes."),
+        (HEAD.replace("minutes: 10", "minutes: 91") + STEP, 4, "“91” is not a number of minutes."),
         (HEAD.replace("first steps", "easy") + STEP, 5, "“easy” is not a level."),
         (HEAD.replace("level:", "levels:") + STEP, 5, "“levels: first steps” is none of title,"),
         (HEAD.replace("minutes: 10", "minutes: 10\nminutes: 11") + STEP, 5, "“minutes” is given a second time."),
@@ -91,6 +99,11 @@ def test_a_question_without_a_right_choice_is_one_of_opinion(tmp_path: Path) -> 
         (HEAD.replace("title: ", "title: ![](//x.example/a.png) "), 2, "Pictures, formulas and HTML are not shown."),
         (HEAD + STEP + "- [ ] one\n", 11, "“- [ ] one” is not read as you may mean it."),
         (HEAD + STEP + QUESTION.replace("- [x] two\n", ""), 11, "The question has 1 choices."),
+        (
+            HEAD + STEP + QUESTION.replace("two", "two\n- [ ] c\n- [ ] d\n- [ ] e\n- [ ] f\n- [ ] g"),
+            11,
+            "The question has 7",
+        ),
         (HEAD + STEP + QUESTION.replace("two", "one"), 11, "Two choices are the same."),
         (HEAD + STEP + QUESTION.replace("[ ] one", "[x] one"), 11, "2 choices are marked as right."),
         (HEAD + STEP + QUESTION.replace("\nTwo.\n", ""), 15, "The question has no answer."),
@@ -117,6 +130,8 @@ def test_the_name_of_a_file_is_the_lessons_name(tmp_path: Path) -> None:
     assert [problem.wrong for problem in problems] == ["The name of the file has another form."]
     read(tmp_path, HEAD + STEP, "02-banks.md")
     read(tmp_path, HEAD + STEP, "03-banks.md")
+    (tmp_path / "README.md").write_text("No lesson.", encoding="utf-8")
+    assert [path.name for path in lesson_files(tmp_path)] == ["02-banks.md", "03-banks.md", "Banks.md"]
     assert [str(problem) for problem in same_keys(lesson_files(tmp_path))] == [
         "03-banks.md:1: 02-banks.md has the same name behind the number. Rename one of them."
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.words.differences import Kind, difference
+from components.words.differences import Kind, difference, shared
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,7 @@ from components.words.differences import Kind, difference
         ("The first half was dull.", "The last half was dull.", "opposite"),
         ("Wait a second here.", "Wait a moment here.", "word"),
         ("We meet on Monday.", "We meet on Friday.", "day"),
+        ("We meet on Monday.", "We meet on time.", "word"),
         ("He left before noon came.", "He left after noon came.", "opposite"),
         ("The box is too big.", "The box is too small.", "opposite"),
         ("They met in Madrid.", "They met in Oslo.", "word"),
@@ -45,6 +46,13 @@ def test_the_pieces_are_the_texts_and_moved_words_are_marked_by_their_place() ->
     assert [piece.text for piece in found.first if piece.differs] == ["dog", "cat."]
     found = difference("I met him today.", "I met him <b>tomorrow</b>.")
     assert [piece.text for piece in found.second if piece.differs] == ["<b>tomorrow</b>."]
+
+
+def test_words_that_only_one_text_has_are_marked_wherever_the_others_stand() -> None:
+    found = shared(difference("The dog chased the cat today.", "A cat chased the dog."))
+    first, second = ([(piece.text, piece.differs) for piece in side] for side in (found.first, found.second))
+    assert first == [("The dog chased the cat", False), ("today.", True)]
+    assert second == [("A", True), ("cat chased the dog.", False)]
 
 
 def test_vowel_signs_at_the_end_of_a_word_count():

@@ -14,6 +14,7 @@ from components.words.lines import on_one_line, sentences_in
         ("Dr. Smith met J. Jones in St. Louis. He left.", ("Dr. Smith met J. Jones in St. Louis.", "He left.")),
         ("It costs 3.5 euros. 20 people paid.", ("It costs 3.5 euros.", "20 people paid.")),
         ("wait... what", ("wait... what",)),
+        ("Hmmm. That is odd.", ("Hmmm.", "That is odd.")),
         ('"Why?" she said. "Because."', ('"Why?" she said.', '"Because."')),
         ("你好。我很好！再见", ("你好。", "我很好！", "再见")),
         ("a bank | the river", ("a bank", "the river")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.words.typed import typed_words
+from components.words.typed import is_open, typed_words
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,19 @@ def test_words_are_whole_and_without_the_punctuation_around_them(text: str, expe
 )
 def test_letters_of_a_script_without_spaces_are_words_with_their_marks(text, expected):
     assert [text[start:end] for start, end in typed_words(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "closing", "would_close"),
+    [
+        ("the cat (asleep", ")", True),
+        ("the cat (asleep)", ")", False),
+        ("the cat", ")", False),
+        ("“the cat", "”", True),
+        ("“the cat”", "”", False),
+        ('He said "yes', '"', True),
+        ('He said "yes" and left', '"', False),
+    ],
+)
+def test_a_mark_closes_what_is_still_open(text: str, closing: str, would_close: bool) -> None:
+    assert is_open(text, closing) is would_close

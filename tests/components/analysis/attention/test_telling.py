@@ -182,6 +182,9 @@ def test_a_window_bounds_how_even_attention_can_be() -> None:
     assert with_window.evenness[0, 0] == pytest.approx(1)
     assert with_window.names == (("spread",),)
     assert without.names != (("spread",),)
+    blocks = head_kinds(np.repeat(weights, 2, axis=0), sentence, (None, 1))  # each block has a window of its own
+    assert blocks is not None
+    np.testing.assert_allclose(blocks.evenness, [without.evenness[0], with_window.evenness[0]])
 
 
 def test_relations_and_texts_without_tokens_of_their_own() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from components.charts.bertviz import page as bertviz_page
-from components.charts.bertviz.views import MAX_BYTES, attention_page, estimate_bytes, frame_height
+from components.charts.bertviz.views import MAX_BYTES, attention_page, estimate_bytes, fitting_zoom, frame_height
 from components.charts.quantise import quantise_vectors, quantise_weights
 from components.errors import InputError
 
@@ -133,6 +133,30 @@ def test_queries_and_keys_are_read_back_within_the_bound() -> None:
         bound = 1 / 254 * np.abs(vector).max(-1, keepdims=True)
         assert (np.abs(steps * scales[..., None] - vector) <= bound + 1e-6).all()
     assert page.facts()["dim"] == 8
+
+
+def test_the_neuron_view_has_the_numbers_of_the_head_that_it_shows() -> None:
+    weights, queries, keys = attentions(), vectors(), vectors(seed=2)
+    for options, place in (({"block": 1, "head": 2}, (1, 2)), ({"blocks": [1], "heads": [1, 2]}, (1, 1))):
+        page = Reader(neuron_view(weights, queries, keys, names(5), **options))
+        np.testing.assert_array_equal(page.array("percents", np.uint8), np.rint(100 * weights[place]).ravel())
+        scores = page.array("scores", "<f4").reshape(5, 5)  # of each query (row) with each key
+        np.testing.assert_allclose(scores, queries[place] @ keys[place].T, rtol=1e-5)
+
+
+def test_what_a_view_is_told_reaches_its_page() -> None:
+    told = {"least": 0.25, "told": (1, 3), "opened": 2, "step": "softmax"}
+    colours = [["#0", "#1", "#2"], ["#3", "#4", "#5"]]
+    facts = Reader(head_view(attentions(), names(5), blocks=[1], heads=[0, 2], colours=colours, **told)).facts()
+    assert {name: facts[name] for name in told} == told | {"told": [1, 3]}
+    assert facts["colours"] == [["#3", "#5"]]  # of the heads that are sent
+
+
+def test_a_view_fills_its_frame_as_far_as_both_sides_allow() -> None:
+    natural = frame_height("head", 10)
+    assert fitting_zoom("head", 10, 1, 12, 720, 3 * natural) == 2.0  # twice as wide as the drawing
+    assert fitting_zoom("head", 10, 1, 12, 720, natural) == 1.0
+    assert [fitting_zoom("head", 10, 1, 12, size, size) for size in (1, 100_000)] == [0.7, 2.2]
 
 
 def test_a_byte_holds_nothing_one_half_and_all_of_the_attention() -> None:

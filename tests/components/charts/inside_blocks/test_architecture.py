@@ -63,6 +63,11 @@ def test_the_rows_that_are_read_are_marked_where_they_stand() -> None:
     assert places == pytest.approx([(row + 0.5) / 30_522 for row in (7, 20, 101)], abs=1e-4)
     assert [item["c"] for item in lines].count("picked") == 1
     assert any(item.get("s") == "bank: row 7" for item in drawn.items)
+    phone = narrow(MODELS["MiniLM"], READ)
+    (table,) = [item for item in phone.items if item["t"] == "rect" and item["p"] == "pieces"]
+    lines = [item for item in phone.items if item["t"] == "line" and item["c"] in {"row", "picked"}]
+    places = sorted((item["x"] - table["x"]) / table["w"] for item in lines)
+    assert places == pytest.approx([(row + 0.5) / 30_522 for row in (7, 20, 101)], abs=1e-4)
 
 
 def test_shared_weights_are_outlines_after_the_first() -> None:

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from components.charts import theme
 from components.charts.cells import colours_of, ink
 from components.charts.inside_blocks.added import BlockBars, added_bars
 from components.charts.inside_blocks.before_after import (
@@ -173,6 +174,25 @@ def test_marks_are_drawn_on_the_axis_of_both_blocks():
     assert figure.layout.xaxis.range == figure.layout.xaxis2.range
     drawn_marks = [trace for trace in figure.data if trace.type == "scatter"]
     assert [list(trace.x) for trace in drawn_marks] == 2 * [[10, 11], [12, 13]]
+
+
+def test_attention_is_blue_above_feed_forward_and_no_mark_stands_beyond_the_axis():
+    values = np.array([[4.0, 3.0], [192.0, 6.0]])
+    block = BlockBars("Block 0", values, np.array([[5.0, 300.0], [6.0, 7.0]]))
+    figure = added_bars([block], ["[CLS]", "a"], "Title", "length", mark="before", break_above=8.5)
+    bars = {trace.name: trace for trace in figure.data if trace.type == "bar"}
+    assert [bars[part].marker.color for part in ("attention", "feed-forward")] == [theme.BLUE, theme.ORANGE]
+    assert (np.array(bars["attention"].y) < np.array(bars["feed-forward"].y)).all()  # the first row is on top
+    marks = [list(trace.x) for trace in figure.data if trace.type == "scatter"]
+    assert marks == [[5], [6, 7]]
+
+
+def test_a_point_of_the_strip_says_how_much_its_token_is_like_itself_in_its_block():
+    itself = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
+    picture = BlockPicture(0, MATRIX, HEADS)
+    points = before_and_after([picture], LABELS, itself, "Title", scales=[Scales(ITSELF, ANOTHER)]).data[-1]
+    for (row, block), text in zip(points.customdata, points.text, strict=True):
+        assert f"block {block}: {itself[row, block]:.4f} like itself" in text
 
 
 @pytest.mark.parametrize(("tokens", "kind"), [(24, "h"), (25, "v"), (65, None)])

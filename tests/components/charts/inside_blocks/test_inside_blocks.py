@@ -69,6 +69,8 @@ def test_the_histogram_counts_all_and_greys_those_up_to_the_limit() -> None:
     edges = np.concatenate([bars.x - np.array(bars.width) / 2, [bars.x[-1] + bars.width[-1] / 2]])
     np.testing.assert_allclose(edges[[0, -1]], [-0.02, 4.0])  # no further than the numbers
     assert sum(activation_histogram(np.zeros(3), 0.0, "Title", value="gate").data[0].y) == 3
+    on_limit = activation_histogram(np.array([0.25, 0.25, 0.5, 1.0]), 0.25, "Title", value="gate")
+    assert [note.text for note in on_limit.layout.annotations] == ["50 % at most 0.25", "50 % above 0.25"]
 
 
 @pytest.mark.parametrize("most", np.random.default_rng(0).uniform(0.5, 9, 40).astype(np.float32).tolist())

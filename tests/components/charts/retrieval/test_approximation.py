@@ -62,7 +62,7 @@ def test_values_labels_and_hover() -> None:
     assert [label.text for label in labels][-2:] == ["HNSW 16", "HNSW 64, 256"]
     (bits,) = (trace for trace in figure.data if "bits" in trace.name)
     assert (list(bits.x), list(bits.y)) == ([48, 48, 48], [58, 90, 98])
-    assert "0.250 ms per query" in bits.text[0]
+    assert bits.text[0] == "bits<br>Recall@10 58.00 %<br>48 bytes per vector<br>0.250 ms per query (median)"
     assert "ms per query" not in bits.text[1]
     assert figure.layout.xaxis.type == "log"
     assert figure.layout.yaxis.range[1] > 100

@@ -144,6 +144,10 @@ def test_curves_hold_their_values_and_bands_go_round_them():
     assert plain.line.color != sure.line.color
     assert tuple(figure.layout.yaxis.range) == (0, 100)
     assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("k", "Recall@k (%)")
+    named = [Curve("a", np.ones(3)), Curve("b", np.ones(3), is_marked=True), Curve("c", np.ones(3))]
+    drawn = curves_over(named, [1, 2, 10], "Title", x_title="k", y_title="%").data
+    assert [trace.line.color == theme.ORANGE for trace in drawn] == [False, True, False]
+    assert len({trace.line.color for trace in drawn}) == 3
     assert figure.layout.showlegend
     assert not curves_over(curves[:1], [1, 2, 10], "Title", x_title="k", y_title="%").layout.showlegend
 
@@ -335,6 +339,9 @@ def test_ranking_bars_have_the_best_on_top_and_their_intervals():
         ("<b>30.0</b>", 37),
     ]  # behind the interval, which crosses none
     assert figure.layout.xaxis.range[1] > 37
+    unsure = ranking_bars([RankedBar("b", 20, 18, 22), RankedBar("a", 10, 1, 50)], "title", measure="MAP").data[0]
+    assert list(unsure.y) == ["a", "b"]  # by the value, not by what it may be
+    assert [list(ends) for ends in unsure.customdata] == [[1, 50], [18, 22]]
     dark = ranking_bars(bars, "title", measure="MAP", dark=True).data[0]
     assert dark.error_x.color != trace.error_x.color  # seen on the bars of both pages
 

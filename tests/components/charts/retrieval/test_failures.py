@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from components.charts import theme
-from components.charts.retrieval.failures import word_dots
+from components.charts.retrieval.failures import occurrence_histogram, word_dots
 
 RIGHT, RIVAL = np.array([0.2, 0.05, -0.01]), np.array([0.1, 0.125, -0.01])
 
@@ -64,3 +64,20 @@ def test_the_sum_of_many_words_has_numbers_and_does_not_set_the_scale() -> None:
     assert figure.layout.xaxis.range[1] < 0.2
     assert notes(figure)[2:] == ["−0.020", "+0.010", "+0.100", "0.500 and 0.600"]
     assert "<b>0.620</b>" in notes(figure)[0]  # the sums above the dots count all words
+
+
+def test_texts_are_counted_by_how_often_they_are_found() -> None:
+    figure = occurrence_histogram(np.array([0, 1, 1, 3]), {"right text": 3, "rival": 1}, 1.25, "Title")
+    every, right, rival, mean = figure.data
+    assert (list(every.x), list(every.y)) == ([0, 1, 2, 3], [1, 2, 0, 1])
+    assert "%{x:,} queries" in every.hovertemplate
+    assert [(line.name, list(line.x), line.line.color) for line in (right, rival)] == [
+        ("right text (3)", [3, 3], theme.BLUE),
+        ("rival (1)", [1, 1], theme.ORANGE),
+    ]
+    assert (mean.name, list(mean.x)) == ("mean (1.2)", [1.25, 1.25])
+    counts = np.arange(0, 121, 3)
+    bars = occurrence_histogram(counts, {}, 60, "Title").data[0]  # of many counts each bar has several
+    assert len(bars.y) == 60
+    for (low, high), number in zip(bars.customdata, bars.y, strict=True):
+        assert number == np.count_nonzero((counts >= low) & (counts <= high))

@@ -37,7 +37,7 @@ def test_labels_stand_apart_in_the_order_of_the_ends_with_the_levels_among_them(
     assert all(after - before >= 1.2 * 1.35 * theme.FONT_SIZE for before, after in pairwise(places))
     assert tuple(figure.layout.yaxis.range) == RANGE  # always all of 0 to 100
     assert figure.data[0].error_y.array.tolist() == [2, 2]
-    assert [list(point)[:2] for point in figure.data[1].customdata] == [[0, 1], [1, 1]]
+    assert [list(point) for point in figure.data[1].customdata] == [[0, 1, 49, 52], [1, 1, 93.5, 96.5]]
 
 
 def test_the_ring_stands_at_the_chosen_cell() -> None:

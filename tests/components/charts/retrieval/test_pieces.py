@@ -19,6 +19,7 @@ def test_each_piece_has_a_bar_in_its_row_and_colour() -> None:
             found[int(row)] = (float(value), bar.name, piece)
     assert [found[row][:2] for row in range(3)] == [(3.0, sources[0]), (2.0, sources[1]), (1.0, sources[2])]
     assert "<b>" not in found[1][2]
+    assert [found[row][2] for row in (0, 2)] == ["volcano", "ash"]
     assert "<b>" not in "".join(figure.layout.yaxis.ticktext)
     assert {bar.width for bar in figure.data} == {0.75}
     low, high = figure.layout.yaxis.range

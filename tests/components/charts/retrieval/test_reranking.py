@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from components.charts import bars, theme
-from components.charts.retrieval.reranking import CostLine, pair_cost, rank_changes, strong_lines
+from components.charts.retrieval.reranking import (
+    CostLine,
+    LookPoint,
+    pair_cost,
+    quality_and_time,
+    rank_changes,
+    strong_lines,
+)
 
 
 def test_each_candidate_has_a_line_and_the_correct_one_is_on_top():
@@ -79,3 +86,23 @@ def test_drops_keep_the_order_of_the_words_and_equal_words_apart():
     labels = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
     assert labels == {0: "<b>query</b>", 1: "the", 2: "cat", 3: "<b>document</b>", 4: "the"}
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # from top to bottom
+    many = bars.drop_bars(list("abcde"), np.array([0.2, -0.9, 0.1, 0.5, 0.3]), ["query"] * 5, "Drops")
+    assert list(many.data[0].text) == ["", "−0.90", "", "+0.50", "+0.30"]  # the three largest, whatever their signs
+    low, high = many.layout.xaxis.range
+    assert low < -0.9
+    assert high > 0.5
+
+
+def test_a_second_look_is_compared_with_the_search_without_one():
+    points = [
+        LookPoint("no second look", 0, 70, 60, 78),
+        LookPoint("<10>", 5, 80, 71, 88),
+        LookPoint("50", 20, 82, 73, 89),
+    ]
+    figure = quality_and_time(points, "Quality and time")
+    (line,) = figure.data
+    assert (list(line.x), list(line.y)) == ([0, 5, 20], [70, 80, 82])
+    assert list(line.marker.symbol) == ["circle-open", "circle", "circle"]
+    assert (list(line.error_y.array), list(line.error_y.arrayminus)) == ([8, 8, 7], [10, 9, 9])
+    assert [list(point) for point in line.customdata][1] == ["&lt;10&gt;", "80.0"]
+    assert [shape.y0 for shape in figure.layout.shapes] == [70]  # the dashed line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from components.charts import theme
 from components.charts.retrieval.run_bars import Bar, FirstHits, first_hit_panels, recall_panels
 
 NASTY = "<b>x</b>"
@@ -36,6 +37,7 @@ def test_both_similarities_have_a_bar_in_each_of_three_panels() -> None:
     figure = first_hit_panels(["Layer 6, Mean", NASTY], [("cosine", hits), ("dot product", hits[::-1])], "Title")
     assert [trace.name for trace in figure.data] == ["cosine"] * 3 + ["dot product"] * 3
     assert list(figure.data[0].y) == [90, 20]
+    assert [figure.data[at].marker.color for at in (0, 3)] == [theme.BLUE, theme.ORANGE]
     assert figure.data[0].error_y.array[1] == 15
     np.testing.assert_array_equal(figure.data[1].y, np.array([1.5, np.nan], np.float32))
     assert figure.data[2].y[0] == -2

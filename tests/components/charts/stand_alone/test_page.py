@@ -92,11 +92,23 @@ def test_texts_of_people_are_texts(figure: go.Figure) -> None:
     assert stand_alone.title_of(figure).replace(" ", "") == HOSTILE.replace(" ", "")
 
 
+def test_a_dark_page_has_light_type_and_dark_figures(figure: go.Figure) -> None:
+    light, dark = (
+        without_plotly(stand_alone.page("t", [stand_alone.PagePart(figure)], "f", is_dark=is_dark))
+        for is_dark in (False, True)
+    )
+    assert ("color-scheme: dark" in light, "color-scheme: dark" in dark) == (False, True)
+    papers = [re.findall(r'"(?:paper|plot)_bgcolor":"(#\w+)"', text)[-2:] for text in (light, dark)]
+    assert papers == [["#fff"] * 2, ["#12161c"] * 2]
+
+
 def test_a_long_table_is_cut_and_says_so() -> None:
     table = pd.DataFrame({"row": range(500)})
     text = stand_alone.page("t", [stand_alone.PagePart(table=table)], "f")
     assert text.count("<tr") == 1 + stand_alone.MOST_ROWS
     assert "The first 200 of 500 rows." in text
+    assert re.findall(r"<td>(\d+)</td>", text) == [str(row) for row in range(stand_alone.MOST_ROWS)]
+    assert "The first" not in stand_alone.page("t", [stand_alone.PagePart(table=table[:200])], "f")
     assert get_plotlyjs() not in text  # a page without figures needs none of it
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from components.charts import theme
 from components.charts.why.experiments import MOST_NUMBERED, effect_map
 
 
@@ -25,6 +26,8 @@ def test_cells_have_their_numbers_and_a_point_to_click():
     heat, points = drawn(values).data
     assert [list(row) for row in heat.text] == [["50", "0", ""], ["109", "−31", "0"]]
     assert (heat.zmin, heat.zmax) == (-1, 1)
+    ends = [drawn(values, blue_adds=adds).data[0].colorscale[at][1] for adds, at in ((False, 0), (True, -1))]
+    assert ends == [theme.BLUE] * 2
     assert [tuple(cell) for cell in points.customdata] == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
     assert list(zip(points.y, points.x, strict=True)) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
     assert points.text[1] == "&lt;b&gt;0,1"

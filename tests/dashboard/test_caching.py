@@ -18,6 +18,7 @@ from dashboard.jobs import embedding, evaluation, interventions, rankers, reques
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.reranking import SecondStage
 from dashboard.jobs.second_stage import TwoStages
+from dashboard.views.search import chance
 
 
 def backend(key: str = "a model of this file", revision: str = "1", device: str = "cpu") -> Any:
@@ -249,3 +250,21 @@ def test_ranks_and_scores_of_pairs_are_of_their_indexes_layer_and_pooling(
         monkeypatch.setattr(evaluation, "both_indexes", lambda *_, both=both: both)
         evaluation.pair_indexes(EmbedRequest(backend()), pairs(content), "x")
     distinct(keys, 4)
+
+
+def test_chance_is_measured_for_each_ranking_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys: list[Any] = []
+    monkeypatch.setattr(chance, "_measured", lambda key, *_: keys.append(key))
+    request: Any = SimpleNamespace(backend=backend(), corpus=TEXTS)
+    index: Any = SimpleNamespace(info=SimpleNamespace(identity="1"))
+    other: Any = SimpleNamespace(info=SimpleNamespace(identity="2"))
+    base: tuple[Any, ...] = (index, 1, "mean", "cosine")
+    for case in (base, (other, *base[1:]), (index, 2, *base[2:]), (index, 1, "cls", "cosine"), (*base[:3], "dot")):
+        chance.of_vectors(request, *case)
+    ranker: Any = SimpleNamespace(title="LSA", max_length=8)
+    for texts, source in ((TEXTS, ""), (OTHER_TEXTS, ""), (TEXTS, "vectors")):
+        chance.of_words(texts, ranker, source)  # type: ignore[arg-type]
+    chance.of_words(TEXTS, SimpleNamespace(title="Static"), "")  # type: ignore[arg-type]
+    for model in (backend(), *OTHERS):
+        chance.of_splade(TEXTS, SimpleNamespace(title="SPLADE", max_length=8, backend=model))  # type: ignore[arg-type]
+    distinct(keys, 12)

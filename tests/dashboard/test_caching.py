@@ -16,8 +16,10 @@ from components.retrieval.search import query
 from dashboard import caching
 from dashboard.jobs import embedding, evaluation, interventions, rankers, requests, search_engines, splade
 from dashboard.jobs.embedding import EmbedRequest
+from dashboard.jobs.failures import CorpusQueries
 from dashboard.jobs.reranking import SecondStage
 from dashboard.jobs.second_stage import TwoStages
+from dashboard.views.map import choices
 from dashboard.views.search import chance
 
 
@@ -268,3 +270,26 @@ def test_chance_is_measured_for_each_ranking_by_itself(monkeypatch: pytest.Monke
     for model in (backend(), *OTHERS):
         chance.of_splade(TEXTS, SimpleNamespace(title="SPLADE", max_length=8, backend=model))  # type: ignore[arg-type]
     distinct(keys, 12)
+
+
+def test_tokens_of_a_map_are_of_a_model_a_corpus_a_word_and_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Any] = []
+    jobs = SimpleNamespace(request=lambda key, *_, **__: found.append(key))
+    monkeypatch.setattr(caching, "token_jobs", lambda: jobs)
+    for model, corpus, word, most in (
+        *((model, "c", "", 500) for model in (backend(), *OTHERS)),
+        *((backend(), *other) for other in (("d", "", 500), ("c", "bank", 500), ("c", "", 2_000))),
+    ):
+        choices.request_tokens(model, corpus, ("text",), "a corpus", word, most)
+    distinct(found, 6)
+
+
+def test_failed_queries_are_of_both_indexes_a_layer_a_pooling_and_the_texts_searched() -> None:
+    def index(name: str) -> Any:
+        return SimpleNamespace(folder=SimpleNamespace(name=name))
+
+    searched: tuple[Any, ...] = tuple(SimpleNamespace(every_text=every) for every in (True, False))
+    base = CorpusQueries(EmbedRequest(backend()), searched[0], index("d"), index("q"), 1, "mean")
+    changes: dict[str, Any] = {"corpus": searched[1], "index": index("e"), "layer": 2, "pooling": "cls"}
+    others = [replace(base, **{name: value}) for name, value in changes.items()]
+    distinct([each.key for each in (base, *others, *(replace(base, queries=of) for of in (None, index("r"))))], 7)

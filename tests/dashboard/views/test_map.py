@@ -6,6 +6,8 @@ import re
 import threading
 import time
 from collections import Counter
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -214,6 +216,33 @@ def test_few_tokens_get_pca_unless_somebody_chose(open_page: Open) -> None:
     assert "PCA shows as much as the other methods" in texts(app)
     app.segmented_control(key="w_map_method").set_value("tsne").run()
     assert app.session_state["map_method"] == "tsne"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "count", "expected"),
+    [
+        ({}, 20, MapOptions("pca", 2, 15, 0.1, "cosine", 0)),  # what a method does not use is the default
+        ({"map_method": "umap"}, 20, MapOptions("umap", 2, 30, 0.25, "cosine", 0)),
+        ({"map_method": "tsne", "map_dims": "3"}, 60, MapOptions("tsne", 3, 30, 0.1, "cosine", 0)),
+        ({"map_metric": "euclidean", "map_seed": 7}, 5_000, MapOptions("umap", 2, 30, 0.25, "euclidean", 7)),
+    ],
+)
+def test_the_options_of_a_map_are_those_of_its_controls(
+    monkeypatch: pytest.MonkeyPatch, chosen: dict[str, Any], count: int, expected: MapOptions
+) -> None:
+    monkeypatch.setattr("streamlit.session_state", {"map_neighbors": 30, "map_min_dist": 25, **chosen})
+    monkeypatch.setattr(choices.controls, "choice", lambda name, *_, **__: choices.state.get(name))
+    monkeypatch.setattr(choices.controls, "number", lambda name, *_, **__: choices.state.get(name))
+    nowhere: Any = nullcontext()
+    assert choices.options(count, choices.ControlRow(nowhere, nowhere)) == expected
+
+
+def test_a_corpus_is_coloured_by_columns_with_some_values_but_not_very_many() -> None:
+    of = {"one": 1, "two": 2, "most": choices.MOST_LABELS, "more": choices.MOST_LABELS + 1, "token": 2}
+    columns = {name: tuple(str(row % count) for row in range(200)) for name, count in of.items()}
+    corpus: Any = SimpleNamespace(columns=columns)
+    found = choices.label_columns(corpus)
+    assert found == {"two": columns["two"], "most": columns["most"], "token (column)": columns["token"]}
 
 
 def test_a_word_is_marked_listed_and_its_neighbours_are_the_true_ones(open_page: Open, bank_tokens: Any) -> None:

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from components.analysis.languages import known_letters
+from components.analysis.similarity import baseline
+from components.jobs import RETRY_SECONDS
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.search import query
@@ -293,3 +296,73 @@ def test_failed_queries_are_of_both_indexes_a_layer_a_pooling_and_the_texts_sear
     changes: dict[str, Any] = {"corpus": searched[1], "index": index("e"), "layer": 2, "pooling": "cls"}
     others = [replace(base, **{name: value}) for name, value in changes.items()]
     distinct([each.key for each in (base, *others, *(replace(base, queries=of) for of in (None, index("r"))))], 7)
+
+
+def test_known_letters_are_of_a_model_and_a_text_or_a_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
+
+    def counted(*_: Any) -> int:
+        counts.append(0)
+        return len(counts)
+
+    monkeypatch.setattr(known_letters, "of_corpus", counted)
+    monkeypatch.setattr(known_letters, "has_long_pieces", lambda _: True)
+    first, second = backend("letters of this file"), backend("letters of this file", "2")
+    for model in (first, second):
+        model.tokenization = SimpleNamespace(vocabulary=())
+
+    def ask() -> list[object]:
+        return [
+            *(caching.known_letters(*case) for case in ((first, "a"), (second, "a"), (first, "b"))),
+            *(caching.known_letters_of_corpus(first, name, ("a",)) for name in ("one", "two")),
+        ]
+
+    assert ask() == ask() == [1, 2, 3, 4, 5]
+
+
+def test_a_baseline_that_could_not_be_measured_is_measured_again_but_not_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, tries, problems = [1_000.0], [], [RuntimeError("out of memory"), None]
+    model = backend("a baseline of this file")
+    model.structure, model.run = SimpleNamespace(why_not=lambda _: ""), None
+    model.facts, model.poolings = SimpleNamespace(layers=2), ("mean",)
+
+    def measured(*_: Any) -> Any:
+        problem = problems[len(tries)]
+        tries.append(problem)
+        if problem is not None:
+            raise problem
+        return "measured"
+
+    monkeypatch.setattr(baseline, "measure_sample", measured)
+    monkeypatch.setattr(caching.time, "monotonic", lambda: now[0])
+    assert caching.baseline(model).tokens.has_failed
+    assert not caching.baseline_ready(model)
+    now[0] += RETRY_SECONDS - 1
+    assert caching.baseline(model).tokens.has_failed
+    assert len(tries) == 1
+    now[0] += 1
+    for _ in range(2):
+        assert caching.baseline(model) == "measured"
+    assert len(tries) == 2
+    assert caching.baseline_ready(model)
+    assert caching.baseline_under_way([model])
+    assert not caching.baseline_under_way([model, backend("a model that nobody measures")])
+
+
+def test_a_tab_is_known_by_the_first_mark_that_it_sends(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[tuple[str, str, str]] = []
+    for name in ("lesson_answers", "blind_votes"):
+        kept = SimpleNamespace(move=lambda before, after, name=name: moved.append((name, before, after)))
+        monkeypatch.setattr(caching, name, lambda kept=kept: kept)
+    monkeypatch.setattr("streamlit.session_state", {})
+    monkeypatch.setattr(caching, "person", lambda: "session")
+    first, second = "01234567-89ab-4def-8123-456789abcdef", "11234567-89ab-4def-8123-456789abcdef"
+    for wrong in (None, 7, "", first.upper(), first[:-1], f"{first} "):
+        assert not caching.know_visitor(wrong)
+    assert (caching.visitor(), caching.is_visitor_known(), moved) == ("session", False, [])
+    assert caching.know_visitor(first)
+    assert not caching.know_visitor(second)
+    assert (caching.visitor(), caching.is_visitor_known()) == (first, True)
+    assert moved == [("lesson_answers", "session", first), ("blind_votes", "session", first)]

@@ -31,7 +31,7 @@ from dashboard import caching
 from dashboard.corpora import current
 from dashboard.declared import older
 from dashboard.ready_made import ready_made_sets
-from dashboard.views.map import choices, pictures, senses
+from dashboard.views.map import choices, pictures, selection, senses
 from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, backend, choose_view, figures, texts
@@ -261,6 +261,19 @@ def test_a_word_is_marked_listed_and_its_neighbours_are_the_true_ones(open_page:
         assert table["token"].tolist() == [bank_tokens.tokens[at].text for at in near]
     app.text_input(key="w_map_find").set_value("zzz").run()
     assert "No token or word here is" in texts(app)
+
+
+def test_points_of_either_half_of_a_joint_map_are_the_tokens_that_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    session: dict[str, Any] = {"map_find": "bank"}
+    monkeypatch.setattr("streamlit.session_state", session)
+    tokens: Any = SimpleNamespace(key="these tokens", matching=lambda text: (8, 9))
+    assert selection.selected(tokens) == (8, 9)  # what the box finds
+    session["map_one"] = {"selection": {"points": [{"customdata": [number]} for number in (4, 0, 1)]}}
+    selection.pick(tokens, "map_one", np.array([2, 5, 7]))  # the fifth point is the second token, at the second layer
+    assert session["map_find"] == ""
+    assert selection.selected(tokens) == (2, 5)
+    others: Any = SimpleNamespace(key="other tokens")
+    assert selection.selected(others) == ()
 
 
 def test_lines_join_the_drawn_points_by_their_places_among_them(

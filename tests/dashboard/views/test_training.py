@@ -38,7 +38,7 @@ from dashboard.jobs import training
 from dashboard.jobs.requests import NotReady
 from dashboard.jobs.stored import second_looks
 from dashboard.ready_made import ASSETS
-from dashboard.views.training import choice
+from dashboard.views.training import choice, row_source
 from dashboard.views.training import objective as training_objective
 from dashboard.views.training import plan as training_plan
 from dashboard.views.training.ranks import stored_ranks
@@ -399,6 +399,28 @@ def test_what_a_person_changes_reaches_the_run_in_its_own_units(monkeypatch: pyt
     picks.clear()
     picks["second_objective"] = "none"
     assert training_plan._chosen(model, preset, "demo:pairs", "mnrl", rows) == replace(preset.settings, model="m")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "kind"),
+    [
+        ({"anchor": "a"}, {"sentence": "a"}),
+        ({"anchor": "a", "positive": "b"}, {"anchor": "a", "positive": "b"}),
+        ({"anchor": "a", "positive": "b", "label": "l"}, {"sentence1": "a", "sentence2": "b", "label": "l"}),
+        (
+            {
+                "anchor": "a",
+                "positive": "b",
+                "negative": "c",
+                "negative_2": "d",
+                "label": "l",
+            },  # which goes with no triplet
+            {"anchor": "a", "positive": "b", "negative": "c", "negative_2": "d"},
+        ),
+    ],
+)
+def test_chosen_columns_are_those_of_one_kind_of_rows(chosen: dict[str, str], kind: dict[str, str]) -> None:
+    assert row_source._kind_of(chosen) == kind
 
 
 def test_the_time_of_a_step_is_that_of_the_last_run_alike(monkeypatch: pytest.MonkeyPatch) -> None:

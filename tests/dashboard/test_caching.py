@@ -12,7 +12,7 @@ import pytest
 
 from components.analysis.languages import known_letters
 from components.analysis.similarity import baseline
-from components.jobs import RETRY_SECONDS
+from components.jobs import RETRY_SECONDS, Cache
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.search import query
@@ -123,6 +123,7 @@ def test_a_corpus_calibration_is_that_of_an_index_a_layer_and_a_pooling() -> Non
 
 def test_random_queries_are_of_one_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query, "query_vectors", lambda *_, **__: {})
+    monkeypatch.setattr(caching, "_random_query_vectors", lambda kept=Cache(4): kept)
     infos: list[Any] = [SimpleNamespace(identity=("an index of this file", number)) for number in range(2)]
     found = [caching.random_query_vectors(backend(), ("q",), info, lambda: False) for info in infos]
     assert found[0] is not found[1]
@@ -323,7 +324,8 @@ def test_known_letters_are_of_a_model_and_a_text_or_a_corpus(monkeypatch: pytest
 def test_a_baseline_that_could_not_be_measured_is_measured_again_but_not_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now, tries, problems = [1_000.0], [], [RuntimeError("out of memory"), None]
+    now, problems = [1_000.0], [RuntimeError("out of memory"), None]
+    tries: list[RuntimeError | None] = []
     model = backend("a baseline of this file")
     model.structure, model.run = SimpleNamespace(why_not=lambda _: ""), None
     model.facts, model.poolings = SimpleNamespace(layers=2), ("mean",)
@@ -336,7 +338,8 @@ def test_a_baseline_that_could_not_be_measured_is_measured_again_but_not_at_once
         return "measured"
 
     monkeypatch.setattr(baseline, "measure_sample", measured)
-    monkeypatch.setattr(caching.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(caching, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(caching, "_baselines", lambda kept=Cache(8): kept)  # those of other tests' models stay
     assert caching.baseline(model).tokens.has_failed
     assert not caching.baseline_ready(model)
     now[0] += RETRY_SECONDS - 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -78,8 +78,8 @@ def test_a_connection_is_read_no_faster_than_pages_send(server: ModuleType, monk
         waits.append(seconds)
 
     now = [100.0]
-    monkeypatch.setattr(server.asyncio, "sleep", sleep)
-    monkeypatch.setattr(server.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(server, "asyncio", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(server, "time", SimpleNamespace(monotonic=lambda: now[0]))
     few, many, foreign = run(), files(1_000), BackMsg(clear_cache=True)
     sent = iter([*[few] * 398, foreign, few, many, few])
 

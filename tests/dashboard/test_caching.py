@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -123,7 +124,7 @@ def test_a_corpus_calibration_is_that_of_an_index_a_layer_and_a_pooling() -> Non
 
 def test_random_queries_are_of_one_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query, "query_vectors", lambda *_, **__: {})
-    monkeypatch.setattr(caching, "_random_query_vectors", lambda kept=Cache(4): kept)
+    monkeypatch.setattr(caching, "_random_query_vectors", cache(lambda: Cache(4)))
     infos: list[Any] = [SimpleNamespace(identity=("an index of this file", number)) for number in range(2)]
     found = [caching.random_query_vectors(backend(), ("q",), info, lambda: False) for info in infos]
     assert found[0] is not found[1]
@@ -339,7 +340,7 @@ def test_a_baseline_that_could_not_be_measured_is_measured_again_but_not_at_once
 
     monkeypatch.setattr(baseline, "measure_sample", measured)
     monkeypatch.setattr(caching, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(caching, "_baselines", lambda kept=Cache(8): kept)  # those of other tests' models stay
+    monkeypatch.setattr(caching, "_baselines", cache(lambda: Cache(8)))  # those of other tests' models stay
     assert caching.baseline(model).tokens.has_failed
     assert not caching.baseline_ready(model)
     now[0] += RETRY_SECONDS - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -256,3 +257,89 @@ def test_an_address_is_written_again_where_a_click_came_before_the_last_one_arri
     assert written == [facts, block]
     app.run()
     assert written == [facts, block]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "most", "published", "length"),
+    [
+        (None, 512, 256, None),
+        (100, 512, 256, 100),
+        (900, 512, 256, 512),  # no more than the model can read
+        (2, 512, 256, 3),
+        (256, 512, 256, None),  # as published
+        (900, 256, 256, None),
+    ],
+)
+def test_the_length_of_the_session_is_within_what_a_model_reads(
+    monkeypatch: pytest.MonkeyPatch, chosen: int | None, most: int, published: int, length: int | None
+) -> None:
+    monkeypatch.setattr("streamlit.session_state", {"max_length": chosen})
+    assert state.length_within(most, published) == length
+
+
+def test_a_sentence_that_is_gone_is_nobodys_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    session: dict[str, object] = {"sentence_a": 1, "sentence_b": 2}
+    monkeypatch.setattr("streamlit.session_state", session)
+    state.put("sentences", ("one", "two"))
+    assert (session["sentence_a"], session["sentence_b"]) == (1, 2)  # A counts from 0, B from 1
+    state.put("sentences", ("one",))
+    assert (session["sentence_a"], session["sentence_b"]) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "taken", "refused"),
+    [
+        ("k", ["1", "100"], ["0", "101"]),
+        ("max_length", ["3", "100000"], ["2", "100001"]),
+        ("sentence_a", ["0", "63"], ["64"]),
+        ("sentence_b", ["0", "64"], ["65"]),
+        ("fusion_weight", ["0", "100"], ["101"]),
+        ("reranked_hits", ["10", "100"], ["101"]),
+        ("lesson", ["two-banks", "two-banks.1"], ["two-banks.0", "two-banks.99", "no-such-lesson.1"]),
+        ("class_code", ["a-1"], ["A 1", "x" * 25]),
+        ("corpus", ["0" * 32], ["0" * 31, "0" * 33, "G" * 32]),
+        ("percentiles", ["0", "1"], ["2", ""]),
+    ],
+)
+def test_the_ends_of_what_an_address_may_say(name: str, taken: list[str], refused: list[str]) -> None:
+    parse = SETTINGS[name].parse
+    for text in taken:
+        parse([text])
+    for text in refused:
+        with pytest.raises(ValueError):  # noqa: PT011 - each has its own words
+            parse([text])
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "make"),
+    [
+        ("sentences", 64, "sentence {}".format),
+        ("typed_queries", settings.MOST_QUERIES, "query {}".format),
+        ("runs", settings.MOST_RUNS, "m.{}.mean".format),
+        ("compared_models", settings.MOST_COMPARED - 1, "someone/model-{}".format),
+        ("patches", settings.MOST_PATCHES, "a{}".format),
+    ],
+)
+def test_as_many_as_there_may_be_and_one_more(name: str, most: int, make: Callable[[int], str]) -> None:
+    values = [make(number) for number in range(most)]
+    assert SETTINGS[name].parse(values) == tuple(values)
+    with pytest.raises(ValueError, match="more than"):
+        SETTINGS[name].parse([*values, make(most)])
+
+
+def test_what_is_named_twice_counts_once() -> None:
+    assert SETTINGS["runs"].parse(["bm25", "m.6.mean", "bm25"]) == ("bm25", "m.6.mean")
+    assert SETTINGS["compared_models"].parse(["a/b", "a/b"]) == ("a/b",)
+    assert SETTINGS["runs"].parse([""]) == SETTINGS["compared_models"].parse([""]) == ()
+
+
+def test_of_many_wrong_values_three_are_named_and_the_others_counted() -> None:
+    def page() -> None:
+        from dashboard import state
+
+        state.apply("search", {"v": ["hits"], "k": ["0"], "sim": ["x"], "l": ["?"], "pool": ["?"], "pct": ["?"]})
+
+    app = AppTest.from_function(page).run()
+    said = [notice.text for notice in app.session_state["_notices"]]
+    assert len(said) == 4
+    assert said[-1] == "2 more values of the link were ignored."

@@ -119,3 +119,26 @@ def test_a_session_keeps_few_keys_of_stopped_jobs(jobs: Jobs) -> None:
     assert list(requests.st.session_state[requests._STOPPED]) == list(range(39))[-16:]
     requests.stop_previous("place", 30)  # may start again
     assert 30 not in requests.st.session_state[requests._STOPPED]
+
+
+def test_more_candidates_are_scored_at_once_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [reranking.scored_together(k) for k in (1, 20, 21, 50, 51, 100)] == [20, 20, 50, 50, 100, 100]
+    asked: list[tuple[int, str]] = []
+
+    def scored(stage: Any, corpus: Any, query: str, rows: np.ndarray, where: str, title: str) -> Any:
+        asked.append((len(rows), title))
+        return reranking.TimedScores(np.arange(len(rows), dtype=np.float32), 4.0, True)
+
+    monkeypatch.setattr(reranking, "scored", scored)
+    stage: Any = None
+    found = reranking.first_scored(stage, stage, "q", np.arange(40), 5, "x")
+    assert (found.scores.tolist(), found.seconds) == ([0, 1, 2, 3, 4], 1.0)  # a quarter of the 20
+    few = reranking.first_scored(stage, stage, "q", np.arange(3), 5, "x")
+    assert (few.scores.tolist(), few.seconds) == ([0, 1, 2], 4.0)  # the corpus has no more
+    said = "Re-ranking 5 candidates: 20 are scored at once, so that k can be moved up to 20"
+    assert asked == [(20, said), (3, "")]
+
+
+def test_the_label_that_ranks_is_known_by_its_name() -> None:
+    assert reranking.likely_label(("contradiction", "Entailment", "neutral")) == "Entailment"
+    assert reranking.likely_label(("no", "yes")) == "no"

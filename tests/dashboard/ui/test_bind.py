@@ -8,6 +8,7 @@ import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
+from components.retrieval.fusion.settings import FusionSettings
 from dashboard import access, state
 from dashboard.declared import table
 from dashboard.ui import controls
@@ -268,3 +269,22 @@ def test_what_a_display_of_before_sends_takes_no_later_choice_back(open_page: Op
     app = at_rest(open_page("all-heads"))
     app.segmented_control(key="w_inside_view").set_value("head-view").run()
     assert setting(app, "inside_view") == "head-view"
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        ("rrf", FusionSettings(rank_constant=9, depth=7)),  # no weight
+        ("weighted", FusionSettings(30, "rrf", 9, 7)),
+        ("minmax", FusionSettings(30, "minmax", depth=7)),
+        ("z", FusionSettings(30, "z", depth=7)),
+    ],
+)
+def test_of_each_way_to_put_rankings_together_what_it_needs_is_read(
+    monkeypatch: pytest.MonkeyPatch, by: str, expected: FusionSettings
+) -> None:
+    chosen = {"fusion_by": by, "fusion_k": 9, "fusion_weight": 30, "fusion_depth": 7}
+    monkeypatch.setattr("streamlit.session_state", chosen)
+    assert controls.fusion_settings() == expected
+    chosen["fusion_depth"] = 0
+    assert controls.fusion_settings().depth is None

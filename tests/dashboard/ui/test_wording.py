@@ -1,6 +1,11 @@
-"""The words for numbers: the labels of cells that hold several tokens."""
+"""The words for numbers, times, texts and blocks, and the labels of cells that hold several tokens."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from components.model.trace import Token, TokenizedSentence
 from dashboard.ui import wording
@@ -46,3 +51,37 @@ def test_a_long_text_is_cut_between_words_and_around_the_first_mark() -> None:
     assert wording.with_shared_words("q", "字" * 700) == f"{'字' * 600} …"  # no space to cut at
     assert wording.beginning("some words", 7) == "some …"
     assert wording.beginning("some words", 10) == "some words"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.2, "1 s"),
+        (12.4, "12 s"),
+        (89.4, "89 s"),
+        (90, "2 min"),
+        (200, "3 min"),
+        (5_340, "89 min"),
+        (5_400, "1 h 30 min"),
+        (8_000, "2 h 13 min"),
+    ],
+)
+def test_a_time_is_said_in_the_unit_that_fits(seconds: float, said: str) -> None:
+    assert wording.duration(seconds) == said
+
+
+def test_a_text_is_shortened_to_one_line_with_an_ellipsis() -> None:
+    assert wording.shortened("two\n lines", 9) == "two lines"
+    assert wording.shortened("two  lines ", 8) == "two line…"
+    assert wording.shortened("two lines", 4) == "two…"
+
+
+def test_what_a_block_of_local_attention_sees() -> None:
+    of: Any = SimpleNamespace(windows=(None, 4, 4, None))
+    assert wording.window_of(of, 0, 9) == "Block 0 is global: each token sees all others. Global blocks: 0, 3."
+    local = "Block 1 is local: each token sees 4 tokens on either side."
+    assert wording.window_of(of, 1, 6) == f"{local} Global blocks: 0, 3."  # the sixth token is 5 away from the first
+    hidden = "This text has only 5 tokens, so that the window hides nothing here."
+    assert wording.window_of(of, 1, 5) == f"{local} {hidden} Global blocks: 0, 3."
+    assert wording.window_of(SimpleNamespace(windows=(4, 4)), 0, 9).endswith("No block sees all tokens.")  # type: ignore[arg-type]
+    assert wording.window_of(SimpleNamespace(windows=(None, None)), 0, 9) == ""  # type: ignore[arg-type]

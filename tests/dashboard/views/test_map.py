@@ -6,6 +6,8 @@ import re
 import threading
 import time
 from collections import Counter
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,7 @@ from dashboard import caching
 from dashboard.corpora import current
 from dashboard.declared import older
 from dashboard.ready_made import ready_made_sets
-from dashboard.views.map import choices, pictures, senses
+from dashboard.views.map import choices, pictures, selection, senses
 from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, backend, choose_view, figures, texts
@@ -216,6 +218,33 @@ def test_few_tokens_get_pca_unless_somebody_chose(open_page: Open) -> None:
     assert app.session_state["map_method"] == "tsne"
 
 
+@pytest.mark.parametrize(
+    ("chosen", "count", "expected"),
+    [
+        ({}, 20, MapOptions("pca", 2, 15, 0.1, "cosine", 0)),  # what a method does not use is the default
+        ({"map_method": "umap"}, 20, MapOptions("umap", 2, 30, 0.25, "cosine", 0)),
+        ({"map_method": "tsne", "map_dims": "3"}, 60, MapOptions("tsne", 3, 30, 0.1, "cosine", 0)),
+        ({"map_metric": "euclidean", "map_seed": 7}, 5_000, MapOptions("umap", 2, 30, 0.25, "euclidean", 7)),
+    ],
+)
+def test_the_options_of_a_map_are_those_of_its_controls(
+    monkeypatch: pytest.MonkeyPatch, chosen: dict[str, Any], count: int, expected: MapOptions
+) -> None:
+    monkeypatch.setattr("streamlit.session_state", {"map_neighbors": 30, "map_min_dist": 25, **chosen})
+    monkeypatch.setattr(choices.controls, "choice", lambda name, *_, **__: choices.state.get(name))
+    monkeypatch.setattr(choices.controls, "number", lambda name, *_, **__: choices.state.get(name))
+    nowhere: Any = nullcontext()
+    assert choices.options(count, choices.ControlRow(nowhere, nowhere)) == expected
+
+
+def test_a_corpus_is_coloured_by_columns_with_some_values_but_not_very_many() -> None:
+    of = {"one": 1, "two": 2, "most": choices.MOST_LABELS, "more": choices.MOST_LABELS + 1, "token": 2}
+    columns = {name: tuple(str(row % count) for row in range(200)) for name, count in of.items()}
+    corpus: Any = SimpleNamespace(columns=columns)
+    found = choices.label_columns(corpus)
+    assert found == {"two": columns["two"], "most": columns["most"], "token (column)": columns["token"]}
+
+
 def test_a_word_is_marked_listed_and_its_neighbours_are_the_true_ones(open_page: Open, bank_tokens: Any) -> None:
     app = open_page("map", v="two-layers", by="pca", find="river")
     row = next(row for row, token in enumerate(bank_tokens.tokens) if token.text == "river")
@@ -232,6 +261,19 @@ def test_a_word_is_marked_listed_and_its_neighbours_are_the_true_ones(open_page:
         assert table["token"].tolist() == [bank_tokens.tokens[at].text for at in near]
     app.text_input(key="w_map_find").set_value("zzz").run()
     assert "No token or word here is" in texts(app)
+
+
+def test_points_of_either_half_of_a_joint_map_are_the_tokens_that_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    session: dict[str, Any] = {"map_find": "bank"}
+    monkeypatch.setattr("streamlit.session_state", session)
+    tokens: Any = SimpleNamespace(key="these tokens", matching=lambda text: (8, 9))
+    assert selection.selected(tokens) == (8, 9)  # what the box finds
+    session["map_one"] = {"selection": {"points": [{"customdata": [number]} for number in (4, 0, 1)]}}
+    selection.pick(tokens, "map_one", np.array([2, 5, 7]))  # the fifth point is the second token, at the second layer
+    assert session["map_find"] == ""
+    assert selection.selected(tokens) == (2, 5)
+    others: Any = SimpleNamespace(key="other tokens")
+    assert selection.selected(others) == ()
 
 
 def test_lines_join_the_drawn_points_by_their_places_among_them(

@@ -34,7 +34,7 @@ from components.words.differences import difference
 from dashboard import caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import embedding, requests, reranking, search_engines
-from dashboard.views.search import batches, shading
+from dashboard.views.search import batches, results, shading
 from dashboard.views.search import chance as chance_findings
 from dashboard.views.search.ranked import Ranked, different_hits, up_to
 from dashboard.views.search.request import SearchRequest
@@ -1222,6 +1222,41 @@ def test_milvus_where_the_operator_names_it(open_page: Open, demo_vectors: np.nd
     assert not app.exception
     assert rows_of(app) == rows_of(exact)
     assert "Milvus" in texts(app)
+
+
+def test_the_data_of_a_list_are_its_hits_with_the_columns_of_the_file() -> None:
+    own = Corpus("own", ("a", "b", "c"), {"rank": ("r0", "r1", "r2"), "topic": ("x", "y", "z")})
+    ranked = Ranked.of_scores("BM25", "score", np.array([0.1, 0.9, 0.5]), 2)
+    assert results._table(ranked, own).to_dict("list") == {
+        "rank": [1, 2],
+        "number": [1, 2],
+        "score": [0.9, 0.5],
+        "text": ["b", "c"],
+        "rank (column)": ["r1", "r2"],
+        "topic": ["y", "z"],
+    }
+
+
+def test_a_second_click_on_a_hit_closes_its_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
+    session: dict[str, Any] = {}
+    monkeypatch.setattr("streamlit.session_state", session)
+    for row, by, opened in ((3, "first", 3), (3, "second", 3), (4, "second", 4), (4, "second", None)):
+        results._explain(row, by)
+        assert (session["why"], session["why_by"]) == (opened, by)
+    session.update(why=4, why_by="maxsim")  # chosen for this hit: it is open too
+    results._explain(4, "first")
+    assert session["why"] is None
+
+
+def test_a_text_has_one_mark_also_where_an_earlier_one_was_on_another_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Corpus("twice", ("a", "b", "a"), {}, ReadReport(3, 3, duplicates=1))
+    session = {"_judgements": {own.content_hash: Judgements().mark("q", 2, True).mark("other", 2, True)}}
+    monkeypatch.setattr("streamlit.session_state", session)
+    again = results._marked_again(own, "q")
+    assert again == {0: [2]}
+    results._marker(own.content_hash, "q", again)(0, False)
+    judged = session["_judgements"][own.content_hash]
+    assert (dict(judged.of("q")), dict(judged.of("other"))) == ({0: False}, {2: True})
 
 
 def test_many_queries_say_for_how_many_the_best_hit_is_right() -> None:

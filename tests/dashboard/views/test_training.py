@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
@@ -37,8 +38,9 @@ from dashboard.jobs import training
 from dashboard.jobs.requests import NotReady
 from dashboard.jobs.stored import second_looks
 from dashboard.ready_made import ASSETS
-from dashboard.views.training import choice
+from dashboard.views.training import choice, row_source
 from dashboard.views.training import objective as training_objective
+from dashboard.views.training import plan as training_plan
 from dashboard.views.training.ranks import stored_ranks
 from tests.components.command_line import in_process
 from tests.dashboard.code.shown import codes
@@ -46,6 +48,7 @@ from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, backend, figures, plain_table, setting, texts, traces
 from tests.support.tiny import save_tiny
 from tests.support.training_runs import EVALUATIONS, LOSSES, STEPS, WATCH_STEPS, watch_vectors, write_run
+from tests.support.training_runs import rows as data_of_run
 
 NAME = "mnrl-20261122-140233-ab12"
 
@@ -353,6 +356,89 @@ def test_the_measured_grid_of_softmax_is_drawn_as_it_was_measured(open_page: Ope
     cells = np.asarray(drawn["data"][0]["z"], float)
     np.testing.assert_allclose(cells.ravel(), [100 * row["spearman"] for row in grid], rtol=1e-6)
     assert "differs by up to" in texts(app)
+
+
+def test_what_a_person_changes_reaches_the_run_in_its_own_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Per cent and hundredths become shares, each under its own name; what nobody changes is the preset's."""
+    numbers = {"epochs": 7, "warm_up": 25, "margin": 40, "damage": 30, "training_seed": 11, "batch_size": 6}
+    numbers |= {"training_length": 48, "held_out": 15, "most_rows": 12}
+    picks = {"second_objective": "none", "trained_weights": "all", "learning_rate": "0.0005"}
+    picks |= {"negatives": "bm25", "training_pooling": "cls"}
+    model: Any = SimpleNamespace(spec=SimpleNamespace(key="m"), tokenization=SimpleNamespace(max_length=300))
+    rows, preset = data_of_run(), PRESETS["quick"]
+    bounds: dict[str, tuple[int, int]] = {}
+
+    def number(setting: str, label: str, least: int, most: int, default: int) -> int:
+        bounds[setting] = least, most
+        return numbers.get(setting, default)
+
+    monkeypatch.setattr(training_plan, "_number", number)
+    monkeypatch.setattr(training_plan.controls, "pick", lambda name, *_, default, **__: picks.get(name, default))
+    monkeypatch.setattr(training_plan.state, "get", numbers.get)
+    made = training_plan._chosen(model, preset, "demo:pairs", "mnrl", rows)
+    assert made == replace(
+        preset.settings,
+        model="m",
+        data="demo:pairs",
+        negatives="bm25",
+        adapter=False,
+        learning_rate=0.0005,
+        epochs=7,
+        warmup_share=0.25,
+        margin=0.4,
+        damage=0.3,
+        seed=11,
+        pooling="cls",
+        batch_size=6,
+        max_length=48,
+        held_out_share=0.15,
+        max_rows=12,
+    )
+    assert (bounds["training_length"], bounds["most_rows"]) == ((3, 300), (4, len(rows)))
+    numbers.clear()
+    picks.clear()
+    picks["second_objective"] = "none"
+    assert training_plan._chosen(model, preset, "demo:pairs", "mnrl", rows) == replace(preset.settings, model="m")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "kind"),
+    [
+        ({"anchor": "a"}, {"sentence": "a"}),
+        ({"anchor": "a", "positive": "b"}, {"anchor": "a", "positive": "b"}),
+        ({"anchor": "a", "positive": "b", "label": "l"}, {"sentence1": "a", "sentence2": "b", "label": "l"}),
+        (
+            {
+                "anchor": "a",
+                "positive": "b",
+                "negative": "c",
+                "negative_2": "d",
+                "label": "l",
+            },  # which goes with no triplet
+            {"anchor": "a", "positive": "b", "negative": "c", "negative_2": "d"},
+        ),
+    ],
+)
+def test_chosen_columns_are_those_of_one_kind_of_rows(chosen: dict[str, str], kind: dict[str, str]) -> None:
+    assert row_source._kind_of(chosen) == kind
+
+
+def test_the_time_of_a_step_is_that_of_the_last_run_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings_of = PRESETS["quick"].settings
+    for number, (status, changed) in enumerate((("done", {}), ("stopped", {}), ("done", {"batch_size": 8}))):
+        run = write_run(runs.runs_folder(), f"mnrl-2026112{number}-140233-ab12", status=status, **changed)  # type: ignore[arg-type]
+        run.write_state(replace(run.state(), step=20, seconds=30.0 + number))
+    assert training_plan._seconds_per_step(settings_of) == 1.5
+    assert training_plan._seconds_per_step(replace(settings_of, batch_size=8)) == 1.6
+    assert training_plan._seconds_per_step(replace(settings_of, adapter=False)) is None
+
+
+def test_a_learning_rate_of_other_weights_is_the_usual_one() -> None:
+    of = PRESETS["not"].settings
+    assert training_plan._rate_text(of, "adapter") == "0.001"
+    assert float(training_plan._rate_text(of, "all")) < float(
+        training_plan._rate_text(PRESETS["quick"].settings, "adapter")
+    )
 
 
 # --- Run

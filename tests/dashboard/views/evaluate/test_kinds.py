@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from transformers import AutoTokenizer
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation.pair_runs import Pairs, first_pairs, pairs_of_corpus
 from dashboard.corpora import current
-from dashboard.views.evaluate import kinds
+from dashboard.views.evaluate import kinds, similarities
 from tests.support.evaluate_page import corpus_of, ready
 from tests.support.judged_collections import FIELDED
 from tests.support.pages import Open, figures, frame, plain_table, texts, traces
@@ -194,3 +196,29 @@ def test_a_field_of_a_link_that_the_files_lack_is_said(open_page: Open, tmp_path
     assert app.selectbox(key="w_graded_query_field").options == ["Title", "Description"]
     assert app.selectbox(key="w_graded_document_fields").options == ["Text"]
     assert "Each query's title is searched for in the documents' text." in texts(app)
+
+
+def test_the_lengths_of_first_hits_are_said_of_their_similarity_and_in_their_direction() -> None:
+    excess = {("dot", "norms"): 12.34, ("cosine", "norms"): -0.5, ("dot", "tokens"): -7.0, ("cosine", "tokens"): 3.0}
+
+    def row(name: str, recall: dict[str, float], more: float = 0.0) -> Any:
+        return SimpleNamespace(
+            name=name,
+            is_scaled=False,
+            norms="norms",
+            tokens="tokens",
+            recall=lambda similarity: SimpleNamespace(value=recall[similarity]),
+            excess=lambda similarity, values: excess[similarity, values] + more,
+        )
+
+    first, second = row("One", {"cosine": 0.8, "dot": 0.7}), row("Two", {"cosine": 0.5, "dot": 0.25}, more=10.0)
+    assert similarities._message(first) == (
+        "**One**: Recall@1 is 80.0 % by cosine and 70.0 % by dot product. By dot product, the vectors of the first hits are "
+        "on average 12.3 % longer than those of the correct answers (by cosine 0.5 % shorter), and their texts have 7.0 % "
+        "fewer tokens (by cosine 3.0 % more)."
+    )
+    assert similarities._largest([first, second]) == (
+        " Dot product favours long vectors most in **Two**: they are 22.3 % longer, and Recall@1 is 25.0 % instead of 50.0 % "
+        "by cosine."
+    )
+    assert similarities._largest([second, first]) == similarities._largest([first]) == ""

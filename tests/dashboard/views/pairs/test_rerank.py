@@ -6,6 +6,8 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +26,7 @@ from dashboard.jobs import reranking
 from dashboard.jobs.reranking import PassCosts
 from dashboard.jobs.stored import cross_looks
 from dashboard.settings import DEFAULT_QUERY
-from dashboard.ui.wording import shortened
+from dashboard.ui.wording import escape, shortened
 from dashboard.views.pairs import rerank as view
 from dashboard.views.pairs import rerank_quality
 from dashboard.views.pairs.rerank_quality import CollectionLook
@@ -265,14 +267,44 @@ def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
             caching.preparations().stop(job)  # scores of a thousand pairs, which nobody reads
 
 
+def test_times_are_written_with_the_digits_that_mean_something() -> None:
+    assert [view._milliseconds(seconds) for seconds in (0.00123, 0.0099, 0.0123, 1.5)] == [
+        "1.23 ms",
+        "9.90 ms",
+        "12 ms",
+        "1,500 ms",
+    ]
+    assert view._long_duration(2 * 86_400 - 1) == "48 h 0 min"
+    assert view._long_duration(2 * 86_400) == "2 days"
+
+
+def first_ranking(scores: np.ndarray) -> Ranking:
+    return Ranking.of_candidates("second", "logit", scores.astype(np.float32), np.arange(len(scores)), len(scores))
+
+
 def test_of_two_correct_answers_the_best_before_and_the_best_after_are_compared() -> None:
     """1 goes to 5, and 3 to 2: the best is now 2, which is worse than before."""
     rows, unused = np.arange(5), cast("Any", None)
     first = reranking.FirstStage(Ranking.of_candidates("vectors", "cosine", -rows, rows, 5), 6, "mean", 0.0, 0.0, True)
     reranked = Ranking.of_candidates("second", "logit", np.array([0, 5, 4, 3, 2], np.float32), rows, 5)
-    orders = view._TwoStages(current.demo(), "query", first, unused, reranked, unused, frozenset({0, 2}))
+    stage: Any = SimpleNamespace(unit="second")
+    orders = view._TwoStages(current.demo(), "query", first, unused, reranked, stage, frozenset({0, 2}))
     assert orders.moves == [(3, 2), (1, 5)]
     assert view._message(orders) == "Here the best correct answer falls from rank 1 to 2."
+    table = view._table(orders)
+    assert table["number"].tolist() == [1, 2, 3, 4, 0]
+    assert table["before"].tolist() == [2, 3, 4, 5, 1]
+    assert table["cosine"].tolist() == [-1, -2, -3, -4, 0]  # each text's own
+    assert table["second"].tolist() == [5, 4, 3, 2, 0]
+    assert table["correct"].tolist() == ["", "yes", "", "", "yes"]
+    unknown = replace(orders, correct=frozenset())
+    first = shortened(current.demo().texts[0], 60)
+    assert view._message(unknown).startswith(
+        f"The largest change: “{escape(first)}” moves from rank 1 to 5. No correct"
+    )
+    same = replace(orders, reranked=first_ranking(-rows), correct=frozenset({1}))
+    assert view._message(same) == "Here the correct answer stays at rank 2."
+    assert view._message(replace(same, correct=frozenset())) == "Re-ranking changes no rank."
 
 
 @pytest.mark.parametrize(

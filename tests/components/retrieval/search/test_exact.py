@@ -190,6 +190,7 @@ def test_ties_among_the_hits_are_said_where_the_last_hit_has_none():
         "the corpus, which means nothing."
     )
     assert "and 1 further ties" in ties_note(np.repeat([4.0, 3.0, 2.0, 1.0], 2))
+    assert "further" not in ties_note(np.repeat([4.0, 3.0, 2.0], 2))
     assert ties_note(np.array([-0.5, -0.6])) == ties_note(np.array([])) == ""
 
 

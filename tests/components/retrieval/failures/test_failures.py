@@ -88,6 +88,21 @@ def test_rows_with_the_same_query_are_no_rivals() -> None:
     assert [(item.row, item.rank, item.rival) for item in found.placings] == [(2, 3, 0)]
 
 
+def test_of_rows_with_the_same_query_the_one_that_ranks_best_is_given() -> None:
+    documents = np.array([[0, 1, 0], [1, 0.2, 0], [1, 0, 0], [0, 0, 1]], np.float32)
+    corpus = searched(("far", "near", "nearest", "d"), ("same", "same", "other", "last"))
+    queries = np.array([[1, 0, 0], [1, 0, 0], [1, 0, 0], [0, 0, 1]], np.float32)
+    found = failed_queries.find_failures(corpus, queries, ExactSearch(documents))
+    assert [(item.row, item.rank, item.rival) for item in found.placings] == [(1, 2, 2)]
+
+
+def test_of_failures_with_one_rank_the_one_with_the_largest_lead_is_the_worst() -> None:
+    placings = (Placing(0, 2, 5, 0.5, 0.6), Placing(1, 3, 5, 0.5, 0.6), Placing(2, 2, 5, 0.5, 0.7))
+    found = failed_queries.FailedQueries(placings, 6)
+    assert [item.row for item in found.in_order("worst")] == [1, 2, 0]
+    assert [item.row for item in found.in_order("nearest")] == [0, 1, 2]
+
+
 def test_a_tie_with_another_text_is_a_failure_and_one_with_a_right_text_is_none() -> None:
     documents = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
     query = np.array([1, 0], np.float32)
@@ -173,6 +188,8 @@ def test_equal_texts_still_leave_k_hits_for_a_text_of_the_corpus() -> None:
     assert found.counts.sum() == 5 * 2
     assert hubness.k_occurrence(same, ExactSearch(same), 9).counts.tolist() == [5] * 5
     assert hubness.k_occurrence(same, ExactSearch(same), 9).skewness == 0
+    assert not hubness.k_occurrence(same, ExactSearch(same), 9).is_hub(0)  # found as often as every other text
+    assert hubness.k_occurrence(same, ExactSearch(same), 9, np.arange(5)).counts.sum() == 5 * 4
     with pytest.raises(Stopped):
         hubness.k_occurrence(same, ExactSearch(same), 2, is_stopped=lambda: True)
 

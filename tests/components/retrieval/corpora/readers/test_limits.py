@@ -289,6 +289,19 @@ def test_a_file_that_expands_far_more_than_text_is_refused(
     assert caught.value.fix.startswith("Decompress it")
 
 
+def test_a_small_file_may_expand_as_far_as_it_likes() -> None:
+    content = b"The same sentence.\n" * 10_000
+    assert limits_module.read_bytes(gzip.compress(content), "a.txt.gz", None) == content
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_file_of_as_many_bytes_as_the_limit_is_read(pack: Callable[[bytes], bytes]) -> None:
+    content = b"One.\nTwo.\n" * 10
+    assert limits_module.read_bytes(pack(content), "a.txt", Limits(100, len(content))) == content
+    with pytest.raises(InputError, match="more than"):
+        limits_module.read_bytes(pack(content), "a.txt", Limits(100, len(content) - 1))
+
+
 def test_a_header_of_too_many_fields_is_said() -> None:
     with pytest.raises(InputError, match=f"20,001 fields, which is more than {MOST_FIELDS:,}"):
         read_corpus(b"," * 20_000 + b"\n" + b"," * 20_000, "a.csv")
@@ -329,6 +342,7 @@ def test_a_hundred_bad_rows_are_kept_and_all_are_counted() -> None:
         ([1, 2.5, True], 3 * 32),
         ([None, "x"], 50),
         ([[["x"], {"a": []}]], 56 + 56 + 50 + 64 + 50 + 56),
+        ([{"a" * 5_000: "b" * 5_000}], 64 + 2 * 5_049),
     ],
 )
 def test_the_memory_of_values_is_not_counted_too_low(values: list[object], least: int) -> None:

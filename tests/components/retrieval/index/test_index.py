@@ -667,6 +667,28 @@ def test_an_index_with_other_columns_does_not_serve(backend, options, tmp_path):
     assert list(first.result.columns["label"]) == list(corpus.columns["label"])
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"model": "another"},
+        {"revision": "another"},
+        {"corpus_hash": "another"},
+        {"columns_hash": "another"},
+        {"dtype": "float16"},
+        *({"options": change} for change in ({"layers": (2,)}, {"poolings": ("cls",)}, {"max_length": 7})),
+        *({"options": change} for change in ({"precision": "bfloat16"}, {"prompt": "query: "})),
+    ],
+    ids=str,
+)
+def test_vectors_that_were_made_otherwise_do_not_serve(backend, options, other):
+    wanted = build.planned(backend, sentences(20), options, "float32")
+    changes = {**other, "options": replace(options, **other["options"])} if "options" in other else other
+    stored = replace(wanted, **changes)
+    assert cache._is_usable(wanted, wanted, "float32")
+    assert not cache._is_usable(stored, wanted, "float32")
+    assert stored.identity != wanted.identity
+
+
 def test_a_build_of_another_process_is_not_cleared_away(backend, options, tmp_path):
     indexes = IndexCache(folder=tmp_path)
     part = tmp_path / "abc.part"
@@ -772,7 +794,8 @@ def test_an_index_that_is_open_is_found_while_folders_are_removed(backend, optio
         assert found == [job] * 3
 
 
-def test_a_short_corpus_does_not_wait_behind_long_ones(backend, options, tmp_path):
+def test_a_short_corpus_does_not_wait_behind_long_ones(backend, options, tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "SHORT", 20)
     gate, queue = threading.Event(), Queue({"embedding": Lane(), "short embedding": Lane()})
     long = Job("a long corpus")
     queue.put(long, lambda report_progress, is_stopped: gate.wait(60), "embedding")

@@ -414,6 +414,24 @@ def test_two_words_are_edited_only_if_one_does_not_help() -> None:
         edits.query_edits("a b c", "x y", rank, is_stopped=lambda: True)
 
 
+def test_the_two_words_are_those_that_alone_came_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edits, "COMBINED", 2)
+    leads = {"b c": 0.1, "a b x": 0.2, "b x": -0.1}
+
+    def rank(texts: Any, by_itself: bool) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([1 + (text != "b x") for text in texts]), np.array([leads.get(text, 0.9) for text in texts])
+
+    assert [edit.text for edit in edits.query_edits("a b c", "x", rank).helping] == ["b x"]
+
+
+def test_edits_without_new_words_come_first() -> None:
+    def rank(texts: Any, by_itself: bool) -> tuple[np.ndarray, np.ndarray]:
+        return np.ones(len(texts), int), np.array([-0.5 if "x" in text else -0.1 for text in texts])
+
+    found = edits.query_edits("a b", "x", rank)
+    assert [edit.changes[0].kind for edit in found.helping] == ["removed", "removed", "replaced", "replaced"]
+
+
 def test_an_edit_that_helps_only_within_a_batch_is_not_listed() -> None:
     def rank(texts: Any, by_itself: bool) -> tuple[np.ndarray, np.ndarray]:
         return np.full(len(texts), 2 if by_itself else 1), np.zeros(len(texts))

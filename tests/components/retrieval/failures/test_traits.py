@@ -247,6 +247,8 @@ def test_neighbours_are_those_of_a_plain_search() -> None:
         ]
         expected = min(near, key=lambda other: (-known.counts[other], other), default=None)
         assert known.neighbour(wrong) == (None if known.knows(wrong) else expected)
+    assert CorpusWords(["bridge bridge", "bridle"], []).neighbour("bridxe") == "bridge"
+    assert CorpusWords(["bridge", "bridle bridle"], []).neighbour("bridxe") == "bridle"  # the more frequent one
     assert known.neighbour("volcano") is None  # of the model's vocabulary
     assert known.neighbour("the") is None
     assert known.unknown("the volcano of qwzzxv qwzzxv") == ("qwzzxv",)

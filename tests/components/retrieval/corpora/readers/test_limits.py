@@ -296,7 +296,7 @@ def test_a_small_file_may_expand_as_far_as_it_likes() -> None:
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_a_file_of_as_many_bytes_as_the_limit_is_read(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    content = b"One.\nTwo.\n" * 10
+    content = (b"word " * 100 + b"\n") * 20
     assert limits_module.read_bytes(pack(content), "a.txt", Limits(100, len(content))) == content
     path = tmp_path / ("a.txt" if pack is bytes else "a.txt.gz")
     path.write_bytes(pack(content))
@@ -616,6 +616,10 @@ def test_whether_a_column_is_of_bytes_is_decided_by_its_first_rows_with_values(l
     assert list(table.columns) == ["text", "names"]
     assert table.left_out == ("picture", "late", "few")
     assert table.columns["text"] == [b"\xff", *(f"Sentence {row}." for row in range(29))]
+
+
+def test_a_column_of_which_half_is_text_is_kept() -> None:
+    assert list(read_table(parquet(text=[b"\xff", b"A sentence."]), "a.parquet").columns) == ["text"]
 
 
 def test_categorical_columns_are_the_same_in_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -233,6 +233,20 @@ def test_each_cause_has_its_rule() -> None:
     assert not causes_module.are_near_duplicates("", "", 0.1)
 
 
+def test_what_failures_have_beyond_twice_the_error_is_more_than_chance() -> None:
+    def causes(held: int, count: int) -> Any:
+        holds = np.zeros((len(causes_module.CAUSES), count), bool)
+        holds[list(causes_module.CAUSES).index("hub"), :held] = True
+        holds[list(causes_module.CAUSES).index("other")] = count == 100
+        return causes_module.Causes(tuple(causes_module.CAUSES), holds)
+
+    for held, is_sure in ((60, True), (55, False), (50, False)):  # the error is 7 %
+        share, is_more = causes_module.telling(causes(held, 100), causes(45, 99))
+        assert (share.name, is_more) == ("hub", is_sure)
+    assert causes_module.telling(causes(0, 100), causes(45, 99)) is None
+    assert causes_module.telling(causes(9, 100), causes(0, 0)) is None
+
+
 @pytest.mark.parametrize(
     ("changes", "text"),
     [

@@ -137,7 +137,7 @@ def test_each_rule(embedded: Any) -> None:
 
 def test_several_right_texts_are_looked_at_together(embedded: Any) -> None:
     pairs = planted.pairs_of(
-        ["Lava ran down the mountain.", "A volcano erupts.", "The bank raised its rate.", "A volcano erupts now."],
+        ["Lava ran down the mountain.", "A volcano erupts.", "The bank raised its rate.", "A volcano: erupts!"],
         ["volcano", "volcano", "rate", "volcano"],
     )
     vectors = planted.vectors_of(pairs.queries.texts), planted.vectors_of(pairs.documents.texts)

@@ -23,6 +23,7 @@ from transformers import AutoModel, AutoTokenizer, BertForMaskedLM, BertModel
 from components.errors import InputError, ModelError
 from components.model import loading
 from components.model.backend import Backend
+from components.model.one_block import feed_forward as inner_dimensions
 from components.model.store import TraceStore
 from components.model.trace import TraceOptions
 from tests.support import tiny
@@ -707,6 +708,8 @@ def test_whatever_changes_a_result_changes_its_place_in_the_store(tiny_folder, m
     backend = copy.copy(shared_backend(tiny_folder("bert")))
     backend.store = Recorder()
     monkeypatch.setattr(backend.loaded, "masked_lm", lambda: None)  # nothing is computed here
+    monkeypatch.setattr(inner_dimensions, "kept_blocks", lambda loaded, tokens, block: (block,))
+    backend.structure = SimpleNamespace(adds_to_scores=True)
     text = ("the cat sat on the bank",)
     pair = (*text, "a river")
 
@@ -723,9 +726,9 @@ def test_whatever_changes_a_result_changes_its_place_in_the_store(tiny_folder, m
         left = {"only_left": True}
         options = ({}, {"max_length": 5}, left)
         for of in (text, pair, ("a bank",)):
-            for option in (*options, {"attentions": False}):
+            for option in (*options, {"attentions": False}, {"score_terms": True}):
                 asked.inside(*of, **option)
-            for option in options:
+            for option in (*options, {"block": 1}):
                 asked.feed_forward(*of, **option)
             chosen = (*options, {"k": 3}, {"positions": (1, 2)}, {"positions": (2,)}, {"layers": (0,)})
             for option in chosen if of != ("a bank",) else ({},):

@@ -133,6 +133,18 @@ def test_a_file_is_deleted_when_the_last_who_is_there_leaves_it(folder: Path) ->
     assert not list(folder.iterdir())
 
 
+def test_who_is_not_there_keeps_nothing(folder: Path) -> None:
+    files = opened(folder, for_one=Room(1_000, 1), is_present="Ann".__eq__)
+    left, pushed_out = keep(files, b"a file", "Ann"), None
+    files.use(left, "Ben")
+    files.leave(left, "Ann")
+    assert files.read(left) is None
+    pushed_out = keep(files, b"another", "Ann")
+    files.use(pushed_out, "Ben")
+    keep(files, b"a third", "Ann")  # Ann has room for one
+    assert files.read(pushed_out) is None
+
+
 def test_a_file_larger_than_the_room_is_refused_and_pushes_nothing_out(folder: Path) -> None:
     files = opened(folder, in_all=Room(100, 10), for_one=Room(50, 10))
     name = keep(files, b"a file")
@@ -202,6 +214,13 @@ def test_a_note_has_a_name_of_its_own_and_is_replaced(folder: Path) -> None:
     for note in (b"{}", b'{"a": 1}'):
         assert files.keep(note, "Ann", name) == name
         assert opened(folder).read(name) == note
+
+
+def test_what_a_note_replaces_takes_no_room(folder: Path) -> None:
+    files, name = opened(folder, in_all=Room(12, 2)), "0" * 32 + ".json"
+    other = keep(files, b"four", "Ben", 1)
+    assert files.keep(b"of six", "Ann", name) == files.keep(b"of eight", "Ann", name) == name
+    assert (files.read(other), files.read(name)) == (b"four", b"of eight")
 
 
 def test_what_was_never_written_to_its_end_is_removed(folder: Path) -> None:

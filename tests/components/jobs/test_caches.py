@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from components.jobs import Cache, CachePart, WorkFailed
+from components.jobs.bounded import Bounded
 from tests.support.work import SOON, wait_until
 
 
@@ -126,3 +127,13 @@ def test_kinds_share_the_room_of_a_cache_and_nothing_else():
     first.put("a", 5)
     second.clear()
     assert [second.find(key) for key in "abc"] == [None, None, None]
+    assert first.find("a") == 5
+
+
+def test_room_is_made_for_what_comes_and_no_more():
+    kept: Bounded[str] = Bounded(10)
+    for key in "abc":
+        kept.put(key, key.upper(), 3)
+    assert kept.make_room(4, 10) == ["A"]
+    assert kept.make_room(4, 10) == []
+    assert kept.make_room(11, 10) == ["B", "C"]

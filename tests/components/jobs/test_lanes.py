@@ -221,11 +221,38 @@ def test_a_waiting_job_leaves_the_background_once_somebody_waits_for_it() -> Non
     jobs, first = Jobs(queue, "lane", 8), Gate()
     ahead = jobs.request("first", "First", first, lane="background")
     job = jobs.request("second", "Second", quick(), lane="background")
+    assert jobs.request("second", "Second", quick()) is job  # for nobody in particular: it waits where it is
     assert not job.finished.wait(0.02)
     assert jobs.request("second", "Second", quick(), person="me") is job
     assert ended(job).result == "done"
     assert not first.begun.is_set()
     jobs.stop(ahead)
+
+
+def test_it_pauses_for_work_of_its_own_kind_for_which_somebody_waits() -> None:
+    jobs = Jobs(Queue({"background": Lane(workers=2, gives_way=True)}), "background", 8)
+    steps, work = Steps(), Gate()
+    job = jobs.request("demo", "Demo", steps)
+    wait_until(steps.goes_on)
+    other = jobs.request("a", "A", work, person="you")
+    assert work.begun.wait(SOON)
+    wait_until(lambda: not steps.goes_on())
+    work.go_on.set()
+    ended(other)
+    wait_until(steps.goes_on)
+    jobs.stop(job)
+    ended(job)
+
+
+def test_a_time_is_measured_where_no_other_job_is_at_work() -> None:
+    jobs, gates = one_lane(lane=Lane(workers=2)), [Gate(), Gate()]
+    assert jobs.queue.works_on_one()
+    for number, gate in enumerate(gates):
+        jobs.request(number, "", gate)
+        assert gate.begun.wait(SOON)
+        assert jobs.queue.works_on_one() is (number == 0)
+    for gate in gates:
+        gate.go_on.set()
 
 
 def test_a_closed_queue_stops_all_and_takes_no_more() -> None:

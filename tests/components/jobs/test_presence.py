@@ -9,11 +9,14 @@ from components.jobs import MOST_DRAWING, Job, Lane, PageDrawing, Presence, Queu
 
 def test_a_connection_that_breaks_for_a_moment_is_no_leaving(clock: types.SimpleNamespace) -> None:
     connected = {"me", "quiet"}
+    hasty = Presence(lambda person: person in connected, grace_seconds=2)
+    hasty.see("me")
     presence = Presence(lambda person: person in connected, grace_seconds=10)
     assert presence.is_present("me")
     presence.see("quiet")
     connected.clear()
     clock.now += 9
+    assert not hasty.is_present("me")
     assert presence.is_present("me")
     assert presence.is_present("quiet")  # whose page was drawn a moment ago
     assert not presence.is_present("never seen")

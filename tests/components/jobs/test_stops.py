@@ -76,6 +76,7 @@ def test_a_stop_for_nobody_in_particular_ends_it_for_all() -> None:
     job = jobs.request("a", "A", Gate(), person="me")
     jobs.stop(job)
     assert ended(job).is_stopped_for("me")
+    assert jobs.request("a", "A", quick(), person="you") is job  # for others too, until it is forgotten
 
 
 def test_somebody_else_may_ask_for_what_was_stopped() -> None:
@@ -87,6 +88,20 @@ def test_somebody_else_may_ask_for_what_was_stopped() -> None:
     assert again is not job
     assert ended(again).result == "done"
     assert not again.is_stopped_for("me")  # it is there now
+
+
+def test_who_stopped_a_job_does_not_wait_for_that_of_another() -> None:
+    jobs, work = one_lane(), Gate()
+    job = jobs.request("a", "A", Gate(), person="me")
+    jobs.stop(job, "me")
+    ended(job)
+    again = jobs.request("a", "A", work, person="you")
+    assert again.is_stopped_for("me")
+    assert not again.is_stopped_for("you")
+    assert jobs.request("a", "A", work, person="me") is again
+    assert again.people == {"you"}
+    jobs.stop(again, "you")
+    assert ended(again).is_stopped
 
 
 def test_a_stop_that_was_taken_back_waits_for_the_end_of_the_old_work() -> None:

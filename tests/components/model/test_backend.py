@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import json
@@ -12,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from transformers import AutoModel, AutoTokenizer, BertForMaskedLM, BertModel
 from components.errors import InputError, ModelError
 from components.model import loading
 from components.model.backend import Backend
+from components.model.one_block import feed_forward as inner_dimensions
 from components.model.store import TraceStore
 from components.model.trace import TraceOptions
 from tests.support import tiny
@@ -689,3 +692,61 @@ def test_weights_saved_in_half_precision_are_computed_in_float32(tmp_path):
     with torch.inference_mode():
         output = plain(**tokenizer(["the cat"], return_tensors="pt"), output_hidden_states=True)
     assert_close(backend.trace(["the cat"]).hidden_states, torch.stack(output.hidden_states))
+
+
+def test_whatever_changes_a_result_changes_its_place_in_the_store(tiny_folder, monkeypatch):
+    """Of what is kept for everybody, nobody gets what was asked for with other texts, options, or another model."""
+    keys = []
+
+    class Recorder:
+        limit = 1 << 40
+
+        def get(self, key, compute):
+            keys.append(key)
+            return SimpleNamespace(of_texts=())
+
+    backend = copy.copy(shared_backend(tiny_folder("bert")))
+    backend.store = Recorder()
+    monkeypatch.setattr(backend.loaded, "masked_lm", lambda: None)  # nothing is computed here
+    monkeypatch.setattr(inner_dimensions, "kept_blocks", lambda loaded, tokens, block: (block,))
+    backend.structure = SimpleNamespace(adds_to_scores=True)
+    text = ("the cat sat on the bank",)
+    pair = (*text, "a river")
+
+    def ask(asked):
+        keys.clear()
+        for arguments, options in (
+            ((text,), {}),
+            ((text[:1] * 2,), {}),
+            ((text, pair[1:]), {}),
+            *(((text,), option) for option in ({"attentions": True}, {"mask_logits": True}, {"prompt": "a "})),
+            ((text,), {"max_length": 5}),
+        ):
+            asked.trace(*arguments, **options)
+        left = {"only_left": True}
+        options = ({}, {"max_length": 5}, left)
+        for of in (text, pair, ("a bank",)):
+            for option in (*options, {"attentions": False}, {"score_terms": True}):
+                asked.inside(*of, **option)
+            for option in (*options, {"block": 1}):
+                asked.feed_forward(*of, **option)
+            chosen = (*options, {"k": 3}, {"positions": (1, 2)}, {"positions": (2,)}, {"layers": (0,)})
+            for option in chosen if of != ("a bank",) else ({},):
+                asked.guesses_in_turn(*of, **option)
+                asked.guesses(*of, **option)
+        for option in ({"hidden": (1,)}, {"hidden": (2,)}, {"asked": (5,)}):
+            asked.guesses(*text, **option)
+        for texts, option in ((text, {}), (text * 2, {}), (text, {"k": 3}), (text, {"asked": (5,)})):
+            asked.guesses_at_masks(texts, **option)
+        return list(keys)
+
+    found = ask(backend)
+    for name, value in (
+        ("revision", "another"),
+        ("device", torch.device("meta")),
+        ("spec", dataclasses.replace(backend.spec, key="another")),
+    ):
+        other = copy.copy(backend)
+        setattr(other, name, value)
+        found += ask(other)
+    assert len(set(found)) == len(found) > 100

@@ -11,6 +11,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from components.errors import InputError, ModelError
+from components.model import tokenization as tokenization_module
 from components.model.tokenization import Tokenization, check_texts, clean_text, invisible_characters
 from components.words.unicode_words import has_pairs
 from tests.support import tiny
@@ -445,3 +446,13 @@ def test_in_scripts_without_spaces_each_piece_is_a_word(tokenizers):
         numbers = [token.word for token in sentence.tokens if token.word is not None]
         assert sorted(set(numbers)) == list(range(max(numbers) + 1))
         assert numbers == sorted(numbers)
+
+
+def test_as_much_as_the_limits_allow_is_shown(monkeypatch):
+    monkeypatch.setattr(tokenization_module, "MAX_SENTENCES", 2)
+    monkeypatch.setattr(tokenization_module, "MAX_CHARACTERS", 10)
+    check_texts(["bank", "river"], ["a", None])
+    with pytest.raises(InputError, match="There are 3 sentences"):
+        check_texts(["a", "b", "c"])
+    with pytest.raises(InputError, match="have 11 characters"):
+        check_texts(["bank", "river"], ["a", "b"])

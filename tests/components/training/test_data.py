@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from components.training.data import (
     TrainingData,
     from_columns,
     group_numbers,
+    joint_lengths,
     load,
     normalised,
     split,
@@ -169,8 +171,17 @@ def test_bad_rows_are_dropped_and_counted():
 
 
 def test_pairs_of_the_same_text_teach_nothing():
-    data = from_columns({"anchor": [*FIRST, "Same!"], "positive": [*SECOND, "same"]}, "file")
-    assert data.dropped == {"both texts are the same": 1}
+    pairs = {"anchor": [*FIRST, "Same!"], "positive": [*SECOND, "same"]}
+    for columns in (pairs, {**pairs, "negative": [*THIRD, "Other."]}):
+        assert from_columns(columns, "file").dropped == {"both texts are the same": 1}
+
+
+def test_one_row_in_ten_may_be_lost_without_a_warning():
+    def warnings(lost):
+        return from_columns({"sentence": [*FIRST, *SECOND[:4], *[""] * lost]}, "file").warnings
+
+    assert warnings(1) == ()
+    assert warnings(2) == ("Only 9 of 11 rows can be used (2 rows: empty).",)
 
 
 def test_texts_that_differ_in_vowel_signs_alone_are_two_texts():
@@ -323,6 +334,7 @@ def test_the_hash_is_of_texts_labels_and_order():
     assert data.sha256 != from_columns({**columns, "label": [0, 1, 0, 0, 1]}, "one").sha256
     assert data.sha256 != from_columns({**columns, "sentence1": [*FIRST[:-1], "Other."]}, "one").sha256
     assert data.take(range(5)).sha256 == data.sha256
+    assert replace(data, held_out=(3, 4)).sha256 != data.sha256
 
 
 def test_what_makes_texts_the_same():
@@ -388,6 +400,7 @@ def test_the_share_is_met_and_limited():
     assert split(data, 0.2, 1).held_out.tolist() != split(data, 0.2, 2).held_out.tolist()
     many = pairs_of((f"a {i}", f"b {i}") for i in range(5 * MOST_HELD_OUT + 500))
     assert len(split(many, 0.5).held_out) == MOST_HELD_OUT
+    assert len(split(replace(many, held_out=tuple(range(MOST_HELD_OUT + 1)))).held_out) == MOST_HELD_OUT
 
 
 def test_fewer_rows_to_train_on_are_drawn_by_the_seed():
@@ -406,6 +419,12 @@ def test_token_lengths(embedded):
     first = load("demo:pairs").columns["anchor"][0]
     assert lengths["anchor"][0] == len(embedded.tokenization.tokenize(first).tokens)
     assert 3 < lengths["anchor"].mean() < lengths["positive"].mean() < 40
+
+
+def test_the_length_of_two_texts_is_that_of_both_read_together(embedded):
+    data, tokenization = pairs_of(zip(FIRST, SECOND, strict=True)), embedded.tokenization
+    (lengths,) = joint_lengths(token_lengths(data, tokenization), tokenization).values()
+    assert lengths.tolist() == [len(tokenization.tokenize(*texts).tokens) for texts in zip(FIRST, SECOND, strict=True)]
 
 
 def test_the_demos_are_files_of_this_project():

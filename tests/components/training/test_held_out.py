@@ -146,9 +146,9 @@ def test_no_boundary_is_better(scores, labels):
 
 
 def test_unrelated_texts_are_those_half_the_rows_away():
-    model = KnownVectors(a=[1, 0], b=[0, 1], c=[1, 0], d=[0, 1])
+    model = KnownVectors(a=[1, 0], b=[0, 1], c=[0.6, 0.8], d=[0.8, 0.6])
     rows = HeldOut("none", "encoder", ("a", "b", "c", "d"), ())
-    assert rows.measure(model) == {"unrelated_cosine": pytest.approx(1.0)}  # a with c, b with d
+    assert rows.measure(model) == {"unrelated_cosine": pytest.approx(0.6)}  # a with c, b with d
 
 
 def labelled(names):
@@ -161,6 +161,7 @@ def labelled(names):
     [
         ("softmax", ("entailment", "neutral", "contradiction"), "classes", 6),
         ("mnrl", ("entailment", "neutral", "contradiction"), "retrieval", 2),
+        ("triplet", ("entailment", "neutral", "contradiction"), "retrieval", 2),
         ("contrastive", ("entailment", "neutral", "contradiction"), "binary", 4),
         ("simcse", ("red", "green", "blue"), "none", 6),
     ],

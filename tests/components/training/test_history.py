@@ -52,6 +52,17 @@ def test_a_loss_that_was_not_finite_is_a_gap_and_a_repeated_step_counts_once() -
     assert np.isnan(past.notices[0].value)
 
 
+def test_what_is_no_number_is_no_measure_and_the_last_step_is_no_count_of_losses() -> None:
+    past = history(
+        [
+            {"event": "evaluation", "step": 7, "recall@1": 0.5, "part": "held out"},
+            {"event": "loss", "step": 8, "loss": 0.4, "objective": "mnrl"},
+            {"event": "loss", "step": 9, "loss": 0.3, "objective": "mnrl"},
+        ]
+    )
+    assert (list(past.measures), past.last_step) == (["recall@1"], 9)
+
+
 def test_a_run_that_has_not_begun_has_empty_curves() -> None:
     past = history([])
     assert (past.losses, past.measures, past.notices, past.last_step) == ({}, {}, (), 0)

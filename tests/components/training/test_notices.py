@@ -19,6 +19,7 @@ from components.training.notices import is_collapsed, is_diverged, is_overfittin
         ([0.99], False),
         ([0.1, 0.99, 0.5], False),  # it has recovered
         ([0.1, math.nan], False),
+        ([], False),
     ],
 )
 def test_collapse(cosines, expected):
@@ -36,6 +37,7 @@ FALLING = [1.0, 0.8, 0.6, 0.4, 0.3, 0.2]
         ([1.0, 0.7, 0.701, 0.702, 0.703, 0.704], FALLING, False),  # within the tolerance
         ([1.0, 0.7, 0.9, 0.9, 0.85, 0.8], FALLING, False),  # falling again
         ([1.0, 0.7, 0.8, 0.9, 1.0, 1.1], FALLING[::-1], False),  # both rise: not learned by heart
+        ([1.0, 0.7, 0.8, 0.9, 1.0, 1.1], [1.0, 0.3, 0.4, 0.5, 0.6, 0.7], False),  # rising since, if lower than at first
         ([1.0, 0.9, 0.8, 0.7, 0.6, 0.5], FALLING, False),
         ([1.0, 0.7, math.nan, 0.9, 1.0, 1.1], FALLING, False),
         ([], [], False),

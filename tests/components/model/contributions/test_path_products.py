@@ -13,7 +13,13 @@ from components.errors import InputError
 from components.jobs import Stopped
 from components.model.architecture.record import position_ids
 from components.model.backend import Backend
-from components.model.contributions.path_products import MOST_TOKENS, REFERENCES, SIGHTINGS, steps_of_path
+from components.model.contributions.path_products import (
+    MOST_TOKENS,
+    REFERENCES,
+    SIGHTINGS,
+    _word_vectors,
+    steps_of_path,
+)
 from components.model.store import TraceStore
 from tests.support import tiny
 from tests.support.closeness import assert_close
@@ -142,6 +148,14 @@ def test_more_steps_make_the_sum_more_exact(embedded):
         rest = products.contributions.sum(0) - (products.vector - products.reference_vector)
         errors.append(np.linalg.norm(rest) / np.linalg.norm(products.vector))
     assert errors[1] < 0.02 < errors[0]
+
+
+def test_the_reference_mean_is_the_mean_of_all_word_vectors(bert):
+    sentence = sentence_of(bert, "a bank")
+    table = bert.loaded.encoder.get_input_embeddings().weight.detach()
+    vectors = _word_vectors(bert.loaded, sentence, "mean")[0]
+    own = [token.position for token in sentence.tokens if not token.special]
+    assert_close(vectors[own].numpy(), np.broadcast_to(table.mean(dim=0).numpy(), (len(own), table.shape[1])))
 
 
 def test_references(bert):

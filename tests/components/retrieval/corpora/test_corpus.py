@@ -21,7 +21,9 @@ from components.retrieval.corpora.corpus import (
     browser_limits,
     columns_of,
     read_corpus,
+    read_parts,
 )
+from components.retrieval.corpora.readers.limits import Count
 from components.retrieval.corpora.readers.table import BadRows, rows_left_out
 from tests.support.places import DATA, REAL_SENTENCES
 
@@ -448,6 +450,25 @@ def test_a_parquet_that_unpacks_to_more_than_the_limit_is_refused(tmp_path):
     assert path.stat().st_size < 1 << 20
     with pytest.raises(InputError, match="python -m components index"):
         read_corpus(path, "a.parquet", limits=Limits(10_000, 8 << 20))
+
+
+def test_different_texts_stand_in_the_order_of_the_corpus():
+    corpus = read_corpus(b"Dogs bark.\nA cat sat.\nDogs bark.\nCats purr.", "a.txt")
+    assert corpus.different.tolist() == [0, 1, 3]
+
+
+def test_lists_are_unpacked_where_half_of_the_values_are_lists():
+    def texts(*values):
+        return read_corpus("\n".join(json.dumps({"text": value}) for value in values).encode(), "a.jsonl").texts
+
+    assert texts(["Dogs bark.", "A dog barks."], "A cat sat.") == ("Dogs bark.",)
+    assert texts(["Dogs bark.", "A dog barks."], "A cat sat.", "Cats purr.") == ("A cat sat.", "Cats purr.")
+
+
+def test_rows_of_further_parts_are_numbered_behind_the_first():
+    parts = [b"text\nDogs bark.\nCats purr.\n", b"text\nCows moo.\nBirds sing.\n"]
+    table = read_parts(parts, "a.csv", None, None, Count("a.csv", None))
+    assert list(table.numbers) == [2, 3, 5, 6]
 
 
 def test_many_parts_count_together(tmp_path):

@@ -68,3 +68,11 @@ def test_too_few_paraphrases_are_replaced_by_others():
     assert few.first == ("own 0", *(f"other {n}" for n in range(1, 13)))
     enough = with_paraphrases(10, "own")
     assert enough.with_paraphrases_of(other) is enough
+
+
+def test_as_many_pairs_as_the_limit_are_measured_and_broken_rows_are_counted(monkeypatch):
+    monkeypatch.setattr(minimal_pairs, "MOST_PAIRS", 2)
+    rows = [{"first": f"It is {word}.", "second": f"It is not {word}."} for word in ("hot", "cold", "wet")]
+    assert read_minimal_pairs(lines(*rows[:2]) + b"\n{broken\n", "a.jsonl").bad_rows == 1
+    with pytest.raises(InputError, match="has 3 pairs"):
+        read_minimal_pairs(lines(*rows), "a.jsonl")

@@ -70,3 +70,8 @@ def test_the_index_or_else_the_first_occurrence_is_meant():
     chosen, missing = meant_occurrences(rows, found)
     assert [found[at] for at in chosen] == [(0, 0, 4), (1, 14, 18)]
     assert missing == [2, 3]
+
+
+def test_an_index_just_behind_the_last_word_means_none():
+    rows = [SenseRow("bank", "river", "The bank", index) for index in (1, 2, 3)]
+    assert meant_occurrences(rows, [(number, 4, 8) for number in range(3)]) == ([0], [1, 2])

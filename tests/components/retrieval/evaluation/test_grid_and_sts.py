@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import types
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import torch
 from scipy import stats
 
 from components.errors import InputError
+from components.model.embedding.options import EmbedOptions
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import grid as grid_module
@@ -151,6 +154,30 @@ def test_spearman_on_real_pairs_equals_plain_torch(embedded):
         assert pearson == pytest.approx(stats.pearsonr(cosines, pairs.scores).statistic, abs=5e-4)
 
 
+def test_queries_are_embedded_by_their_own_options_and_ranked_against_the_documents():
+    of_documents = EmbedOptions((1, 3), ("mean",), 16, "float32", "passage: ")
+    asked, told = [], []
+
+    def embed_into(texts, options, keep, progress, is_stopped):
+        asked.append((tuple(texts), options.prompt))
+        keep(np.arange(len(texts)), np.full((2, 1, len(texts), 2), len(texts), np.float32) * [[[[1]]], [[[3]]]])
+        progress(len(texts), len(texts))
+
+    found = retrieval_runs(
+        types.SimpleNamespace(vector_size=lambda poolings: 2),
+        ["a", "b", "c"],
+        ["q"],
+        lambda queries, documents, is_stopped: (queries.tolist(), documents.shape),
+        of_documents,
+        replace(of_documents, prompt="query: "),
+        lambda *given: told.append(given),
+        embed_into=embed_into,
+    )
+    assert list(found) == [(1, "mean", ([[1, 1]], (3, 2))), (3, "mean", ([[3, 3]], (3, 2)))]
+    assert asked == [(("a", "b", "c"), "passage: "), (("q",), "query: ")]
+    assert told == [(3, 4), (4, 4)]
+
+
 def test_a_large_grid_lies_in_a_file_and_is_the_same(embedded, demo, monkeypatch):
     documents, queries = (texts[:40] for texts in demo)
     options = embedded.embed_options((5, 6), POOLINGS, precision="float32")
@@ -190,6 +217,8 @@ def test_columns_that_are_missing_and_rows_that_cannot_be_used():
     ]
     found = scored_pairs(read_corpus("\n".join(map(json.dumps, rows)).encode(), "x.jsonl", "sentence1"))
     assert found == sts.ScoredPairs(("a", "a"), ("b", "d"), (1.0, 2.5), 2)
+    rows.append({"sentence1": "", "sentence2": "e", "score": 4})  # the corpus itself leaves it out
+    assert scored_pairs(read_corpus("\n".join(map(json.dumps, rows)).encode(), "x.jsonl", "sentence1")).bad_rows == 3
 
 
 def read_pairs(count: int) -> sts.ScoredPairs:

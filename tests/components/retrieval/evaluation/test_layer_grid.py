@@ -30,3 +30,4 @@ def test_a_measure_of_each_cell_and_the_best_of_them():
     tied = LayerGrid((2, 5), ("mean", "max"), np.array([[np.nan, 3.0], [3.0, 1.0]]))
     assert tied.best == (2, "max")  # the first of several, and never NaN
     assert LayerGrid((2,), ("mean",), np.array([[np.nan]])).best == (2, "mean")
+    assert LayerGrid((2, 5), ("mean",), np.array([[np.nan], [-0.2]])).best == (5, "mean")  # as correlations can be

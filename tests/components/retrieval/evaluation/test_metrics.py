@@ -8,6 +8,7 @@ import pytest
 from ir_measures import RR, R, nDCG
 from scipy import stats
 
+from components.arrays import wilson
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.metrics import (
     MEASURES,
@@ -121,6 +122,13 @@ def test_few_queries_or_equal_values_are_not_certain():
         ours = interval(np.full(queries, 0.5))
         theirs = stats.binomtest(queries // 2, queries).proportion_ci(method="wilson")
         assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high))
+
+
+def test_up_to_forty_queries_have_wilsons_interval_and_more_a_bootstraps():
+    for queries in (40, 41):
+        ours = interval(1 / np.arange(1, queries + 1))
+        low, high = (float(end[0]) for end in wilson(np.array([ours.value]), queries))
+        assert ((ours.low, ours.high) == (low, high)) is (queries == 40)
 
 
 def test_few_queries_have_an_interval_that_holds_as_often_as_it_says():

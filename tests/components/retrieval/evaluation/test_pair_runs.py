@@ -23,6 +23,7 @@ from components.retrieval.evaluation.pair_runs import (
     first_pairs,
     grid_ranks,
     pairs_of_corpus,
+    pairs_of_rows,
     ranker_milliseconds,
     ranker_ranks,
     second_milliseconds,
@@ -50,6 +51,12 @@ def test_a_query_stands_beside_its_own_document_and_rows_without_one_are_counted
     assert pairs.queries.texts == ("q1", "q3", "q5")
     assert [pairs.answers_of(query) for query in range(3)] == [(0,), (0,), (1,)]
     assert (pairs.name, len(pairs), pairs.left_out, pairs.repeated) == ("x.csv", 3, 2, 1)
+    assert pairs.unsearched == 2  # "c d" and "e f", and not the equal row
+
+
+def test_texts_without_a_query_are_counted_once_unless_a_row_with_one_has_them():
+    rows = ["a", "b", "b", "a", "c"], ["one", "", "", "", "two"]
+    assert (pairs_of_rows("rows", *rows).unsearched, pairs_of_rows("rows", *rows, every_text=True).unsearched) == (1, 0)
 
 
 def test_another_column_may_hold_the_queries():
@@ -86,6 +93,12 @@ def test_a_category_is_measured_and_one_sentence_says_what_was_seen():
     )
     half = "\n".join(f"text {number},query {number // 2}" for number in range(30))
     assert not pairs_of_corpus(corpus(half)).warning  # two answers each
+    four, fewer = (
+        pairs_of_rows("rows", list("abcdefgh")[:rows], ["one", "two"] * (rows // 2) + ["one"] * (rows % 2))
+        for rows in (8, 7)
+    )
+    assert "2 different values for 8 texts" in four.warning
+    assert not fewer.warning
     few_answers = "\n".join(f"answer {number % 3},query {number}" for number in range(60))
     pairs = pairs_of_corpus(corpus(few_answers))  # a log of questions: three answers, which are searched
     assert (len(pairs), len(pairs.documents), pairs.right_texts, pairs.warning) == (60, 3, 60, "")
@@ -408,18 +421,24 @@ def test_the_median_of_some_queries_after_one_that_warms_up(monkeypatch):
 
 
 def test_time_passes(backend, sides, indexes, monkeypatch):
-    asked, whole = [], backend.embed
+    asked, whole, options_of, roles = [], backend.embed, backend.embed_options, []
 
     def embed(texts, options):
         asked.append((tuple(texts), options))
         return whole(texts, options=options)
 
+    def embed_options(*given, role=None):
+        roles.append(role)
+        return options_of(*given, role=role)
+
     monkeypatch.setattr(backend, "embed", embed)
+    monkeypatch.setattr(backend, "embed_options", embed_options)
     assert vector_milliseconds(backend, indexes[0], sides[1].texts[:3]) > 0
     assert [texts for texts, _ in asked] == [(sides[1].texts[at],) for at in (0, 0, 1, 2)]
     options = asked[0][1]
     assert (options.layers, options.poolings, options.precision) == ((3,), ("max",), "float32")
     assert options.max_length == indexes[0].info.options.max_length
+    assert roles == ["query"]
     assert ranker_milliseconds(make_ranker("bm25", sides[0].texts), sides[1].texts) > 0
 
 
@@ -444,6 +463,7 @@ def test_some_queries_are_asked_of_all_documents() -> None:
     some = pair_runs.asked_of(pairs, [1])
     assert (some.queries.texts, some.documents.texts, some.answers_of(0)) == (("two",), ("a", "b", "c"), (1, 0))
     assert (pairs.asked, some.asked) == ("3 rows, 2 different queries", "1 query")
+    assert pairs_of_rows("rows", ["a", "b"], ["one", "two"]).asked == "2 queries"  # no row repeats one
     vectors = np.eye(3)
     asked = np.array([[1.0, 0, 0], [0, 0.1, 1]])
     every, alone = pairs.ranks_by_vectors(asked, vectors), some.ranks_by_vectors(asked[1:], vectors)

@@ -75,3 +75,5 @@ def test_only_about_as_many_pairs_are_comparable():
     assert result.is_comparable(1_379)
     assert result.is_comparable(1_370)  # some rows could not be used
     assert not result.is_comparable(1_500)  # the validation split
+    (recalls, *_) = published_for("retrieval")
+    assert [recalls.is_comparable(count) for count in (35_639, 35_640, 36_360, 36_361)] == [False, True, True, False]

@@ -69,6 +69,9 @@ def test_ranks_of_several_answers_and_answers_that_are_not_found_come_back():
     assert (
         found[0].key != replace(RUN, ranks=RelevantRanks(several.ranks, several.grades, np.array([0, 2, 5, 6, 7]))).key
     )
+    rows[0]["ranks"] = [1, None, None, 3, None, 2, None]  # two of a query's answers are not found
+    (run, _) = read_runs(json.dumps({"kind": run_record.KIND, "format": 2, "runs": rows}).encode(), "x")
+    assert run.ranks.ranks.tolist() == [1, NOT_FOUND, NOT_FOUND, 3, NOT_FOUND, 2, NOT_FOUND]
     rows[0]["ranks"] = [7, 1, 40, 3, None, 2, None]
     with pytest.raises(InputError, match="the ranks of a query's answers do not rise"):
         read_runs(json.dumps({"kind": run_record.KIND, "format": 2, "runs": rows}).encode(), "x")
@@ -199,6 +202,9 @@ def test_files_that_are_too_large_are_refused(monkeypatch):
         assert len(read_runs(write_runs([RUN]), "x")) == 1
         with pytest.raises(InputError, match="more than 7 ranks"):
             read_runs(write_runs([RUN, RUN]), "x")
+        several = write_runs([replace(RUN, ranks=RelevantRanks(np.arange(1, 5), np.ones(4, int), np.arange(5)))])
+        with pytest.raises(InputError, match="more than 7 ranks"):  # four ranks, and as many numbers of answers
+            read_runs(several, "x")
     monkeypatch.setattr(run_record, "MOST_BYTES", len(write_runs([RUN])))
     assert len(read_runs(write_runs([RUN]), "x")) == 1
     with pytest.raises(InputError, match="are read"):

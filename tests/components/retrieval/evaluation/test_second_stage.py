@@ -84,6 +84,13 @@ def test_graded_ranks_are_those_of_a_ranker_with_the_whole_order():
         second_stage.second_relevant_ranks(RelevantRanks(first.ranks, first.grades, first.starts), rows, scores)
 
 
+def test_a_right_text_that_is_no_candidate_stands_behind_all_candidates():
+    """Equal vectors around the last candidate: its rank of the first stage may be within the first k."""
+    first = RelevantRanks(np.array([2, 3]), np.array([1, 1]), np.array([0, 2]), np.array([5, 6]))
+    found = second_stage.second_relevant_ranks(first, np.array([[0, 1, 2]]), np.array([[3.0, 1.0, 2.0]], np.float32))
+    assert (found.ranks.tolist(), found.documents.tolist()) == ([4, 5], [5, 6])
+
+
 def test_every_different_pair_of_texts_is_scored_once():
     asked = []
 

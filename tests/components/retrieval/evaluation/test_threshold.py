@@ -72,6 +72,13 @@ def test_no_other_threshold_has_a_higher_f1(case):
     assert best == max(value for value, own in zip(ours.thresholds, f1, strict=True) if own >= max(f1) - 1e-12)
 
 
+def test_the_larger_class_is_that_of_the_marks_and_not_of_what_is_accepted():
+    many = Confusion(true_positives=3, false_positives=1, false_negatives=4, true_negatives=2)
+    assert (many.majority_is_relevant, many.majority) == (True, 0.7)
+    few = Confusion(true_positives=3, false_positives=4, false_negatives=0, true_negatives=1)
+    assert (few.majority_is_relevant, few.majority) == (False, 0.625)
+
+
 def test_shares_of_nothing_are_zero():
     nothing = Confusion(0, 0, 0, 0)
     assert (nothing.precision, nothing.recall, nothing.f1, nothing.accuracy) == (0, 0, 0, 0)

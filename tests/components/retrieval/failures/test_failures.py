@@ -88,6 +88,21 @@ def test_rows_with_the_same_query_are_no_rivals() -> None:
     assert [(item.row, item.rank, item.rival) for item in found.placings] == [(2, 3, 0)]
 
 
+def test_of_rows_with_the_same_query_the_one_that_ranks_best_is_given() -> None:
+    documents = np.array([[0, 1, 0], [1, 0.2, 0], [1, 0, 0], [0, 0, 1]], np.float32)
+    corpus = searched(("far", "near", "nearest", "d"), ("same", "same", "other", "last"))
+    queries = np.array([[1, 0, 0], [1, 0, 0], [1, 0, 0], [0, 0, 1]], np.float32)
+    found = failed_queries.find_failures(corpus, queries, ExactSearch(documents))
+    assert [(item.row, item.rank, item.rival) for item in found.placings] == [(1, 2, 2)]
+
+
+def test_of_failures_with_one_rank_the_one_with_the_largest_lead_is_the_worst() -> None:
+    placings = (Placing(0, 2, 5, 0.5, 0.6), Placing(1, 3, 5, 0.5, 0.6), Placing(2, 2, 5, 0.5, 0.7))
+    found = failed_queries.FailedQueries(placings, 6)
+    assert [item.row for item in found.in_order("worst")] == [1, 2, 0]
+    assert [item.row for item in found.in_order("nearest")] == [0, 1, 2]
+
+
 def test_a_tie_with_another_text_is_a_failure_and_one_with_a_right_text_is_none() -> None:
     documents = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
     query = np.array([1, 0], np.float32)
@@ -173,6 +188,8 @@ def test_equal_texts_still_leave_k_hits_for_a_text_of_the_corpus() -> None:
     assert found.counts.sum() == 5 * 2
     assert hubness.k_occurrence(same, ExactSearch(same), 9).counts.tolist() == [5] * 5
     assert hubness.k_occurrence(same, ExactSearch(same), 9).skewness == 0
+    assert not hubness.k_occurrence(same, ExactSearch(same), 9).is_hub(0)  # found as often as every other text
+    assert hubness.k_occurrence(same, ExactSearch(same), 9, np.arange(5)).counts.sum() == 5 * 4
     with pytest.raises(Stopped):
         hubness.k_occurrence(same, ExactSearch(same), 2, is_stopped=lambda: True)
 
@@ -214,6 +231,20 @@ def test_each_cause_has_its_rule() -> None:
     assert causes_module.shared_content("my voucher expired", "Vouchers expire.") == {"voucher", "expired"}
     assert causes_module.are_near_duplicates("one", "two", 0.96)
     assert not causes_module.are_near_duplicates("", "", 0.1)
+
+
+def test_what_failures_have_beyond_twice_the_error_is_more_than_chance() -> None:
+    def causes(held: int, count: int) -> Any:
+        holds = np.zeros((len(causes_module.CAUSES), count), bool)
+        holds[list(causes_module.CAUSES).index("hub"), :held] = True
+        holds[list(causes_module.CAUSES).index("other")] = count == 100
+        return causes_module.Causes(tuple(causes_module.CAUSES), holds)
+
+    for held, is_sure in ((60, True), (55, False), (50, False)):  # the error is 7 %
+        share, is_more = causes_module.telling(causes(held, 100), causes(45, 99))
+        assert (share.name, is_more) == ("hub", is_sure)
+    assert causes_module.telling(causes(0, 100), causes(45, 99)) is None
+    assert causes_module.telling(causes(9, 100), causes(0, 0)) is None
 
 
 @pytest.mark.parametrize(
@@ -395,6 +426,24 @@ def test_two_words_are_edited_only_if_one_does_not_help() -> None:
     assert found.nearest.rank == 3
     with pytest.raises(Stopped):
         edits.query_edits("a b c", "x y", rank, is_stopped=lambda: True)
+
+
+def test_the_two_words_are_those_that_alone_came_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edits, "COMBINED", 2)
+    leads = {"b c": 0.1, "a b x": 0.2, "b x": -0.1}
+
+    def rank(texts: Any, by_itself: bool) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([1 + (text != "b x") for text in texts]), np.array([leads.get(text, 0.9) for text in texts])
+
+    assert [edit.text for edit in edits.query_edits("a b c", "x", rank).helping] == ["b x"]
+
+
+def test_edits_without_new_words_come_first() -> None:
+    def rank(texts: Any, by_itself: bool) -> tuple[np.ndarray, np.ndarray]:
+        return np.ones(len(texts), int), np.array([-0.5 if "x" in text else -0.1 for text in texts])
+
+    found = edits.query_edits("a b", "x", rank)
+    assert [edit.changes[0].kind for edit in found.helping] == ["removed", "removed", "replaced", "replaced"]
 
 
 def test_an_edit_that_helps_only_within_a_batch_is_not_listed() -> None:

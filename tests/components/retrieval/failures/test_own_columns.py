@@ -54,7 +54,7 @@ def test_parts_are_the_values_of_columns_with_a_few() -> None:
 def test_a_value_is_compared_as_scipy_and_holm_do() -> None:
     parts = own_columns.parts_of(COLUMNS)
     found = own_columns.values_of(COLUMNS, tuple(parts), ROWS)
-    failed = found.of("channel=mail") & (np.arange(120) % 4 > 0) | (np.arange(120) % 10 == 0)
+    failed = found.of("channel=mail") & (np.arange(120) % 4 > 0) | (np.arange(120) % 15 == 0)
     shares = compared(found, failed)
     tables = [
         [[(held & failed).sum(), (~held & failed).sum()], [(held & ~failed).sum(), (~held & ~failed).sum()]]

@@ -132,17 +132,47 @@ def test_each_rule(embedded: Any) -> None:
     assert holding["right text not read to its end"] == ["right text not read to its end"]
     assert holding["several right texts"] == []
     assert "no shared word" not in found.of_query(0)
+    assert "unknown word" not in found.of_query(1)  # but misspelt
 
 
 def test_several_right_texts_are_looked_at_together(embedded: Any) -> None:
     pairs = planted.pairs_of(
-        ["Lava ran down the mountain.", "A volcano erupts.", "The bank raised its rate."],
-        ["volcano", "volcano", "rate"],
+        ["Lava ran down the mountain.", "A volcano erupts.", "The bank raised its rate.", "A volcano: erupts!"],
+        ["volcano", "volcano", "rate", "volcano"],
     )
     vectors = planted.vectors_of(pairs.queries.texts), planted.vectors_of(pairs.documents.texts)
     found = traits.traits_of(pairs, *vectors, embedded.tokenization, 64)
     assert found.of("several right texts").tolist() == [True, False]
     assert not found.of("no shared word").any()
+    assert not found.of("near duplicate").any()  # those of one query are no rivals of each other
+
+
+def test_a_query_is_short_up_to_three_words_and_long_from_thirteen(embedded: Any) -> None:
+    pairs = planted.pairs_of(planted.demo_texts(4), [" ".join(["volcano"] * count) for count in (3, 4, 12, 13)])
+    vectors = planted.vectors_of(pairs.queries.texts), planted.vectors_of(pairs.documents.texts)
+    found = traits.traits_of(pairs, *vectors, embedded.tokenization, 64)
+    assert found.of("short query").tolist() == [True, False, False, False]
+    assert found.of("long query").tolist() == [False, False, False, True]
+
+
+def test_a_query_with_one_right_text_that_is_read_and_known_is_none_of_those_without(embedded: Any) -> None:
+    cut, unknown = "The volcano erupts " * 30, "Новая больница открыта."
+    pairs = planted.pairs_of([cut, unknown, "Lava ran down."], ["volcano", "volcano", "volcano"])
+    vectors = planted.vectors_of(pairs.queries.texts), planted.vectors_of(pairs.documents.texts)
+    for rights, are in (((0, 1, 2), [False, False]), ((0,), [True, False]), ((1,), [False, True])):
+        found = traits.traits_of(replace(pairs, answers=(rights,)), *vectors, embedded.tokenization, 32)
+        assert [bool(found.of(name)[0]) for name in ("right text not read to its end", "unknown language")] == are
+
+
+@pytest.mark.parametrize("room", [0, 1])
+def test_the_prompt_counts_when_a_query_or_a_text_is_read(embedded: Any, room: int) -> None:
+    pairs = planted.pairs_of(["Lava ran down."], ["volcano erupts"])
+    vectors = planted.vectors_of(pairs.queries.texts), planted.vectors_of(pairs.documents.texts)
+    of_query, of_text = embedded.tokenization.lengths(["query: volcano erupts", "a text: Lava ran down."])
+    for name, length in (("query not read to its end", of_query), ("right text not read to its end", of_text)):
+        read = length - 1 + room
+        found = traits.traits_of(pairs, *vectors, embedded.tokenization, read, ("query: ", "a text: "))
+        assert bool(found.of(name)[0]) == (room == 0)
 
 
 def test_few_queries_are_not_compared() -> None:
@@ -217,6 +247,8 @@ def test_neighbours_are_those_of_a_plain_search() -> None:
         ]
         expected = min(near, key=lambda other: (-known.counts[other], other), default=None)
         assert known.neighbour(wrong) == (None if known.knows(wrong) else expected)
+    assert CorpusWords(["bridge bridge", "bridle"], []).neighbour("bridxe") == "bridge"
+    assert CorpusWords(["bridge", "bridle bridle"], []).neighbour("bridxe") == "bridle"  # the more frequent one
     assert known.neighbour("volcano") is None  # of the model's vocabulary
     assert known.neighbour("the") is None
     assert known.unknown("the volcano of qwzzxv qwzzxv") == ("qwzzxv",)

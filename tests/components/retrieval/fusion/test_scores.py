@@ -11,6 +11,7 @@ import pytest
 
 from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.fusion.scores import METHODS, Fusion, RunScores, reciprocal_ranks
+from components.retrieval.fusion.settings import FusionSettings
 
 
 def run_of(rows, ranked=None) -> RunScores:
@@ -179,3 +180,8 @@ def test_scores_and_order_are_those_of_sentence_transformers(tmp_path, rank_cons
         assert sorted(places) == np.flatnonzero(fused.is_ranked[0]).tolist()
         np.testing.assert_allclose(fused.scores[0, places], [theirs[str(text)] for text in places], rtol=0, atol=1e-15)
         assert (np.diff(fused.scores[0, places]) <= 1e-12).all()
+
+
+def test_a_weight_is_that_of_the_runs_behind_the_first():
+    assert FusionSettings(30).of(3) == Fusion("minmax", (0.7, 0.15, 0.15))
+    assert FusionSettings().of(3).weights == (1.0, 1.0, 1.0)

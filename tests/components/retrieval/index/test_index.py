@@ -677,6 +677,28 @@ def test_an_index_of_texts_that_were_read_otherwise_does_not_serve(backend, opti
     assert IndexCache(folder=tmp_path).find(backend, corpus, replace(options, **change), "float32") is None
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"model": "another"},
+        {"revision": "another"},
+        {"corpus_hash": "another"},
+        {"columns_hash": "another"},
+        {"dtype": "float16"},
+        *({"options": change} for change in ({"layers": (2,)}, {"poolings": ("cls",)}, {"max_length": 7})),
+        *({"options": change} for change in ({"precision": "bfloat16"}, {"prompt": "query: "})),
+    ],
+    ids=str,
+)
+def test_vectors_that_were_made_otherwise_do_not_serve(backend, options, other):
+    wanted = build.planned(backend, sentences(20), options, "float32")
+    changes = {**other, "options": replace(options, **other["options"])} if "options" in other else other
+    stored = replace(wanted, **changes)
+    assert cache._is_usable(wanted, wanted, "float32")
+    assert not cache._is_usable(stored, wanted, "float32")
+    assert stored.identity != wanted.identity
+
+
 def test_a_build_of_another_process_is_not_cleared_away(backend, options, tmp_path):
     indexes = IndexCache(folder=tmp_path)
     part = tmp_path / "abc.part"
@@ -782,7 +804,8 @@ def test_an_index_that_is_open_is_found_while_folders_are_removed(backend, optio
         assert found == [job] * 3
 
 
-def test_a_short_corpus_does_not_wait_behind_long_ones(backend, options, tmp_path):
+def test_a_short_corpus_does_not_wait_behind_long_ones(backend, options, tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "SHORT", 20)
     gate, queue = threading.Event(), Queue({"embedding": Lane(), "short embedding": Lane()})
     long = Job("a long corpus")
     queue.put(long, lambda report_progress, is_stopped: gate.wait(60), "embedding")

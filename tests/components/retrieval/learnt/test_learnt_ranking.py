@@ -69,6 +69,26 @@ def test_candidates_are_the_first_documents_the_relevant_ones_and_some_at_random
         judged_pairs(graded, np.arange(3), [lambda query: np.zeros(DOCUMENTS)], 1, is_stopped=lambda: True)
 
 
+def test_a_query_that_is_a_document_is_no_candidate_of_its_own(graded, vectors):
+    own = np.arange(QUERIES)
+    found = judged_pairs(replace(graded, own=own), own, [lambda query: vectors[1] @ vectors[0][query]], 8, others=6)
+    assert not (found.document_numbers[found.document_rows] == found.query_rows).any()
+
+
+def test_the_seed_draws_the_queries():
+    first, second = (learnt_ranking.sampled_queries(100, 10, seed).tolist() for seed in (1, 2))
+    assert first != second
+    assert first == sorted(set(first))
+    assert learnt_ranking.sampled_queries(10, 10, 1).tolist() == list(range(10))
+
+
+def test_a_solver_that_used_all_its_steps_has_not_converged(pairs, split, vectors, monkeypatch):
+    features = vectors[0][pairs.query_rows] * vectors[1][pairs.document_numbers[pairs.document_rows]]
+    assert learn(features, pairs, split).has_converged
+    monkeypatch.setattr(learnt_ranking, "_STEPS", 1)
+    assert not learn(features, pairs, split).has_converged
+
+
 def test_of_a_large_collection_the_candidates_and_a_sample_are_ranked(graded, vectors, monkeypatch):
     monkeypatch.setattr(learnt_ranking, "MOST_DOCUMENTS", 30)
     few = judged_pairs(graded, np.arange(2), [lambda query: vectors[1] @ vectors[0][query]], 8)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.index.build import build_index
 from components.retrieval.learnt import learnt_vectors
@@ -67,8 +69,28 @@ def test_vectors_out_of_indexes_are_the_same_and_cost_no_pass(embedded, apart, t
             np.testing.assert_allclose(getattr(known, name), value, atol=2e-5)
         else:
             assert getattr(known, name) == value, name
+    rounded = embedded.embed_options(range(7), ("mean", "cls"), precision="float32")
+    smaller = build_index(embedded, Texts("smaller", PAIRS.documents), tmp_path / "smaller", rounded, "float16")
+    assert learnt_vectors.from_indexes(smaller, queries, PAIRS) is None
     without = index("maximum", PAIRS.documents, "document", poolings=("max",))
     assert learnt_vectors.from_indexes(without, queries, PAIRS) is None
+
+
+def test_queries_and_documents_are_read_as_what_they_are():
+    read = []
+
+    class Stub:
+        facts, own_max_length = SimpleNamespace(layers=1), 8
+
+        def embed_options(self, layers, poolings, length, precision, role=""):
+            return EmbedOptions((*layers,), poolings, length, precision, role)
+
+        def embed(self, texts, options, **_):
+            read.append((tuple(texts), options.prompt))
+            return np.zeros((2, 2, len(texts), 3), np.float32)
+
+    vectors_of(Stub(), PAIRS, "apart")
+    assert read == [(PAIRS.queries, "query"), (PAIRS.documents, "document")]
 
 
 def test_cosines_are_of_all_documents(embedded, apart):

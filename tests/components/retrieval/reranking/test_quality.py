@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from components.model.backend import Backend
+from components.retrieval.reranking import quality
 from components.retrieval.reranking.quality import SecondLook, rankings_of, second_look
 
 TEXTS = (
@@ -47,6 +50,30 @@ def test_ranks_are_those_of_plain_arrays(embedded: Backend) -> None:
     assert found.ranks().tolist() == [int((row >= row[query] - 1e-6).sum()) for query, row in enumerate(cosines)]
     assert found.vector_bytes == 384 * 4
     assert found.token_bytes == pytest.approx(np.mean([len(text) - 2 for text in texts]) * 384 * 4)
+
+
+def test_queries_and_texts_are_read_as_what_they_are() -> None:
+    read = []
+
+    class Stub:
+        def embed_options(self, *_: object, role: str) -> str:
+            return role
+
+        def embed(self, texts: tuple[str, ...], options: str, **_: object) -> np.ndarray:
+            read.append((texts, options))
+            return np.eye(5, dtype=np.float32)[None, None]
+
+        def score_pairs(self, queries: list[str], texts: list[str], **_: object) -> np.ndarray:
+            return np.zeros(len(queries), np.float32)
+
+    quality.by_cross_encoder(Stub(), Stub(), QUERIES, TEXTS, np.arange(5), 6, "mean", (2,))  # type: ignore[arg-type]
+    assert sorted(read) == sorted([(QUERIES, "query"), (TEXTS, "document")])
+
+
+def test_the_first_time_of_a_work_warms_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter((0, 100, 100, 101, 101, 104))
+    monkeypatch.setattr(quality, "time", SimpleNamespace(perf_counter=lambda: next(times)))
+    assert quality._median(lambda query: None, range(2)) == 2_000
 
 
 def test_what_is_repaired_and_harmed_and_how_many_candidates_are_enough() -> None:

@@ -58,7 +58,10 @@ def test_what_a_session_gave_is_moved_to_its_mark_and_counts_once():
 def test_a_vote_given_before_the_lists_were_seen_stays():
     votes = BlindVotes()
     votes.reveal("a/b", "dogs", "mark")
+    votes.give("a/b", "dogs", "bob", ALIKE)
+    votes.reveal("a/b", "dogs", "mark")
     assert not votes.is_revealed("a/b", "dogs", "mark")  # nobody sees the lists before their vote
+    votes.take_back("a/b", "dogs", "bob")
     for comparison in ("a/b", (Alone("mark"), "a/b")):
         votes.give(comparison, "dogs", "mark", FIRST)
         votes.reveal(comparison, "dogs", "mark")
@@ -88,6 +91,18 @@ def test_the_store_is_bounded(monkeypatch):
             votes.mark("a/b", str(query), person, {1}, ((1,), (2,)))
     assert votes.votes("a/b") == (QueryVotes("0", 3, 0, 0, 3, 1.0, 0.0), QueryVotes("1", 3, 0, 0, 3, 1.0, 0.0))
     now[0] = blind_votes.HOURS_KEPT * 3600 + 1
+    assert votes.votes("a/b") == ()
+
+
+def test_each_vote_keeps_a_comparison_for_the_whole_time_again():
+    now, hours = [0.0], blind_votes.HOURS_KEPT * 3600
+    votes = BlindVotes(clock=lambda: now[0])
+    votes.give("a/b", "dogs", "ann", FIRST)
+    now[0] = hours - 1
+    votes.give("a/b", "cats", "bob", SECOND)
+    now[0] = 2 * hours - 2
+    assert [each.query for each in votes.votes("a/b")] == ["dogs", "cats"]
+    now[0] = 2 * hours
     assert votes.votes("a/b") == ()
 
 

@@ -31,7 +31,8 @@ def test_queries_are_of_the_corpus_s_own_words_and_the_same_each_time() -> None:
 
 
 def test_a_corpus_of_few_words_has_no_level() -> None:
-    assert random_queries(["the cat", "a dog"]) == ()
+    assert random_queries(["the cat", "a dog"]) == random_queries(["cat dog", "the cow"]) == ()
+    assert len(random_queries(["cat dog", "cow hen"], 5)) == 5  # as many words as the longest query
     level = chance_level((), ["the cat"], lambda query: np.zeros(1))
     assert not level.is_known
     assert np.isnan([level.level, level.median, level.unrelated]).all()

@@ -7,8 +7,8 @@ import pytest
 
 from components.errors import InputError
 from components.jobs import Stopped
-from components.retrieval.search.exact import EVERY_SIMILARITY, ExactSearch, tie_note, ties_note, top
-from components.retrieval.search.paraphrases import most_similar_pairs
+from components.retrieval.search.exact import EVERY_SIMILARITY, ExactSearch, pair_similarity, tie_note, ties_note, top
+from components.retrieval.search.paraphrases import most_similar_pairs, nearest_cosines
 
 
 def corpus(count: int = 300, dim: int = 16, seed: int = 0) -> np.ndarray:
@@ -190,7 +190,30 @@ def test_ties_among_the_hits_are_said_where_the_last_hit_has_none():
         "the corpus, which means nothing."
     )
     assert "and 1 further ties" in ties_note(np.repeat([4.0, 3.0, 2.0, 1.0], 2))
+    assert "further" not in ties_note(np.repeat([4.0, 3.0, 2.0], 2))
     assert ties_note(np.array([-0.5, -0.6])) == ties_note(np.array([])) == ""
+
+
+@pytest.mark.parametrize("similarity", EVERY_SIMILARITY)
+def test_the_similarity_of_each_pair_is_that_of_a_search(similarity):
+    first, second = corpus(5, seed=1), corpus(5, seed=2)
+    found = pair_similarity(first.astype(np.float64), second.astype(np.float64), similarity)
+    expected = [brute(other[None], one, similarity)[0] for one, other in zip(first, second, strict=True)]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_long_vectors_whose_products_differ_by_less_than_float32_holds_keep_their_order():
+    """Of products of some 1e8, float32 tells apart no more than 8: their rounding grows with the vectors' lengths."""
+    vectors = np.array([[1e4, 0], [np.nextafter(np.float32(1e4), np.float32(2e4)), 0]], np.float32)
+    rounded = np.array([1e8 + 8, 1e8], np.float32)
+    assert ExactSearch(vectors).hits_of(vectors[0], rounded, 1, "dot").indices.tolist() == [[1]]
+
+
+def test_the_nearest_other_sentence_is_no_copy_of_it():
+    vectors = np.array([[1, 0], [1, 0], [0.6, 0.8], [0, 1]], np.float32)
+    found = nearest_cosines(vectors, ["one", "one", "two", "three"], rows=3)
+    np.testing.assert_allclose(found, [0.6, 0.6, 0.8, 0.8], atol=1e-6)
+    assert np.isnan(nearest_cosines(vectors[:2], ["one", "one"])).all()
 
 
 def test_values_that_are_not_finite_are_refused():

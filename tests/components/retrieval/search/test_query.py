@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import types
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 
 from components.model.backend import Backend
+from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.pair_runs import grid_ranks
 from components.retrieval.index.build import build_index
 from components.retrieval.index.folder import VectorIndex
-from components.retrieval.search.query import query_vectors
+from components.retrieval.search.query import query_options, query_vectors
 from tests.support.places import ASSETS
 
 DOCUMENTS, QUERIES = 240, 60
@@ -45,6 +47,18 @@ def demo(embedded: Backend, tmp_path_factory: pytest.TempPathFactory) -> Demo:
 def in_float64(vectors: np.ndarray) -> np.ndarray:
     wide = np.asarray(vectors, np.float64)
     return wide / np.linalg.norm(wide, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("of_documents", "of_query"), [(512, 64), (100, 100)])
+def test_a_query_is_read_to_its_own_length_where_the_documents_are_read_to_theirs(of_documents, of_query) -> None:
+    published = {"document": (512, "passage: "), "query": (64, "query: ")}
+
+    def options(role, precision):
+        return EmbedOptions((6,), ("mean",), published[role][0], precision, published[role][1])
+
+    documents = EmbedOptions((2, 4), ("cls",), of_documents, "bfloat16", "passage: ")
+    found = query_options(types.SimpleNamespace(embed_options=options), documents)
+    assert found == EmbedOptions((2, 4), ("cls",), of_query, "float32", "query: ")
 
 
 def test_a_query_has_the_same_vectors_alone_and_among_others(demo: Demo) -> None:

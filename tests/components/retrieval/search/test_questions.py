@@ -35,3 +35,4 @@ def test_only_what_fits_is_found_and_the_best_comes_first() -> None:
     assert questions.best(np.array([0.6, 0.9, 0.48, 0.6]), 1) == [1]
     assert questions.best(np.array([0.39, 0.1]), 3) == []
     assert questions.best(np.array([0.7, 0.42, 0.39]), 3) == [0, 1]
+    assert questions.best(np.array([0.9, 0.49, 0.5]), 3) == [0, 2]  # far behind the best

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from components.errors import InputError
 from components.jobs import Stopped
 from components.model.backend import Backend
 from components.retrieval.rankings.ranking import Ranking
-from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
+from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores, trained_scores
 from tests.support.saved_models import save_cross_encoder
 
 QUERY = "the cat sat on the bank"
@@ -50,6 +52,14 @@ def test_max_sim_is_its_formula():
     empty = np.empty((0, 8), np.float32)
     np.testing.assert_array_equal(max_sim_scores(query, [empty]), [0])
     np.testing.assert_array_equal(max_sim_scores(empty, documents), [0, 0, 0])
+
+
+@pytest.mark.parametrize("is_mean", [True, False])
+def test_a_model_may_be_trained_for_the_mean_over_the_querys_vectors(is_mean):
+    query, document = np.array([[1, 0], [0, 2]], np.float32), np.array([[3, 0], [0, 1], [1, 1]], np.float32)
+    backend = types.SimpleNamespace(late_interaction=types.SimpleNamespace(is_mean=is_mean))
+    assert trained_scores(backend, query, [document]).tolist() == [2.5 if is_mean else 5]  # products 3 and 2
+    assert trained_scores(types.SimpleNamespace(late_interaction=None), query, [document]).tolist() == [5]
 
 
 @pytest.mark.parametrize("layer", [0, 3, 6])

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from components.analysis.pooling import pool
+from components.analysis.why.ledger import LedgerPart
 from components.arrays import cosine
 from components.model.trace import POOLINGS, Pooling
 from components.retrieval.search import score_split
 from components.retrieval.search.lexical import KINDS, WordRanker, make_ranker
-from components.retrieval.search.score_split import STORED, ScoreSplit, split_of_vectors
+from components.retrieval.search.score_split import STORED, PartKind, ScorePart, ScoreSplit, split_of_vectors
 from components.retrieval.search.static_vectors import StaticRanker, StaticVectors
 from tests.support.shared_models import shared_backend
 
@@ -25,6 +26,22 @@ TEXTS = (
     "The harbour slept.",
 )
 QUERIES = ("volcano erupted", "the volcano, the VOLCANO and the rain", "unheard word", "slept")
+
+
+def test_words_that_add_at_least_two_fifths_of_the_largest_are_shaded() -> None:
+    def part(value: float, start: int, kind: PartKind = "word") -> ScorePart:
+        return ScorePart("x", kind, ((start, start + 1),), value)
+
+    parts = [part(0.5, 0), part(0.2, 2), part(0.19, 4), part(-0.5, 6), part(0.5, 8, "prompt")]
+    assert score_split.shades(parts) == ((0, 1, 1.0), (2, 3, 0.4))
+    assert score_split.shades([part(0.04, 0)]) == ((0, 1, pytest.approx(0.5)),)
+    assert score_split.shades([part(0.02, 0)]) == ()
+
+
+def test_a_word_that_begins_behind_the_prompt_is_none_of_it() -> None:
+    parts = [LedgerPart("query:", "word", (0,), 0, 6), LedgerPart("bank", "word", (1,), 7, 11)]
+    scored = [ScorePart("query:", "word", (), 0.1), ScorePart("bank", "word", ((0, 4),), 0.2)]
+    assert [part.text for part in score_split._with_prompt(scored, parts, 7)] == [score_split.PROMPT, "bank"]
 
 
 def assert_sums(split: ScoreSplit, score: float, closeness: float = 2e-6) -> None:

@@ -72,5 +72,11 @@ def test_precision_counts_what_is_marked_relevant():
     assert back.of("q") == {5: False, 9: True}
     assert marked.of("q") == {3: True, 5: False, 9: True}  # records do not change
     assert "other" not in back.mark("other", 1, None).marks
+    assert marked.within(5).marks == {"q": {3: True}, "other": {1: True}}  # of a corpus of five, numbers 0 to 4
+    assert marked.within(1).marks == {}
+    assert marked.by_text(np.array([0, 1, 2, 1, 4, 0, 6, 7, 8, 9])).marks == {
+        "q": {1: True, 0: False, 9: True},
+        "other": {1: True},
+    }
     with pytest.raises(ValueError, match="k is 0"):
         marked.precision("q", [3], 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.retrieval.search.words import common, content_words, shared_words
+from components.retrieval.search.words import common, content_words, highlighted, shared_share, shared_words
 from components.words.unicode_words import words
 
 
@@ -21,6 +21,18 @@ def test_shared_words_ignore_case_and_take_whole_words():
     assert [text[start:end] for start, end in spans] == ["The", "Cat", "cat"]
     assert common(spans, text) == ("the", "cat")
     assert shared_words("", text) == ()
+
+
+def test_words_that_carry_no_meaning_are_highlighted_only_where_the_query_has_no_others():
+    text = "to be at the bank"
+    assert [text[start:end] for start, end in highlighted("the bank", text)] == ["bank"]
+    assert [text[start:end] for start, end in highlighted("to be", text)] == ["to", "be"]
+
+
+def test_the_share_of_shared_words_is_that_of_the_best_answer():
+    assert shared_share("the volcano erupts", ["A volcano.", "Nothing."]) == 0.5
+    assert shared_share("to be", ["to go", "Nothing."]) == 0.5
+    assert shared_share("!?", ["to go"]) == 0
 
 
 def test_spellings_of_one_word_are_named_once():

@@ -123,6 +123,11 @@ def test_a_few_broken_bytes_cost_their_rows_and_not_the_encoding():
     assert (corpus.report.encoding, corpus.report.encoding_guessed) == ("utf-8", True)
 
 
+def test_as_many_broken_bytes_as_whole_characters_are_another_encoding():
+    assert decode("é".encode() + b" caf\xe9", "a.txt").encoding != "utf-8"
+    assert decode("éé".encode() + b" caf\xe9", "a.txt").encoding == "utf-8"
+
+
 def test_broken_bytes_in_another_column_are_marked_and_the_row_kept():
     content = "text,note\nein schönes Haus am See,gut\nein altes Haus,".encode() + b"caf\xe9\n"
     corpus = read_corpus(content + "größer und früher,ä\n".encode(), "a.csv", "text")

@@ -35,7 +35,7 @@ from components.retrieval.corpora.readers.limits import (
     memory_of_all,
 )
 from components.retrieval.corpora.readers.places import files_at
-from components.retrieval.corpora.readers.table import SET_COLUMN, BadRows
+from components.retrieval.corpora.readers.table import NAMES_AGAIN, SET_COLUMN, BadRow, BadRows
 from components.retrieval.corpora.senses import read_senses
 from components.retrieval.evaluation.graded.collection import read_graded
 from components.retrieval.search.static_vectors import read_static_vectors
@@ -289,9 +289,46 @@ def test_a_file_that_expands_far_more_than_text_is_refused(
     assert caught.value.fix.startswith("Decompress it")
 
 
+def test_a_small_file_may_expand_as_far_as_it_likes() -> None:
+    content = b"word " * 200_000
+    assert limits_module.read_bytes(gzip.compress(content), "a.txt.gz", Limits(100, 4 * MB)) == content
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_file_of_as_many_bytes_as_the_limit_is_read(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    content = (b"word " * 100 + b"\n") * 20
+    assert limits_module.read_bytes(pack(content), "a.txt", Limits(100, len(content))) == content
+    path = tmp_path / ("a.txt" if pack is bytes else "a.txt.gz")
+    path.write_bytes(pack(content))
+    assert len(read_table(path, path.name, limits=Limits(100, len(content))).numbers) == 20
+    with pytest.raises(InputError, match="more than"):
+        limits_module.read_bytes(pack(content), "a.txt", Limits(100, len(content) - 1))
+
+
 def test_a_header_of_too_many_fields_is_said() -> None:
     with pytest.raises(InputError, match=f"20,001 fields, which is more than {MOST_FIELDS:,}"):
         read_corpus(b"," * 20_000 + b"\n" + b"," * 20_000, "a.csv")
+    most = ",".join(f"name{number}" for number in range(MOST_FIELDS)).encode()
+    assert len(read_table(most + b"\n" + b"," * (MOST_FIELDS - 1), "a.csv").numbers) == 1
+
+
+def test_names_that_come_again_are_said_by_the_line_of_the_file() -> None:
+    table = read_table(b"\n\nsentence,team\nThe cat sat.,x\nsentence,team\nA dog ran.,y\n", "a.csv")
+    assert (list(table.numbers), table.bad.first) == ([4, 6], [BadRow(5, NAMES_AGAIN)])
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.jsonl", "a.json"])
+def test_of_a_file_no_more_rows_are_read_than_are_asked_for(name: str) -> None:
+    rows = [{"text": f"Sentence {number}."} for number in range(5)]
+    lines = [row["text"] for row in rows]
+    content = {
+        "a.txt": "\n".join(lines),
+        "a.csv": "\n".join(["text", *lines]),
+        "a.jsonl": "\n".join(map(json.dumps, rows)),
+        "a.json": json.dumps(rows),
+    }[name]
+    table = read_table(content.encode(), name, max_rows=2)
+    assert ([list(values) for values in table.columns.values()], len(table.numbers)) == ([lines[:2]], 2)
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.jsonl"])
@@ -318,6 +355,13 @@ def test_a_hundred_bad_rows_are_kept_and_all_are_counted() -> None:
     assert [row.row for row in both.first] == list(range(1, 101))
     assert len(both) == 2_000
     assert both.reasons["empty"] == 1_000
+    assert [bad.last for bad in (both, before.joined(after, 5_000), before.joined(BadRows(), 5_000))] == [
+        2_000,
+        7_000,
+        1_999,
+    ]
+    few = BadRows([BadRow(3, "empty")]).joined(BadRows([BadRow(1, "empty")]), 10)
+    assert [row.row for row in few.first] == [3, 11]
     report = read_corpus(b"text,n\nGood.,1\n" + b"x\n" * 500, "a.csv").report
     assert (report.bad_count, len(report.bad_rows), report.rows) == (500, 100, 501)
 
@@ -329,6 +373,7 @@ def test_a_hundred_bad_rows_are_kept_and_all_are_counted() -> None:
         ([1, 2.5, True], 3 * 32),
         ([None, "x"], 50),
         ([[["x"], {"a": []}]], 56 + 56 + 50 + 64 + 50 + 56),
+        ([{"a" * 5_000: "b" * 5_000}], 64 + 2 * 5_049),
     ],
 )
 def test_the_memory_of_values_is_not_counted_too_low(values: list[object], least: int) -> None:
@@ -573,6 +618,10 @@ def test_whether_a_column_is_of_bytes_is_decided_by_its_first_rows_with_values(l
     assert table.columns["text"] == [b"\xff", *(f"Sentence {row}." for row in range(29))]
 
 
+def test_a_column_of_which_half_is_text_is_kept() -> None:
+    assert list(read_table(parquet(text=[b"\xff", b"A sentence."]), "a.parquet").columns) == ["text"]
+
+
 def test_categorical_columns_are_the_same_in_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["a", None, "b", "a", "c", None, "b"] * 100
     labels = pa.array(texts).dictionary_encode()
@@ -595,6 +644,8 @@ def test_links_that_lead_out_of_a_folder_are_left_out_and_named(tmp_path: Path) 
     (folder / "b.txt").symlink_to(outside)
     (folder / "c.txt").symlink_to("a.txt")
     (folder / "inner" / "d.txt").symlink_to("../../outside.txt")
+    for name in ("_of_a_program.txt", "inner/.hidden.txt"):
+        (folder / name).write_text("no sentence\n")
     with files_at(str(folder)) as (files, left_out):
         assert [path.name for path in files] == ["a.txt", "c.txt"]
         assert left_out == [f"{name}: a link that leads out of the folder" for name in ("b.txt", "inner/d.txt")]

@@ -67,6 +67,13 @@ def test_a_corpus_says_it_too_and_keeps_leading_zeros() -> None:
     assert "Row 1 (“Similarité”) looks like a title and is left out; row 2 names the columns." in said
 
 
+def test_five_rows_may_be_titles_and_six_are_none() -> None:
+    rows = [f"Ein Titel mit der Nummer {number};;;;" for number in "abcdef"]
+    for count, expected in ((5, [1, 2, 3, 4, 5]), (6, [])):
+        table = read_table("\n".join([*rows[:count], *PAIRS]).encode(), "a.csv")
+        assert [number for number, _ in table.titles] == expected
+
+
 def test_names_that_are_not_known_need_a_column_of_another_kind() -> None:
     table = read_table("\n".join(["Kundenfragen,,", *UNKNOWN_NAMES]).encode(), "a.csv")
     assert list(table.columns) == ["Nummer", "Frage", "Antwort"]

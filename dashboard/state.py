@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -432,12 +432,12 @@ def write_address(page: str, before_drawing: bool = False) -> None:
 
 def notice(text: str, page: str = "") -> None:
     """Show a message for some seconds: at the top of every page, or on one page, above its view."""
-    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, page=page))
+    st.session_state.setdefault("_notices", []).append(_Notice(text, page=page))
 
 
 def notice_while(name: str, value: Any, text: str) -> None:
     """Show a message for some seconds, as long as a setting has this value, in the views that use the setting."""
-    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, name, ((name, value),)))
+    st.session_state.setdefault("_notices", []).append(_Notice(text, name, ((name, value),)))
 
 
 def refuse(name: str, replacement: Any, text: str) -> None:
@@ -447,15 +447,18 @@ def refuse(name: str, replacement: Any, text: str) -> None:
     """
     put(name, replacement)
     situation = tuple((other, peek(other)) for other in dict.fromkeys((name, "model", "corpus")))
-    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, name, situation))
+    st.session_state.setdefault("_notices", []).append(_Notice(text, name, situation))
 
 
 def current_notices(page: str | None = None) -> list[str]:
     """The notices to show now: those of a page, and those about settings of its open view; without a page, all others.
 
-    A page that waits for a job is drawn again, so each notice stays for some seconds.
+    A page that waits for a job is drawn again, so each notice stays for some seconds. They count from when a view is drawn, which
+    asks with its page: on a slow server the drawing itself may take longer than that.
     """
     kept = [item for item in st.session_state.get("_notices", ()) if item.is_current()]
+    if page is not None:
+        kept = [replace(item, since=time.monotonic()) if item.since is None else item for item in kept]
     st.session_state["_notices"] = kept
     if page is None:
         return [item.text for item in kept if not item.setting and not item.page]
@@ -465,12 +468,12 @@ def current_notices(page: str | None = None) -> list[str]:
 
 @dataclass(frozen=True)
 class _Notice:
-    since: float  # seconds of the monotonic clock
     text: str
     setting: str = ""  # the one that it is about, if any
     situation: tuple[tuple[str, Any], ...] = ()  # the settings and values with which it is true
     page: str = ""  # the page that shows it, if not all
+    since: float | None = None  # when a view was drawn with it, by the monotonic clock in seconds; None before
 
     def is_current(self) -> bool:
-        is_fresh = time.monotonic() - self.since < NOTICE_SECONDS
+        is_fresh = self.since is None or time.monotonic() - self.since < NOTICE_SECONDS
         return is_fresh and all(peek(name) == value for name, value in self.situation)

@@ -88,6 +88,15 @@ def test_a_refused_value_is_said_for_some_seconds(open_page: Open, monkeypatch: 
     assert "ayer 999" not in texts(app.run())
 
 
+def test_the_seconds_of_a_notice_count_from_when_its_view_is_drawn(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "NOTICE_SECONDS", 0.0)  # the drawing takes longer, as on a slow server
+    app = open_page("map", l="999", by="pca")
+    assert "ayer 999 is not available" in texts(app)
+    assert "ayer 999" not in texts(app.run())
+
+
 def test_a_notice_about_a_setting_stays_on_the_pages_that_use_it(open_page: Open) -> None:
     app = open_page("attention", h="99", v="attention-matrix")
     assert "Head 99 is not available" in texts(app)

@@ -351,8 +351,8 @@ def best_in_words(
         return f"{said} No way agrees more with people than mean with cosine: Spearman {before}."
     if not agrees_more:
         return (
-            f"{said} No way agrees clearly more with people than mean with cosine: Spearman {before}, at most {number(best)} "
-            f"({named(agreeing)}), on {counted(pairs, 'pair')}."
+            f"{said} No way agrees clearly more with people than mean with cosine (Spearman {before}): in these maps at most "
+            f"{number(best)} ({named(agreeing)}), on {counted(pairs, 'pair')}."
         )
     return f"{said} Rank correlation with people (Spearman) rises from {before} to {number(best)}: {named(agreeing)}."
 

@@ -303,7 +303,7 @@ def _curves(comparison: MethodComparison, place: str) -> None:
         [None if name == RANDOM else list(METHODS).index(name) for name in names],
         [[details(name, step) for step in steps] for name in names],
         f"{which.capitalize()} first, {place}",
-        f"words removed{' from both texts' if from_both else ', mean of both' if is_mean else ' from one text'}, in %",
+        f"removed of all words but the last{' of each' if from_both else ', mean of both' if is_mean else ''}, %",
     )
     ends = sorted(float(by_way[name].cosines[-1]) for name in names)
     figures.figure(

@@ -384,8 +384,8 @@ def test_the_finding_names_ties_and_what_people_agree_with() -> None:
     )
     spearman[0, 0] = 0.765
     assert said(recall, spearman) == (
-        f"{first} No way agrees clearly more with people than mean with cosine: Spearman 0.765, at most 0.777 ({way}), on 150 "
-        "pairs."
+        f"{first} No way agrees clearly more with people than mean with cosine (Spearman 0.765): in these maps at most 0.777 "
+        f"({way}), on 150 pairs."
     )
     spearman[0, 0] = 0.8
     assert said(recall, spearman) == (f"{first} No way agrees more with people than mean with cosine: Spearman 0.800.")

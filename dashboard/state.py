@@ -453,8 +453,8 @@ def refuse(name: str, replacement: Any, text: str) -> None:
 def current_notices(page: str | None = None) -> list[str]:
     """The notices to show now: those of a page, and those about settings of its open view; without a page, all others.
 
-    A page that waits for a job is drawn again, so each notice stays for some seconds. They count from when a view is drawn, which
-    asks with its page: on a slow server the drawing itself may take longer than that.
+    A page that waits for a job is drawn again, so each notice stays for some seconds. They count from when a view is drawn,
+    which asks with its page: on a slow server the drawing itself may take longer than that.
     """
     kept = [item for item in st.session_state.get("_notices", ()) if item.is_current()]
     if page is not None:

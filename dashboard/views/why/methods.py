@@ -16,7 +16,7 @@ from components.analysis.why.word_scores import LEFT_OUT, METHOD_NAMES, METHODS,
 from components.charts import curves, heatmap
 from components.charts.theme import number, signed
 from components.charts.why import end_labels, left_out
-from components.numbers import apart
+from components.numbers import apart, enumerated
 from components.shown_code.arrays import Input
 from components.shown_code.code import Command
 from components.shown_code.vectors import falls
@@ -404,8 +404,8 @@ def _agreement(comparison: MethodComparison) -> str:
     ]
     if len(by_word) == 1:
         return f"All methods rate {messages.escape(next(iter(by_word)))} highest.{''.join(down)}"
-    parts = [f"{messages.escape(word)} ({', '.join(methods)})" for word, methods in by_word.items()]
-    return f"The methods rate {len(by_word)} different words highest: {'; '.join(parts)}.{''.join(down)}"
+    parts = [f"{messages.escape(word)} by {enumerated(methods)}" for word, methods in by_word.items()]
+    return f"The methods disagree. Rated highest: {'; '.join(parts)}.{''.join(down)}"
 
 
 def _areas(comparison: MethodComparison) -> None:

@@ -46,8 +46,12 @@ MRR = "MRR is the mean over the queries of 1 ÷ the rank of the right text, in p
 SHORT_MRR = "MRR: the mean of 1 ÷ the rank of the right text."
 GREY = "grey may be chance"
 SHAM = "a sham of the same kind takes its second signal from another query, so that what it repairs and harms is chance"
-SHORT_TIMES = "Ms per query: the median of several searches on this machine, with a difference only where it is no chance."
-MIXED_HERE = "MaxSim is mixed with the cosine here; on “Re-ranking and its cost” MaxSim alone decides, with another Recall@1."
+SHORT_TIMES = (
+    "Ms per query: the median of several searches on this machine, with a difference only where it is no chance."
+)
+MIXED_HERE = (
+    "MaxSim is mixed with the cosine here; on “Re-ranking and its cost” MaxSim alone decides, with another Recall@1."
+)
 MIXED = (
     f"A re-ranker (MaxSim, a cross-encoder) orders the first {kinds.CANDIDATES} hits by its own score mixed with the cosine: "
     f"its “share” is the weight of its own, and at “{kinds.ALONE}” that decides alone, as in Search and its view of "

@@ -74,7 +74,9 @@ def test_curves_scores_and_areas_of_a_pair(open_page: Open, expected) -> None:
     assert hover[0] == "0 of 3 and 0 of 5 removed"
     assert re.fullmatch(r"3 of 3 and 5 of 5 removed, the last “\w+” \(A\) and “\w+” \(B\)", hover[-1])
     assert "while the other text stays whole" in texts(app)
-    assert figures(app)[CURVES]["layout"]["xaxis"]["title"]["text"] == "removed of all words but the last, mean of both, %"
+    assert (
+        figures(app)[CURVES]["layout"]["xaxis"]["title"]["text"] == "removed of all words but the last, mean of both, %"
+    )
     ends = sorted(f"{curve.cosines[-1]:.2f}" for curve in expected.first.values())
     assert "Each curve is the mean of two: words removed from A while B stays whole" in texts(app)
     assert f"so the curves end apart, at {ends[0]} to {ends[-1]}." in texts(app)

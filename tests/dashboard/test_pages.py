@@ -1168,7 +1168,7 @@ def test_the_role_of_a_special_token_does_not_repeat_its_name(open_page: Open) -
 def test_pairs_of_layers_say_what_a_cell_is(open_page: Open) -> None:
     app = open_page("heatmaps", v="layer-pairs")
     assert complete_figures(app) == 1
-    assert app.caption[0].value.startswith("Each cell compares two layers by CKA.")
+    assert app.caption[0].value.startswith("Each cell compares two layers. CKA 1: ")
 
 
 def test_curves_as_percentiles_are_shares_of_the_unrelated_pairs(open_page: Open) -> None:

@@ -192,6 +192,8 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
         name = LABELS.get(ranker.name, ranker.name)
         bars.append(charts.RankedBar(name, value, low, high, ranker.is_learnt, ranker.is_cosine))
     pairs, split = candidates.pairs, candidates.split
+    cosine = next((ranker.name for ranker in rankers if ranker.is_cosine), "")
+    others = "blue is “Cosine”, which takes the same vectors and learns nothing, and grey are" if cosine else "blue are"
     figures.figure(
         charts.ranking_bars(
             bars,
@@ -204,9 +206,8 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
         alt=f"{MEASURE} of {len(bars)} ways of ranking, with intervals",
         message=_answer(rankers),
         read=f"Each bar is a way of ranking {counted(len(pairs.documents), 'document')} for "
-        f"{counted(len(split.test), 'query', 'queries')} that were not learnt from; orange is learnt, blue compares the "
-        "same vectors without learning, and grey are other ways of ranking. MAP is 100 % if all relevant documents come first. "
-        "“Cosine” takes the same vectors and learns nothing; the bi-encoder is the cosine of the model's "
+        f"{counted(len(split.test), 'query', 'queries')} that were not learnt from; orange is learnt, {others} other "
+        "ways of ranking. MAP is 100 % if all relevant documents come first. The bi-encoder is the cosine of the model's "
         "vectors as it was published; BM25 and Jelinek-Mercer (a language model) only compare words. The thin line is the "
         "95 % interval. Better or worse means p < 0.05 in a randomisation test over the queries, adjusted for the number of "
         "rankings (Holm).",
@@ -219,7 +220,6 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
         ),
         table=lambda: _rankings(rankers).round(3),
     )
-    cosine = next((ranker.name for ranker in rankers if ranker.is_cosine), "")
     of_cosine = f"“{messages.escape(cosine)}” compares the same vectors without learning. " if cosine else ""
     st.caption(
         f"MAP: 100 % if all relevant documents come first; thin lines: 95 % intervals. {of_cosine}The bi-encoder’s vectors are "

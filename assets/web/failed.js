@@ -91,8 +91,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }
     const below = make("div", "below");
     root.replaceChildren(...parts, head, queries, below);
-    const more = data.rows.length - Math.round(queries.clientHeight / (queries.firstElementChild?.offsetHeight || Infinity));
-    if (more > 0) below.textContent = `${more} more: scroll ↓`;
+    const tell = () => {
+      const end = queries.getBoundingClientRect().bottom;
+      const more = [...queries.children].filter((row) => row.getBoundingClientRect().bottom > end + 0.5 * row.offsetHeight).length;
+      below.textContent = more ? `${more} further down: scroll ↓` : "";
+    };
+    queries.onscroll = tell;
+    new ResizeObserver(tell).observe(queries); // also once it is shown
     queries.scrollTop = kept;
     const chosen = queries.querySelector("[aria-current=true]");
     if (chosen && (chosen.offsetTop - queries.offsetTop < kept || chosen.offsetTop - queries.offsetTop + chosen.offsetHeight > kept + queries.clientHeight)) {

@@ -35,7 +35,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const at = parts.findIndex((part) => part.shade > 0 || (part.shared && part.shade === undefined));
     const before = parts.slice(0, Math.max(0, at)).map((part) => part.text).join("");
     if (window.innerWidth > 640 || before.length < 65) return parts;
-    return [{ text: `… ${before.slice(-20).replace(/^\S*\s/, "")}` }, ...parts.slice(at)];
+    return [{ text: `… ${[...before].slice(-20).join("").replace(/^\S*\s/, "")}` }, ...parts.slice(at)];
   };
   const textOf = (parts) =>
     parts.map((part) => {
@@ -96,8 +96,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
       root.dataset.scroll = row.picked ? "" : data.answer;
       setTriggerValue("picked", row.index);
     });
-    text.removeAttribute("aria-label"); // the sentence is its name
     text.title = row.parts.map((part) => part.text).join(""); // of which two lines are shown
+    text.setAttribute("aria-label", text.title); // the whole sentence is its name
     text.append(...textOf(row.picked ? row.parts : begun(row.parts)));
     line.append(rank, text);
     if (row.bar !== null) {

@@ -186,7 +186,7 @@ def measure_panels(
     figure = make_subplots(
         rows=count,
         cols=1,
-        subplot_titles=list(panels),
+        subplot_titles=[theme.plain(title) for title in panels],
         row_heights=[2.0] + [1.0] * (count - 1),
         vertical_spacing=spacing,
         shared_xaxes=True,
@@ -220,7 +220,10 @@ def measure_panels(
     for heading, (name, (at_steps, of)) in zip(headings, panels.values(), strict=True):
         shown = slice(-1, None) if marked is None else at_steps == marked
         kept, before = np.asarray(of)[shown].tolist(), np.asarray(of)[(at_steps == 0) & (len(of) > 1)].tolist()
-        text = "".join(f' <span style="color:{AFTER}">{_written(name, value, shares)}</span>' for value in kept)
+        text = "".join(
+            f' <span style="color:{colour}">{_written(name, value, shares)}</span>'
+            for value, colour in zip(kept, _colours(at_steps[shown]), strict=True)
+        )
         of_before = [
             f'<span style="color:{BEFORE}">, before {_written(name, value, shares)}</span>' for value in before
         ]
@@ -235,7 +238,8 @@ def measure_panels(
             is_last = marked in (None, int(at_steps[-1]))
             label = "now" if marked is None else "kept" if is_last else f"step {int(at_steps[-1]):,}:"
             label = f"{label} {_written(name, float(values[-1]), shares)}"
-            ends.append((float(at_steps[-1]), float(values[-1]), f"<b>{label}</b>" if is_last else label, AFTER))
+            label = f"<b>{label}</b>" if is_last else label
+            ends.append((float(at_steps[-1]), float(values[-1]), label, _colours(at_steps)[-1]))
         if name in levels:
             figure.add_hline(y=levels[name], line={"color": UNDAMAGED, "dash": "dash", "width": 1.5}, row=row, col=1)
             ends.append((float(steps), levels[name], f"undamaged {_written(name, levels[name], shares)}", UNDAMAGED))

@@ -101,3 +101,61 @@ def test_the_editor_sends_its_last_words_when_it_leaves_and_nothing_that_was_rep
         }""",
         module("editor"),
     ) == [[1, "new"]]
+
+
+def test_a_list_of_failed_queries_says_how_many_are_below_what_is_seen(look: Stage) -> None:
+    said = look.sheet().evaluate(
+        """async (address) => {
+          const { default: draw } = await import(address);
+          const style = document.createElement("style");
+          style.textContent = ".queries { height: 100px; overflow: auto } .query { display: block; height: 20px; border: 0 }";
+          const parentElement = document.createElement("div");
+          parentElement.innerHTML = "<div class='failed'></div>";
+          parentElement.hidden = true;
+          document.body.append(style, parentElement);
+          const rows = Array.from({ length: 12 }, (_, index) =>
+            ({ index, rank: "", query: "a", rival: "b", picked: index === 9 }));
+          const data = { scale: 1, traits: null, waiting: "", head: "", of: "", all: "", rows, pickHint: "" };
+          const said = [];
+          const look = async () => {
+            for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+            said.push(parentElement.querySelector(".below").textContent);
+          };
+          draw({ data, parentElement, setTriggerValue: () => {} });
+          await look(); // while it is hidden
+          parentElement.hidden = false;
+          await look();
+          const queries = parentElement.querySelector(".queries");
+          queries.scrollTop = 40;
+          await look();
+          queries.scrollTop = 1000;
+          await look();
+          queries.scrollTop = 0;
+          draw({ data, parentElement, setTriggerValue: () => {} }); // scrolls to the chosen one
+          await look();
+          return said;
+        }""",
+        module("failed"),
+    )
+    assert said[:4] == ["", "7 further down: scroll ↓", "5 further down: scroll ↓", ""]
+    assert said[4] in {"", "1 further down: scroll ↓"}
+
+
+def test_a_hit_that_begins_later_on_a_phone_is_named_by_its_whole_text(look: Stage) -> None:
+    before = "\U0001f41d" * 70 + "-"
+    name, shown = look.sheet(width=390).evaluate(
+        """async ([address, before]) => {
+          const { default: draw } = await import(address);
+          const parentElement = document.createElement("div");
+          parentElement.innerHTML = "<div class='hits'><div></div><ol></ol></div>";
+          document.body.append(parentElement);
+          const parts = [{ text: before }, { text: "bees", shade: 1 }];
+          const row = { index: 0, rank: 1, parts, asked: [], bar: null, score: "" };
+          draw({ data: { rows: [row], pickHint: "Why?", scale: 1 }, parentElement, setTriggerValue: () => {} });
+          const text = parentElement.querySelector("button.text");
+          return [text.getAttribute("aria-label"), text.textContent];
+        }""",
+        [module("hits"), before],
+    )
+    assert name == f"{before}bees"
+    assert shown == f"… {before[-20:]}bees"  # no emoji is cut in two

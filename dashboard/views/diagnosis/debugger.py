@@ -140,7 +140,6 @@ def _failed(
             debugger_table.finding(chosen, shares, of_values)
         with place:
             debugger_table.listed(chosen, shares, placings, None if typed else case.placed.row)
-            debugger_table.all_of_them(chosen, placings)
         with right:
             words = failed_case.begin(replace(case, traits=chosen.traits_of(case.query)))
         if parts:

@@ -308,6 +308,7 @@ def listed(chosen: QueryChoice, shares: Sequence[TraitShare], placings: Sequence
             on_picked_change=picked,
             on_trait_change=trait_picked,
         )
+        all_of_them(chosen, placings)  # before the pages: its Share stands in the last line of the list
 
 
 def _traits(shares: Sequence[TraitShare], picked: str) -> dict[str, Any]:

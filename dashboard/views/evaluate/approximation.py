@@ -39,10 +39,12 @@ if TYPE_CHECKING:
 SHOWN_HITS = 12  # lost hits in the list
 FEWEST, FEW = 2 * engines.K, 10 * engines.K  # sentences: below them there is no figure, or one that teaches nothing
 TIMED = "_approximation_times"  # session key: what a person asked to be timed
-IN_SHORT = (
-    "float16: two bytes per number. bits, best 40: the best 40 are compared again with the full vectors. first numbers: the "
-    "others are left out. HNSW: a graph that links neighbours; the number says how many candidates its walk keeps."
-)
+IN_SHORT = {  # by the family or the code of a way
+    "float16": "float16: two bytes per number.",
+    "bits-4": "bits, best 40: the best 40 are compared again with the full vectors.",
+    "first": "first numbers: the others are left out.",
+    "hnsw": "HNSW: a graph that links neighbours; the number says how many candidates its walk keeps.",
+}
 EXPLAINED = """
 - **float16**: each number in 2 bytes instead of 4. Here they are converted to float32 for every query, which takes time.
 - **int8**: each number in 1 byte, and one number per vector for the scale.
@@ -117,7 +119,8 @@ def approximation(backend: Backend) -> None:
 
     times = _known_times(searched)
     _figure(searched, found, times)
-    st.caption(IN_SHORT)
+    compared = {name for way in found.ways for name in (way.approximation.family, way.approximation.code)}
+    st.caption(" ".join(said for name, said in IN_SHORT.items() if name in compared))
     if left_out := _left_out(found, len(documents.texts)):
         st.caption(left_out)
     if not graph.is_installed():

@@ -71,8 +71,9 @@ def _list(stars: tuple[str, ...], lacking: int) -> None:
         return
     line = "Each picture keeps its sentences and settings."
     if lacking:
-        which = "yours" if lacking == len(stars) else f"the {counted(lacking, 'picture')} of yours"
-        line += f" Pale pictures are examples: “Draw” makes {which}, which the export needs."
+        pale = "The pale picture is an example" if lacking == 1 else "Pale pictures are examples"
+        which = "yours" if lacking in (1, len(stars)) else f"the {lacking} pictures of yours"
+        line += f" {pale}: “Draw” makes {which}, which the export needs."
     st.caption(line)
     browser.web_component("lecture", '<ol class="lecture"></ol>')(
         key=_KEY,

@@ -81,7 +81,7 @@ def _distribution(backend: Backend, record: FeedForward, block: int, token: int,
     structure = backend.structure
     piece, gated = record.sentence.tokens[token].piece, structure.has_gated_feed_forward
     limit = float(nearly_closed.closed_limit(activations))
-    share, most = float(nearly_closed.closed_share(activations)), int(np.abs(activations).argmax())
+    share, most = float(nearly_closed.closed_share(activations)), int(activations.argmax())
     value = "gate (after the activation function)" if gated else "activation"
     figures.figure(
         charts.activation_histogram(

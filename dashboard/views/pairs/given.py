@@ -116,7 +116,8 @@ def given(backend: Backend) -> None:
         figures.finding(f"{given} {verdict}", key="given", read=READ, not_shown=NOT_SHOWN)
     _unknown_pieces(scorer, readings)
     for number, (reading, logits) in enumerate(zip(readings, scores, strict=True)):
-        _pair(scorer, number, reading, query, logits)
+        is_named = reading.tokens is not None and not any(before.tokens for before in readings[:number])
+        _pair(scorer, number, reading, query, logits, is_named)
     st.caption(_legend(scorer, readings))
     if not verdict:
         figures.reading(READ, NOT_SHOWN)
@@ -223,8 +224,8 @@ def _logits(scorer: Backend, reading: _Reading, query: str, length: int, truncat
     return logits
 
 
-def _pair(scorer: Backend, number: int, reading: _Reading, query: str, logits: Float32 | None) -> None:
-    """One pair's chips and score."""
+def _pair(scorer: Backend, number: int, reading: _Reading, query: str, logits: Float32 | None, is_named: bool) -> None:
+    """One pair's chips and score; `is_named`: its first chip says what stands under all."""
     with st.container(gap="xsmall", key=f"pair_{reading.role}"):
         if reading.tokens is None or logits is None:
             st.warning(f"The {reading.role} document: {messages.escape(reading.problem)}")
@@ -236,7 +237,7 @@ def _pair(scorer: Backend, number: int, reading: _Reading, query: str, logits: F
                 if scorer.facts.segments < 2
                 else " ".join((str(token.segment), *"AB"[token.segment : token.segment + 1]))
             )
-            names = ("position ", "id ", "type ") if number == token.position == 0 else ("", "", "")
+            names = ("position ", "id ", "type ") if is_named and token.position == 0 else ("", "", "")
             return f"{names[0]}{token.position}", f"{names[1]}{token.id}", f"{names[2]}{kind}"
 
         browser.chips(

@@ -143,7 +143,7 @@ def _answer(rankers: Sequence[MeasuredRanking]) -> str:
         return f"{name} ({_mean(ranker, MEASURE):.1f})"
 
     by_name = {ranker.name: ranker for ranker in rankers}
-    cosine = next((ranker for ranker in rankers if ranker.name.startswith("Cosine")), None)
+    cosine = next((ranker for ranker in rankers if ranker.is_cosine), None)
     compared = {"BM25": "BM25", learnt_rankers.CHANCE: "chance"}
     if cosine is not None:
         compared = {cosine.name: "the cosine of the same vectors", **compared}
@@ -189,9 +189,11 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
     for ranker in rankers:
         interval = metrics.interval(ranker.values[MEASURE])
         value, low, high = (100 * each for each in (interval.value, interval.low, interval.high))
-        name, is_same = LABELS.get(ranker.name, ranker.name), ranker.name.startswith("Cosine")
-        bars.append(charts.RankedBar(name, value, low, high, ranker.is_learnt, is_same))
+        name = LABELS.get(ranker.name, ranker.name)
+        bars.append(charts.RankedBar(name, value, low, high, ranker.is_learnt, ranker.is_cosine))
     pairs, split = candidates.pairs, candidates.split
+    cosine = next((ranker.name for ranker in rankers if ranker.is_cosine), "")
+    others = "blue is “Cosine”, which takes the same vectors and learns nothing, and grey are" if cosine else "blue are"
     figures.figure(
         charts.ranking_bars(
             bars,
@@ -204,9 +206,8 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
         alt=f"{MEASURE} of {len(bars)} ways of ranking, with intervals",
         message=_answer(rankers),
         read=f"Each bar is a way of ranking {counted(len(pairs.documents), 'document')} for "
-        f"{counted(len(split.test), 'query', 'queries')} that were not learnt from; orange is learnt, and blue compares the "
-        "same vectors without learning. MAP is 100 % if all relevant documents come first. "
-        "“Cosine” takes the same vectors and learns nothing; the bi-encoder is the cosine of the model's "
+        f"{counted(len(split.test), 'query', 'queries')} that were not learnt from; orange is learnt, {others} other "
+        "ways of ranking. MAP is 100 % if all relevant documents come first. The bi-encoder is the cosine of the model's "
         "vectors as it was published; BM25 and Jelinek-Mercer (a language model) only compare words. The thin line is the "
         "95 % interval. Better or worse means p < 0.05 in a randomisation test over the queries, adjusted for the number of "
         "rankings (Holm).",
@@ -219,7 +220,6 @@ def _ranking_figure(rankers: Sequence[MeasuredRanking], candidates: LearningSet,
         ),
         table=lambda: _rankings(rankers).round(3),
     )
-    cosine = next((ranker.name for ranker in rankers if ranker.name.startswith("Cosine")), "")
     of_cosine = f"“{messages.escape(cosine)}” compares the same vectors without learning. " if cosine else ""
     st.caption(
         f"MAP: 100 % if all relevant documents come first; thin lines: 95 % intervals. {of_cosine}The bi-encoder’s vectors are "

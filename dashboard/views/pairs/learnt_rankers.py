@@ -58,6 +58,11 @@ class MeasuredRanking:
     values: Mapping[str, Float64]  # by the name of the measure: [test query]
     is_learnt: bool = False
 
+    @property
+    def is_cosine(self) -> bool:
+        """Whether it compares the same vectors without learning."""
+        return self.name.startswith("Cosine")
+
     @classmethod
     def of(cls, ranking: Ranking) -> MeasuredRanking:
         values = {name: measure(cast("RelevantRanks", ranking.ranks)) for name, measure in RANKING_MEASURES.items()}

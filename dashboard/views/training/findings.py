@@ -125,8 +125,12 @@ def watched(past: History, undamaged: Mapping[str, float], kept: int | None = No
     steps, losses = steps[finite], losses[finite]
     if len(losses) < 2:
         return "**Nothing is measured on held-out rows yet** but what the model was before." if len(losses) else ""
-    name = next((name for name in DECIDING if name in past.measures and len(past.measures[name][0]) > 1), None)
-    at, values = (steps, losses) if name is None else past.measures[name]
+    # A correlation is not known where all pairs had one score.
+    known = {
+        name: (at[np.isfinite(values)], values[np.isfinite(values)]) for name, (at, values) in past.measures.items()
+    }
+    name = next((name for name in DECIDING if name in known and np.any(known[name][0] > 0)), None)
+    at, values = (steps, losses) if name is None else known[name]
     by_loss = dict(zip(steps.tolist(), losses.tolist(), strict=True))
     sign = 1.0 if name else -1.0  # a loss is best where it is lowest
     if kept is not None and kept not in at:  # there was nothing to measure it by: all pairs had one score
@@ -155,10 +159,11 @@ def watched(past: History, undamaged: Mapping[str, float], kept: int | None = No
     if at[0]:  # not known what the model was before
         said = f"**{measure} {shown(value)}{on}; {which}.**"
     else:
-        gained = sign * (value - first)
+        before = shown(first) if shown(first).startswith("less") else shown(first).removesuffix(" %")
+        gained = sign * (value - first) * (shown(value) != shown(first))  # as a person reads it
         verb = "improved" if kept is None else "learnt"
         verb = verb if gained > 0 else "became worse" if gained < 0 else "did not improve"
-        said = f"**It {verb}: {measure} {shown(first).removesuffix(' %')} → {shown(value)}{on}; {which}.**"
+        said = f"**It {verb}: {measure} {before} → {shown(value)}{on}; {which}.**"
     if name is not None and name in undamaged:
         said += f" Undamaged: {shown(undamaged[name])}."
     course = _course(steps, losses)

@@ -167,7 +167,8 @@ def _legend(drawn: tuple[Tie, ...], objective: str, wrong: str = "") -> str:
         of_first = " (all are drawn for the first row only)" if objective in IN_BATCH else ""
         if of_first and wrong:
             on_phone = f" (from its own {wrong} and all texts of other rows)"
-            of_first = f'<em class="wide">{of_first}</em><em class="narrow">{on_phone}</em>'
+            hidden = 'class="narrow" style="display: none"'  # by itself: a saved report has no style sheet of ours
+            of_first = f'<em class="wide">{of_first}</em><em {hidden}>{on_phone}</em>'
         parts.append(f'<span class="pushed">pushed apart{of_first}</span>')
     return f'<p class="key"><b>The first rows</b>{"".join(parts)}</p>'
 

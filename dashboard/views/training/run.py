@@ -182,15 +182,18 @@ def _figures(run: RunFolder) -> None:
         name: value for name, value in (record.get("undamaged") or {}).items() if isinstance(value, int | float)
     }
     said = findings.watched(past, undamaged, best, (record.get("split") or {}).get("held_out"))
-    above = {"message": said, "read": READ, "not_shown": NOT_SHOWN, "line_in": st.container()} if said else {}
+    line = (
+        st.container() if said else None
+    )  # above both figures; without a finding, over the one that it would speak of
+    above = {"message": said, "read": READ, "not_shown": NOT_SHOWN, "line_in": line, "is_shared": True}
     left, right = st.columns([5, 4], gap="large")
     with left:  # the measure that decides before the loss, which does not
         if state.get("training_figure") == "measures":
             _measures(run, past, steps, undamaged, best, above)
         else:
-            {"rate": _rate, "speed": _speed}[state.get("training_figure")](run, past, steps, above)
+            {"rate": _rate, "speed": _speed}[state.get("training_figure")](run, past, steps)
     with right:
-        _loss(run, past, steps, best)
+        _loss(run, past, steps, best, {} if state.get("training_figure") == "measures" else above)
     for notice in _first_of_each(past.notices):
         text = WHAT_TO_DO.get(notice.code)
         if text is not None:
@@ -204,7 +207,7 @@ def _first_of_each(notices: tuple[Notice, ...]) -> list[Notice]:
     return list(first.values())
 
 
-def _loss(run: RunFolder, past: History, steps: int, best: int | None) -> None:
+def _loss(run: RunFolder, past: History, steps: int, best: int | None, above: Mapping[str, Any]) -> None:
     losses = {OBJECTIVES[key].name if key in OBJECTIVES else key: curve for key, curve in past.losses.items()}
     figures.figure(
         charts.loss_curves(
@@ -222,6 +225,7 @@ def _loss(run: RunFolder, past: History, steps: int, best: int | None) -> None:
         table=lambda: _table(
             {**{f"{name} loss": curve for name, curve in losses.items()}, "held-out loss": past.validation}
         ),
+        **above,
     )
 
 
@@ -250,12 +254,11 @@ def _measures(
         code=choice.code_of(run),
         alt=f"{', '.join(curves) or 'No measure yet'} on held-out rows over {steps} steps",
         table=lambda: _table(curves),
-        is_shared=True,
         **above,
     )
 
 
-def _rate(run: RunFolder, past: History, steps: int, above: Mapping[str, Any]) -> None:
+def _rate(run: RunFolder, past: History, steps: int) -> None:
     curves = {"learning rate": past.learning_rate}
     figures.figure(
         charts.step_curves(curves, "Learning rate", y_title="learning rate", steps=steps, markers=False, digits=2),
@@ -263,12 +266,12 @@ def _rate(run: RunFolder, past: History, steps: int, above: Mapping[str, Any]) -
         code=choice.code_of(run),
         alt=f"The learning rate over {steps} steps",
         table=lambda: _table(curves),
-        is_shared=True,
-        **above,
+        read="The learning rate at each step: how far a step goes, by the schedule that was chosen.",
+        not_shown="Whether the model learns: the loss and the measures on held-out rows show that.",
     )
 
 
-def _speed(run: RunFolder, past: History, steps: int, above: Mapping[str, Any]) -> None:
+def _speed(run: RunFolder, past: History, steps: int) -> None:
     curves = {"sentences per second": past.sentences_per_second}
     figures.figure(
         charts.step_curves(curves, "Speed", y_title="sentences per second", steps=steps, markers=False),
@@ -280,8 +283,8 @@ def _speed(run: RunFolder, past: History, steps: int, above: Mapping[str, Any]) 
         ),
         alt=f"Sentences per second over {steps} steps",
         table=lambda: _table(curves),
-        is_shared=True,
-        **above,
+        read="How many sentences the model learns from in a second, at each step.",
+        not_shown="Whether the model learns: the loss and the measures on held-out rows show that.",
     )
 
 

@@ -13,7 +13,8 @@ import streamlit as st
 from components.analysis.why import in_words
 from components.charts import bars, matrices
 from components.charts.theme import number, signed
-from components.numbers import apart
+from components.numbers import apart, enumerated
+from components.words.quotes import with_isolated_quotes
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.ui.wording import counted
 
@@ -390,16 +391,18 @@ def _lowers(contribution: float, digits: int) -> str:
 
 
 def _rest(words: Ledger) -> str:
-    """All that the first sentence leaves out, so that both sum to the cosine; and the dot product."""
+    """The sum of the pairs that the first sentence names, and all that it leaves out: the cosine; and the dot product."""
     named = [*words.top(2), *(pair for pair in (_named_lowest(words),) if pair is not None)]
     outside = words.outside_words()
     others = float(words.contributions.sum()) - outside - sum(pair.contribution for pair in named)
     in_a, in_b = (sum(part.kind == "word" for part in parts) for parts in (words.first, words.second))
     first, second = apart(*words.lengths)
     pairs = (
-        f"{' and '.join(map(_pair, named))}: {signed(sum(pair.contribution for pair in named), 2)}; " if named else ""
+        f"{enumerated([_pair(pair) for pair in named])}: {signed(sum(pair.contribution for pair in named), 2)}; "
+        if named
+        else ""
     )
-    return (
+    return with_isolated_quotes(
         f"{pairs}{counted(in_a * in_b - len(named), 'other pair')} of words: {signed(others, 2)}; special tokens and "
         f"punctuation: {signed(outside, 2)}.{_terms(words.terms)} {_error_of_sum(words.left_over)} "
         f"Dot product {number(words.dot_product, 2)}: the cosine times the lengths {first} and {second}."

@@ -73,6 +73,13 @@ def test_measures_stand_in_panels_with_the_undamaged_level() -> None:
     # The three models have the colours of their bars.
     assert figure.data[0].marker.color == (training.BEFORE, training.AFTER)
     assert figure.layout.shapes[0].line.color == training.UNDAMAGED
+    # Before training there is nothing in the colour of the trained model; names are no markup.
+    begun = training.measure_panels({"<b>Found": ("Recall@1", (steps[:1], np.array([0.2])))}, {}, steps=8)
+    heading, end = begun.layout.annotations
+    assert training.AFTER not in heading.text
+    assert f'<span style="color:{training.BEFORE}">0.20' in heading.text
+    assert heading.text.count("<b>") == 1
+    assert (end.text, end.font.color) == ("<b>now 0.20</b>", training.BEFORE)
     kept = training.measure_panels(
         {"Found": ("Recall@1", (np.array([0, 4, 8]), np.array([0.2, 0.5, 0.4])))},
         {},

@@ -248,6 +248,15 @@ def test_what_has_not_been_drawn_is_shown_by_a_stored_example_of_its_view(sessio
     assert pictures._example("no view") == ""
 
 
+def test_of_a_single_picture_that_is_lacking_no_number_is_said(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stars = ["inside?v=block&s=One%20bank.#block_change", "text?v=decoding&s=Two%20banks.#x"]
+    monkeypatch.setattr(lecture, "is_drawn", lambda star: star == stars[0])
+    said = texts(at_rest(open_page("lecture", lecture=stars)))
+    assert "The pale picture is an example: “Draw” makes yours, which the export needs." in said
+
+
 def test_a_lecture_from_a_link_names_its_pictures_and_is_walked_through(open_page: Open) -> None:
     stars = ["inside?v=block&s=One%20bank.#block_change", "text?v=decoding&s=Two%20banks.#x"]
     app = at_rest(open_page("lecture", lecture=stars))

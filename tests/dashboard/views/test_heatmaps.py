@@ -15,6 +15,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
+from components.analysis.block_change import TokenSimilarity
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration
 from components.arrays import cosine
@@ -22,7 +23,7 @@ from components.model import tokenization
 from dashboard import caching, ready_made
 from dashboard.views.heatmaps import blocks, similarity, together
 from tests.support.closeness import assert_close
-from tests.support.pages import BANK, Open, backend, choose_view, figures, texts
+from tests.support.pages import BANK, Open, backend, charts, choose_view, figures, texts
 
 THREE_GROUPS = ready_made.ready_made_sets()["three-groups"].sentences
 
@@ -104,6 +105,17 @@ def test_a_phone_has_the_same_pictures_below_each_other_the_last_block_first(ope
     heads = [item["text"] for item in on_phone["layout"]["annotations"]]
     assert heads[:2] == [item["text"] for item in wide["layout"]["annotations"]][1::-1]
     assert len(on_phone["data"]) == len(wide["data"])
+    (beside,) = [chart for chart in charts(app) if chart.proto.id.endswith("-block_change")]
+    assert stacked.proto.alt == beside.proto.alt != ""
+    titles = [
+        {
+            (name[0], axis["title"]["text"])
+            for name, axis in figure["layout"].items()
+            if name[1:].startswith("axis") and axis.get("title", {}).get("text")
+        }
+        for figure in (on_phone, wide)
+    ]
+    assert titles[0] == titles[1] == {("x", "comes out"), ("x", "block"), ("y", "goes in")}
     assert "block_change" in app.session_state["_figures_drawn"]
     assert "phone_block_change" not in app.session_state["_figures_drawn"]
 
@@ -113,12 +125,19 @@ def test_a_click_on_a_column_of_the_strip_shows_that_block(monkeypatch: pytest.M
     monkeypatch.setattr(blocks.state, "put", taken.__setitem__)
     for sent, expected in (([4, 3], 3), ([4, 6], None), ([4, True], None), (["x"], None), (None, None), ([1, 0], 0)):
         taken.clear()
-        selected = {"block_change": {"selection": {"points": [{"customdata": sent}]}}}
+        selected = {
+            "block_change": {"selection": {"points": [{"customdata": sent}]}},
+            "phone_block_change": {"selection": {"points": [{"customdata": [4, 2]}]}},
+        }
         monkeypatch.setattr(blocks.st, "session_state", selected)
         blocks._take_block(5)
         assert taken == ({} if expected is None else {"second_block": expected}), sent
+        taken.clear()
+        blocks._take_block(5, "phone_block_change")
+        assert taken == {"second_block": 2}
+        taken.clear()
         blocks._take_block(5, "another_figure")
-        assert taken == ({} if expected is None else {"second_block": expected}), sent
+        assert taken == {}
     monkeypatch.setattr(blocks.st, "session_state", {"block_change": {"selection": {"points": []}}})
     taken.clear()
     blocks._take_block(5)
@@ -525,6 +544,26 @@ def test_the_most_alike_words_of_a_pair_stand_beside_the_same_words_read_apart(o
         f"Special tokens are higher: [SEP] with [SEP] of sentence 2 ({cosine(together[0, 9], together[0, 21]):.2f})."
         in said
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ((-0.1, -0.05), ", less than when read apart (0.90 and 0.80)."),
+        ((-0.1, 0.0), " (read apart 0.90 and 0.80)."),
+        ((0.1, -0.1), " (read apart 0.90 and 0.80)."),
+        ((0.05, 0.1), ", more than when read apart (0.90 and 0.80)."),
+    ],
+)
+def test_words_that_are_less_alike_or_as_much_than_when_read_apart_are_said_to_be_so(
+    changes: tuple[float, ...], said: str
+) -> None:
+    trace = backend().trace(["bank"] * 2, ["bank"] * 2)
+    apart = [np.array([[0.9]]), np.array([[0.8]])]
+    between = [TokenSimilarity(matrix + by, (1,), (3,)) for matrix, by in zip(apart, changes, strict=True)]
+    text = together._most_alike(trace, between, apart, ["sentence 2", "sentence 3"], dict(enumerate(between)))
+    assert text.startswith("Of the words, the two “bank” are most alike: **")
+    assert text.endswith(said)
 
 
 def test_a_pair_with_a_text_without_tokens_has_no_mean(open_page: Open) -> None:

@@ -38,9 +38,11 @@ from dashboard.jobs import training
 from dashboard.jobs.requests import NotReady
 from dashboard.jobs.stored import second_looks
 from dashboard.ready_made import ASSETS
+from dashboard.sharing import report
 from dashboard.views.training import choice, row_source
 from dashboard.views.training import objective as training_objective
 from dashboard.views.training import plan as training_plan
+from dashboard.views.training import run as training_run
 from dashboard.views.training.ranks import stored_ranks
 from tests.components.command_line import in_process
 from tests.dashboard.code.shown import codes
@@ -525,6 +527,25 @@ def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
     app.run()
     assert len(traces(app, 0)["learning rate"]) == STEPS
     assert [command[0] for command in codes(app)["training_rate"].code.commands] == ["numbers"]
+
+
+def test_each_figure_of_a_run_is_explained_by_what_it_shows(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run(runs.runs_folder())
+    parts: dict[str, Any] = {}
+    monkeypatch.setattr(report, "add", lambda key, part, table=None: parts.update({key: part}))
+    app = open_page("training", v="training-run")
+    assert (parts["training_measures"].read, parts["training_loss"].read) == (training_run.READ, "")
+    assert "Recall@1" in parts["training_measures"].message
+    for figure, begins in (("rate", "The learning rate at each step"), ("speed", "How many sentences")):
+        app.selectbox(key="w_training_figure").set_value(figure).run()
+        assert parts[f"training_{figure}"].read.startswith(begins)
+        assert parts[f"training_{figure}"].message == ""
+        assert parts["training_loss"].read == training_run.READ
+        assert "Recall@1" in parts["training_loss"].message
+    # Where nothing is measured yet, the figure is explained all the same.
+    monkeypatch.setattr(training_run.findings, "watched", lambda *_: "")
+    app.selectbox(key="w_training_figure").set_value("measures").run()
+    assert (parts["training_measures"].message, parts["training_measures"].read) == ("", training_run.READ)
 
 
 def test_the_microscope_goes_back_through_the_steps_on_one_scale(open_page: Open) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -77,3 +78,6 @@ def test_texts_of_people_are_escaped_and_the_ties_are_drawn(monkeypatch: pytest.
     row_cards.draw(TRIPLETS, "mnrl", "own.csv")
     own, afar = (unquote(part).count("<path") for part in drawn[1].split('class="ties afar"'))
     assert (own, afar) == (6, len(row_cards.ties(TRIPLETS, "mnrl")) - 6)
+    # A saved report, which has no style sheet of ours, shows one of the two legends.
+    (hidden,) = re.findall(r'<em [^>]*style="display: none">([^<]*)</em>', drawn[1])
+    assert "all texts of other rows" in hidden

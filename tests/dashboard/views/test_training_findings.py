@@ -174,6 +174,26 @@ def test_what_decides_is_a_measure_beside_the_model_before_and_undamaged() -> No
     )
 
 
+@pytest.mark.parametrize(
+    ("losses", "measures", "said"),
+    [
+        ([2.0, 1.5], {"recall@1": [0.451, 0.453]}, "**It did not improve: Recall@1 45 → 45 % on held-out rows;"),
+        ([1.128, 1.132], {}, "**It did not improve: loss 1.13 → 1.13 on held-out rows;"),
+        ([2.0, 1.5], {"recall@1": [0.004, 0.45]}, "**It learnt: Recall@1 less than 1 % → 45 % on held-out rows;"),
+        (
+            [2.0, 1.5],
+            {"spearman": [float("nan"), 0.7]},
+            "**Spearman 0.70 on held-out rows; step 10, the last, is kept.**",
+        ),
+        ([2.0, 1.5], {"spearman": [float("nan")] * 2}, "**It learnt: loss 2.00 → 1.50 on held-out rows;"),
+    ],
+)
+def test_the_verb_is_that_of_the_numbers_as_they_are_shown(
+    losses: list[float], measures: dict[str, list[float]], said: str
+) -> None:
+    assert findings.watched(past(losses, measures), {}, 10).startswith(said)
+
+
 def test_what_decides_is_the_order_of_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     of = past([2.0, 1.5, 1.0], {"recall@1": [0.1, 0.4, 0.3], "accuracy": [0.5, 0.8, 0.9]})
     assert "Recall@1 10 → 40 % on held-out rows; step 10 is" in findings.watched(of, {})

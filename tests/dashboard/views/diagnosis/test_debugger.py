@@ -723,3 +723,22 @@ def test_rows_left_out_are_counted_with_their_reasons_where_no_query_fails(
     if name == "desk.csv":  # as `evaluate` says it
         rows = rows_of(table_of([content], name, None, Count(name, None)), name, wanted="pairs")
         assert rows.reading(rows.rows, BadRows()).refusals() in said
+
+
+def test_of_many_failed_queries_share_stands_in_the_list_before_its_pages(
+    open_page: Open, small: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    placings = debugger_table.QueryChoice.placings
+    monkeypatch.setattr(debugger_table, "ON_PAGE", 2)
+    monkeypatch.setattr(debugger_table.QueryChoice, "placings", lambda chosen: (*placings(chosen),) * 3)
+    app = at_rest(open_page("why", v="failed-search", corpus=kept(small)))
+    assert not app.exception
+
+    def within(node: Any) -> Iterator[str]:
+        yield getattr(getattr(node, "proto", None), "id", "")
+        for child in getattr(node, "children", {}).values():
+            yield from within(child)
+
+    names = [name.rpartition("-")[2] for name in within(app.main)]
+    at = [names.index(name) for name in ("failed_queries", "line_failed_queries_all", "failed_page")]
+    assert at == sorted(at)

@@ -72,6 +72,16 @@ def test_the_figure_and_the_table_are_those_of_plain_vectors(open_page: Open) ->
     assert len(asked) == len(ranks)
     assert set(asked) <= set(demo.columns["compressed"][:COUNT])
     assert f"of {COUNT} queries" in texts(app)
+    assert "bits, best 40: the best 40 are compared again" in texts(app)
+    assert ("HNSW: a graph" in texts(app)) == graph.is_installed()
+
+
+def test_a_way_that_is_not_compared_is_not_explained(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "is_installed", lambda: False)
+    app = at_rest(open_page("evaluate", v="approximation", corpus=corpus_of(30)))  # fewer than 40
+    short = next(item.value for item in app.caption if item.value.startswith("float16"))
+    assert short == "float16: two bytes per number. first numbers: the others are left out."
+    assert "HNSW, a graph of neighbours, is not compared" in texts(app)
 
 
 def test_another_way_shows_its_own_losses(open_page: Open) -> None:

@@ -56,6 +56,23 @@ def test_both_pairs_are_shown_as_transformers_tokenizes_them(read_page: Open, em
         assert [tint for _, _, tint in row] == sides
 
 
+def test_where_the_first_pair_cannot_be_read_the_other_names_what_stands_under_its_pieces(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = given._read
+
+    def read_one(scorer: Any, query: str, document: str, role: str, *others: Any) -> Any:
+        is_read = role == "other"
+        return read(scorer, query, document, role, *others) if is_read else given._Reading(role, document, None, "No.")
+
+    monkeypatch.setattr(given, "_read", read_one)
+    app = open_page("pairs")
+    assert not app.exception
+    (row,) = rows_of(app)
+    assert [name.split()[0] for name in row[0][1]] == ["position", "id", "type"]
+    assert row[1][1][0] == "1"
+
+
 def in_print(value: float) -> str:
     """Two decimals, and the minus sign of print."""
     return f"{value:.2f}".replace("-", "−")

@@ -82,6 +82,7 @@ def test_the_learnt_ranking_stands_beside_the_others(page: AppTest) -> None:
     }
     assert values["Bi-encoder"] > values["BM25"] > values["By chance"]
     assert min(values, key=values.__getitem__) == "By chance"
+    assert "learns nothing, and grey are other ways of ranking." in texts(page)
     answer = next(str(item.value) for item in page.markdown if "(MAP)" in str(item.value))
     assert f"Mean average precision (MAP) {values['Learnt: [CLS] layer 6']:.1f} %: better than" in answer
     for name, shown in (
@@ -204,6 +205,7 @@ def test_pairs_are_read_together(open_page: Open) -> None:
     assert backend().forward_passes > before
     assert "Cosine: [CLS] layer 6" not in bars(app)
     assert "Learnt: [CLS] layer 6" in bars(app)
+    assert "orange is learnt, blue are other ways of ranking." in texts(app)
 
 
 def test_what_takes_too_much_memory_is_refused_before_any_pass(

@@ -131,9 +131,17 @@ def test_a_negative_part_is_named_if_it_is_among_the_largest() -> None:
     said = split_figures._start(ledger_of(0.3, 0.1, -0.2, 0.01))
     assert "“w0” with “w0” (+0.30) and “w0” with “w1” (+0.10); “w0” with “w2” lowers it (−0.20)." in said
     assert "1 other pair of words: +0.01;" in split_figures._rest(ledger_of(0.3, 0.1, -0.2, 0.01))
+    listed = "“w0” with “w0”, “w0” with “w1” and “w0” with “w2”: +0.20; 1 other pair of words: +0.01;"
+    assert split_figures._rest(ledger_of(0.3, 0.1, -0.2, 0.01)).startswith(listed)
     assert "lowers" not in split_figures._start(ledger_of(0.3, 0.1, -0.05))
     assert "2 other pairs" in split_figures._rest(ledger_of(0.3, 0.1, -0.05, 0.01))
     assert split_figures._start(ledger_of(-0.1, -0.4)).endswith("**−0.500**; “w0” with “w1” lowers it (−0.40).")
+
+
+def test_a_word_written_from_right_to_left_does_not_turn_the_numbers_beside_it() -> None:
+    words = (LedgerPart("בית", "word", (0,)),)
+    rest = split_figures._rest(Ledger(words, words, np.array([[0.5]]), (), 0.5, (1.0, 1.0), 6, "mean"))
+    assert rest.startswith("“\u2068בית\u2069” with “\u2068בית\u2069”: +0.50; 0 other pairs of words")
 
 
 def test_what_the_sum_misses_is_said() -> None:

@@ -170,7 +170,7 @@ def watched(past: History, undamaged: Mapping[str, float], kept: int | None = No
     if not since:
         return f"{said} {course}"
     few = name and held_out and held_out < FEW_ROWS
-    later = f"The {counted(since, 'later step')} {'was' if since == 1 else 'were'} no better"
+    later = f"The {counted(since, 'later step')} had no {'better' if name else 'lower'} {measure}"
     course = f"{measure} decides, not the loss: {course[:1].lower()}{course[1:]}" if name else course
     return f"{said} {later}{', but these rows are few' if few else ''}. {course}"
 

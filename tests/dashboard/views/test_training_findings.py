@@ -127,7 +127,7 @@ def past(losses: list[float], measures: dict[str, list[float]] | None = None) ->
         (  # it has learnt the rows by heart
             [1.87, 1.13, 1.4],
             10,
-            "**It learnt: loss 1.87 → 1.13 on held-out rows; step 10 is kept.** The 10 later steps were no better. The "
+            "**It learnt: loss 1.87 → 1.13 on held-out rows; step 10 is kept.** The 10 later steps had no lower loss. The "
             "held-out loss fell from 1.87 to 1.40, and is above its lowest, 1.13 at step 10.",
         ),
         (  # it never learnt
@@ -160,9 +160,10 @@ def test_what_decides_is_a_measure_beside_the_model_before_and_undamaged() -> No
     )
     few, many = (findings.watched(of, {}, 10, rows) for rows in (62, 500))
     assert (
-        "45 % on 62 held-out rows; step 10 is kept.** The 10 later steps were no better, but these rows are few." in few
+        "45 % on 62 held-out rows; step 10 is kept.** The 10 later steps had no better Recall@1, but these rows are few."
+        in few
     )
-    assert "45 % on 500 held-out rows; step 10 is kept.** The 10 later steps were no better. Recall@1" in many
+    assert "45 % on 500 held-out rows; step 10 is kept.** The 10 later steps had no better Recall@1. Recall@1" in many
     # Equal ones: the lower loss decides, as in the run itself.
     equal = past([2.0, 1.5, 1.0], {"accuracy": [0.5, 0.8, 0.8]})
     assert findings.watched(equal, {}).startswith(

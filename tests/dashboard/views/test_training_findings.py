@@ -121,8 +121,8 @@ def past(losses: list[float], measures: dict[str, list[float]] | None = None) ->
         (
             [1.87, 1.13, 1.13],
             None,
-            "**It improved: loss 1.87 → 1.13 on held-out rows; step 10 is the best so far.** The 10 later steps were no "
-            "better. The held-out loss fell from 1.87 to 1.13, and hardly changed in the last 10 steps.",
+            "**It improved: loss 1.87 → 1.13 on held-out rows; step 10 is the best so far.** The 10 later steps had no "
+            "lower loss. The held-out loss fell from 1.87 to 1.13, and hardly changed in the last 10 steps.",
         ),
         (  # it has learnt the rows by heart
             [1.87, 1.13, 1.4],
@@ -155,8 +155,8 @@ def test_a_run_that_is_watched_says_which_step_is_best_and_whether_the_loss_fall
 def test_what_decides_is_a_measure_beside_the_model_before_and_undamaged() -> None:
     of = past([2.0, 1.5, 1.0], {"recall@1": [0.27, 0.45, 0.4], "recall@10": [0.5, 0.8, 0.9]})
     assert findings.watched(of, {"recall@1": 0.6}, 10).startswith(
-        "**It learnt: Recall@1 27 → 45 % on held-out rows; step 10 is kept.** Undamaged: 60 %. The 10 later steps were no "
-        "better. Recall@1 decides, not the loss: the held-out loss fell"
+        "**It learnt: Recall@1 27 → 45 % on held-out rows; step 10 is kept.** Undamaged: 60 %. The 10 later steps had no "
+        "better Recall@1. Recall@1 decides, not the loss: the held-out loss fell"
     )
     few, many = (findings.watched(of, {}, 10, rows) for rows in (62, 500))
     assert (

@@ -290,7 +290,7 @@ def _lay_below(figure: go.Figure, scale: Scales, is_wide: bool) -> None:
         _lay_bar(cells, 0, length, [theme.number(end, 2) for end in scale.itself or ITSELF])
     low, high = scale.another
     ends = ["≤ 0" if low == 0 else theme.number(low, 2), f"{'≥ ' * scale.or_more}{theme.number(high, 2)}"]
-    _lay_bar(others, 1.3 * length * len(own), length, ends)
+    _lay_bar(others, 1.5 * length * len(own), length, ends)
 
 
 def _lay_bar(cells: go.Heatmap, start: float, length: float, ends: Sequence[str]) -> None:

@@ -196,8 +196,9 @@ let found = "";
 function find(figure, place, looks = 0) {
   const wanted = `${place} ${figure}`;
   if (!figure || found === wanted || looks > 40) return;
-  const shown = document.querySelector(`.st-key-${CSS.escape(figure)}`);
-  if (!shown?.offsetHeight || document.querySelector("[data-stale='true']")) {
+  const drawn = [figure, `phone_${figure}`].map((key) => document.querySelector(`.st-key-${CSS.escape(key)}`));
+  const shown = drawn.find((one) => one?.offsetHeight); // on a phone another may stand in its place
+  if (!shown || document.querySelector("[data-stale='true']")) {
     setTimeout(find, 250, figure, place, looks + 1);
     return;
   }

@@ -349,6 +349,35 @@ def test_on_a_phone_the_blocks_stand_below_each_other_with_room_for_their_number
     expect(figure).to_be_hidden()
 
 
+def test_on_a_touch_screen_the_strip_below_one_picture_can_be_tapped(touched: Visit) -> None:
+    page = touched("/inside?v=block&b1=5&b2=5")
+    strip = page.locator(".st-key-phone_block_change .x2y2 image")
+    strip.scroll_into_view_if_needed()
+    settle(page)
+    of_touches = "(one) => getComputedStyle(one).pointerEvents"
+    drags = page.locator(".st-key-phone_block_change .draglayer > *")
+    assert [drag.locator(".nsewdrag").evaluate(of_touches) for drag in drags.all()] == ["none", "all"]
+    box = strip.bounding_box()
+    assert box is not None
+    for _ in range(2):  # plotly takes the first one for a click that selects nothing
+        page.touchscreen.tap(box["x"] + 2.5 * box["width"] / 6, box["y"] + box["height"] / 3)
+    page.wait_for_url("**b2=2**")
+
+
+def test_on_a_phone_the_blocks_of_a_long_text_are_swiped(use: Stage) -> None:
+    text = "We will rob a bank next week, and put all the money in a bank. " * 5
+    page = use.at(f"/inside?v=block&s={quote(text.strip())}", PHONE)
+    wait_for_title(page, "Before and after blocks 0 and 5")
+    shown = page.locator(".st-key-block_change")
+    expect(shown.locator(".js-plotly-plot")).to_be_visible()
+    expect(page.locator(".st-key-phone_block_change")).to_have_count(0)
+    wait_until(
+        page, "() => document.querySelector('.st-key-block_change .js-plotly-plot').offsetWidth > 1.5 * innerWidth"
+    )
+    assert shown.evaluate("(one) => one.scrollWidth > 1.5 * one.clientWidth")
+    assert fits(page)
+
+
 def test_fast_clicks_write_no_defaults_into_the_address(visit: Visit) -> None:
     page = visit("/inside?v=block")
     names = ["Architecture", "Attention", "Flow", "Before and after a block"]

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 from dashboard.declared import table
-from tests.support.browser import Visit, downloaded, settle
+from tests.support.browser import Visit, downloaded, settle, wait_for_title, wait_until
 
 BLOCK, MASK = (table.VIEWS[key].question for key in ("block", "mask-token"))
 EXPORT = re.compile("^(download )?Export (as one page|1 of 2 pictures)")  # the name begins with its icon's
@@ -202,6 +202,21 @@ def test_page_keys_lead_from_a_control_and_escape_gives_the_arrow_keys_back(visi
     page.keyboard.press("PageDown")
     expect(place).to_have_text("2 of 2")
     expect(page.get_by_role("heading", name=BLOCK)).to_be_visible()
+
+
+def test_a_lecture_scrolls_to_the_figure_that_a_phone_shows_in_anothers_place(visit: Visit) -> None:
+    wait_for_title(visit("/inside?v=block"), "Before and after blocks")  # the model is in memory then
+    page = visit("/lecture?lecture=inside?v=block%23block_change")
+    page.set_viewport_size({"width": 390, "height": 320})
+    page.get_by_role("button", name="Begin the lecture").click()
+    expect(page.locator(".walk .place")).to_have_text("1 of 1")
+    figure = page.locator(".st-key-phone_block_change")
+    expect(figure).to_be_visible(timeout=30_000)
+    wait_until(
+        page,
+        "() => { const box = document.querySelector('.st-key-phone_block_change').getBoundingClientRect();"
+        " return box.top < 0.6 * innerHeight && box.bottom > 0.4 * innerHeight; }",
+    )
 
 
 def test_arrow_keys_and_a_remote_control_go_through_the_stops_of_the_whole_path(visit: Visit) -> None:

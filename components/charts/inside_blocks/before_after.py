@@ -53,8 +53,9 @@ class Scales:
 
     @property
     def is_widened(self) -> bool:
-        """Whether the data go beyond the usual ends."""
-        return self.itself not in (None, ITSELF) or self.another != ANOTHER
+        """Whether the data go beyond the usual ends; they can also lie within."""
+        ends = [(self.another, ANOTHER)] + ([(self.itself, ITSELF)] if self.itself else [])
+        return any(low < lowest or high > highest for (low, high), (lowest, highest) in ends)
 
     def in_words(self) -> str:
         """What the colours mean."""
@@ -64,7 +65,7 @@ class Scales:
         if self.itself is None:
             return f"Orange: {another}."
         own = " to ".join(theme.number(end, 2) for end in self.itself)
-        usual = ", ".join(theme.number(end, 1) for end in (*ITSELF, *ANOTHER))
+        usual = " and ".join(f"{low:g} to {high:g}" for low, high in (ITSELF, ANOTHER))
         wider = f" The usual ends are {usual}; these cosines go beyond." if self.is_widened else ""
         return f"Blue: a token with itself, from {own}. Orange: with another token, {another}.{wider}"
 
@@ -102,11 +103,11 @@ def before_and_after(
 ) -> go.Figure:
     """One or two pictures beside each other, and at the right a strip of each token's cosine with itself [token, block].
 
-    `labels` are unique names for the hover, `names` what stands beside the rows. Each picture has its scales; the strip has
-    those of the first. `second_text` is the number of the row with which a pair's second text begins. The strip's points
-    can be clicked: their `customdata` is [row, block]. Rows are what goes in, columns what comes out. `scale` is how much
-    larger the type will be (`theme.enlarge`): the rest is lower then. Where it `is_stacked`, for a phone, all stand below each
-    other, in the same order.
+    `labels` are unique names for the hover, `names` what stands beside the rows. Each picture has its scales; the
+    strip has one for all blocks. `second_text` is the number of the row with which a pair's second text begins. The strip's
+    points can be clicked: their `customdata` is [row, block]. Rows are what goes in, columns what comes out. `scale` is how
+    much larger the type will be (`theme.enlarge`): the rest is lower then. Where it `is_stacked`, for a phone, all stand below
+    each other, in the same order.
     """
     rows = [theme.plain(label, 26) for label in labels]
     shown = [theme.plain(name, _LABEL) for name in (names or labels)]
@@ -190,7 +191,7 @@ def before_and_after(
             "title": {"text": "block", "standoff": 4},
         }
         axes = place(len(pictures), 1 - strip, 1, of_blocks)
-        _add_strip(figure, itself, rows, axes, scales[0].itself or ITSELF, dark)
+        _add_strip(figure, itself, rows, axes, scales_of(itself, np.array([])).itself or ITSELF, dark)
         shapes += [
             _outline(axes, (block - 0.5, block + 0.5), (-0.5, len(rows) - 0.5), ink_of_page)
             for block in {picture.block for picture in pictures}
@@ -289,7 +290,7 @@ def _lay_below(figure: go.Figure, scale: Scales, is_wide: bool) -> None:
         _lay_bar(cells, 0, length, [theme.number(end, 2) for end in scale.itself or ITSELF])
     low, high = scale.another
     ends = ["≤ 0" if low == 0 else theme.number(low, 2), f"{'≥ ' * scale.or_more}{theme.number(high, 2)}"]
-    _lay_bar(others, 1.3 * length * len(own), length, ends)
+    _lay_bar(others, 1.5 * length * len(own), length, ends)
 
 
 def _lay_bar(cells: go.Heatmap, start: float, length: float, ends: Sequence[str]) -> None:

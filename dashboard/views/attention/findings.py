@@ -89,13 +89,15 @@ def of_products(query: str, key: str, share: float, products: Sequence[float], a
     `is_said`: the attention was named before. Where a model adds terms for the distance, another product can be the largest.
     """
     count, larger = len(products), sum(product > products[at] for product in products)
-    place = f"{f'only the {ordinal(larger + 1)} largest' if larger else 'the largest'} ({number(products[at], 1)})"
+    query, key = wording.quoted(query), wording.quoted(key)
+    place = f"only the {ordinal(larger + 1)} largest" if larger else "the largest"
+    value = number(products[at], 1)
+    if is_said and count > 1:
+        return f"Of the {count} products {PRODUCT} of {query}, that with {key} is {place} ({value})."
     if is_said:
-        return (
-            f"Of the {count} products {PRODUCT} of {wording.quoted(query)}, that with {wording.quoted(key)} is {place}."
-        )
-    which = f"of its {count} products {PRODUCT}, that one is {place}" if count > 1 else "its only key"
-    return f"{wording.quoted(query)} gives most attention to {wording.quoted(key)} ({percent(share)}): {which}."
+        return f"{key} is the only key of {query}."
+    which = f"whose product {PRODUCT} is {place} of {count} ({value})" if count > 1 else "its only key"
+    return f"{query} gives most attention to {key} ({percent(share)}), {which}."
 
 
 def of_head(

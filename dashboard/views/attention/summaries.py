@@ -116,7 +116,7 @@ def _counted_over(model_input: AttentionInput, pattern: Pattern) -> str:
     neighbour = {
         "previous": f"for the first word, {first} is both the token before and the first token, so that its shares can add up "
         "to more than 100 %",
-        "next": f"for the last word, {last} is the token after",
+        "next": f"for the last token of the text, {last} is the token after",
     }
     has_neighbour = model_input.special[0 if pattern == "previous" else -1]
     special = f"; {neighbour[pattern]}" if pattern in neighbour and has_neighbour else ""

@@ -41,7 +41,9 @@ NUMBERED = 16  # tokens of a picture whose cells have numbers
 NUMBERS_FROM = (0.75, 0.96)  # of the cells, on a laptop and on a phone
 HIGHEST_NUMBERED = "The highest quarter of the cells has numbers (on a phone, the highest 4 %)."
 MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes, and the limit is 3 MB
+ON_PHONE = 64  # tokens: a phone has a figure of its own, which every screen is sent; of more tokens it swipes
 STRONGEST = 3  # cells of other tokens that are framed and named
+RANKS = 2_001  # of a block's cosines, from which the ends of the colours are read
 NAMED_LINES = 12  # tokens whose lines have their names at their ends
 NARROWEST, AROUND_CELLS = (
     0.6,
@@ -108,9 +110,7 @@ def input_and_output(backend: Backend) -> None:
         scale=controls.scale(),
     )
     on_phone = None
-    if (
-        2 * sum(picture.matrix.size for picture in pictures) <= MOST_CELLS
-    ):  # the block of which the finding speaks first
+    if len(positions) <= ON_PHONE:  # the block of which the finding speaks first
         stacked = draw(pictures[::-1], scales=scales[::-1], is_stacked=True)
         on_phone = stacked, partial(_take_block, last, "phone_block_change")
     figures.figure(
@@ -123,9 +123,9 @@ def input_and_output(backend: Backend) -> None:
         + said_of_least,
         read="Rows are the tokens that go into a block, columns the tokens that come out. A strong diagonal means that the "
         "block changes the tokens little. An orange column means that the block's output for this token is similar to the "
-        f"input of every token. {scales[0].in_words()} The narrow picture, on a phone the last one, is each token's cosine "
-        "with itself by block: a click on a column shows that block. “By chance” is measured on tokens of different words in "
-        "different sentences, one before the block and one after it: only what is above that is mixing.",
+        f"input of every token. {_colours(pictures, scales)} The last picture is each token's cosine with itself by block: a "
+        "click on a column shows that block. “By chance” is measured on tokens of different words in different sentences, one "
+        "before the block and one after it: only what is above that is mixing.",
         not_shown=NOT_SHOWN,
         table=lambda: _table(changes, pieces, positions),
         on_select=partial(_take_block, last),
@@ -157,7 +157,7 @@ def _scales(
 ) -> list[before_after.Scales]:
     """The colours of each picture: one scale for all blocks of the model, or each its own.
 
-    Another block must not change a colour's meaning. One block at a time: those of a long text do not fit into memory together.
+    Another block must not change a colour's meaning. Of a long text all cosines of all blocks would take much memory.
     """
     tokens = diagonal.shape[1]
     if len(pictures[0].matrix) < tokens:  # cells are means of several tokens, itself among them
@@ -172,7 +172,7 @@ def _scales(
             for picture in pictures
         ]
     others = [
-        _others(block_change.block_change(trace, 0, block, include_special=special).matrix)
+        _thinned(_others(block_change.block_change(trace, 0, block, include_special=special).matrix))
         for block in range(len(diagonal))
     ]
     return [before_after.scales_of(diagonal, np.concatenate(others))] * len(pictures)
@@ -181,6 +181,21 @@ def _scales(
 def _others(matrix: np.ndarray) -> np.ndarray:
     """The cosines off the diagonal."""
     return matrix[~np.eye(len(matrix), dtype=bool)]
+
+
+def _thinned(values: np.ndarray) -> np.ndarray:
+    """At most RANKS of these values, evenly by rank, with the smallest and the largest."""
+    if values.size <= RANKS:
+        return values
+    return np.asarray(np.sort(values)[np.linspace(0, values.size - 1, RANKS).round().astype(int)])
+
+
+def _colours(pictures: Sequence[before_after.BlockPicture], scales: Sequence[before_after.Scales]) -> str:
+    """What the colours mean, for each block if they differ."""
+    if len(set(scales)) == 1:
+        return scales[0].in_words()
+    said = [f"Block {picture.block}: {of.in_words()}" for picture, of in zip(pictures, scales, strict=True)]
+    return f"{' '.join(said)} The colour bars are those of the first picture; the last picture has a scale of its own."
 
 
 def _mean_rows(values: np.ndarray, factor: int) -> np.ndarray:

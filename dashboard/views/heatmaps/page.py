@@ -106,7 +106,7 @@ VIEWS = (
         label="Layers against layers",
         question="Which layers give similar vectors?",
         asks=("Which layers are alike by CKA?",),
-        intro="Each cell compares two layers. CKA 1: the same tokens are alike at both. CKA 0: nothing is in common.",
+        intro="Each cell compares two layers. CKA 1: the same tokens are alike at both. CKA 0: no linear relation.",
         draw="dashboard.views.heatmaps.similarity:layers",
         settings=(
             *OF_SENTENCES,

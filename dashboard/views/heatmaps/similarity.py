@@ -131,7 +131,7 @@ def _caution(compared: cka.LayerCKA) -> None:
         return
     st.markdown(
         f":orange[:material/straighten:] **With only {compared.tokens:,} tokens even unrelated layers reach about "
-        f"{theme.number(np.nanmax(compared.chance), 2)}: only differences above that count.** {_needed_tokens(compared)}"
+        f"{theme.number(np.nanmax(compared.chance), 2)}: only values above that count.** {_needed_tokens(compared)}"
     )
 
 
@@ -237,7 +237,8 @@ def sentences(models: Sequence[Backend]) -> None:
                 select_many=False,
             )
     with places[0] if has_list else st.container():
-        high = float(baselines[0].raw.high[layer]) if baselines[0].is_measured and not as_percentiles else None
+        is_marked = baselines[0].is_measured and not as_percentiles and len(models) == 1  # else each has its own
+        high = float(baselines[0].raw.high[layer]) if is_marked else None
         figures.colour_bar(
             f"{'percentile' if as_percentiles else 'cosine'}, one scale for all layers", limits, pale=True, mark=high
         )

@@ -316,7 +316,7 @@ def test_only_special_tokens_are_said_to_be_neighbours(monkeypatch: pytest.Monke
         == said("itself", True, True)
         == "Each score is a mean over the words of this text."
     )
-    assert said("next", False, False, True).endswith("; for the last word, [CLS] is the token after.")
+    assert said("next", False, False, True).endswith("; for the last token of the text, [CLS] is the token after.")
     texts_of["pattern_over_all"] = True
     assert said("previous", True, False, True) == (
         "Each score is a mean over the words of all 3 sentences; for the first word, [CLS] is both the token before and the "
@@ -871,7 +871,7 @@ def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> Non
     assert most == np.argmax(products)
     said = texts(app).replace("\\", "")
     assert f"“bank” gives most attention to “{pieces[most]}” ({weights[most]:.0%})".replace("%", " %") in said
-    assert f"of its {len(weights)} products q\u00a0·\u00a0k, that one is the largest (" in said
+    assert f", whose product q\u00a0·\u00a0k is the largest of {len(weights)} (" in said
     # In the head that the view opens with, a word looks at another much more than usual: it is that word whose query is open.
     app = open_page("attention", v="neuron-view")
     said = texts(app).replace("\\", "")
@@ -891,12 +891,14 @@ def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> Non
 def test_a_product_that_is_not_the_largest_is_said_to_be_none() -> None:
     """Where a model adds terms for the distance to the products, another key can get most attention."""
     assert findings.of_products("we", "a", 0.35, [1.0, 4.0, 3.0, -2.25], 0, False) == (
-        "“we” gives most attention to “a” (35 %): of its 4 products q\u00a0·\u00a0k, that one is only the 3rd largest (1.0)."
+        "“we” gives most attention to “a” (35 %), whose product q\u00a0·\u00a0k is only the 3rd largest of 4 (1.0)."
     )
     assert findings.of_products("we", "a", 0.35, [1.0, 4.0, 3.0, -2.25], 2, True) == (
         "Of the 4 products q\u00a0·\u00a0k of “we”, that with “a” is only the 2nd largest (3.0)."
     )
-    assert "its only key" in findings.of_products("we", "a", 1.0, [0.5], 0, False)
+    only = findings.of_products("we", "a", 1.0, [0.5], 0, False)
+    assert only == "“we” gives most attention to “a” (100 %), its only key."
+    assert findings.of_products("we", "a", 1.0, [0.5], 0, True) == "“a” is the only key of “we”."
 
 
 def test_few_blocks_are_named_in_plain_words() -> None:

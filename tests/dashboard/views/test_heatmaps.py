@@ -15,7 +15,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from components.analysis.block_change import TokenSimilarity
+from components.analysis import block_change
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration
 from components.arrays import cosine
@@ -105,19 +105,39 @@ def test_a_phone_has_the_same_pictures_below_each_other_the_last_block_first(ope
     heads = [item["text"] for item in on_phone["layout"]["annotations"]]
     assert heads[:2] == [item["text"] for item in wide["layout"]["annotations"]][1::-1]
     assert len(on_phone["data"]) == len(wide["data"])
-    (beside,) = [chart for chart in charts(app) if chart.proto.id.endswith("-block_change")]
-    assert stacked.proto.alt == beside.proto.alt != ""
-    titles = [
-        {
-            (name[0], axis["title"]["text"])
-            for name, axis in figure["layout"].items()
-            if name[1:].startswith("axis") and axis.get("title", {}).get("text")
-        }
-        for figure in (on_phone, wide)
-    ]
-    assert titles[0] == titles[1] == {("x", "comes out"), ("x", "block"), ("y", "goes in")}
+    assert stacked.proto.alt == charts(app)[0].proto.alt
+    axes = [axis.get("title", {}).get("text") for name, axis in on_phone["layout"].items() if "axis" in name]
+    assert sorted(filter(None, axes)) == ["block", "comes out", "comes out", "goes in", "goes in"]
     assert "block_change" in app.session_state["_figures_drawn"]
     assert "phone_block_change" not in app.session_state["_figures_drawn"]
+
+
+def test_a_long_text_is_sent_once_and_a_phone_swipes(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A figure that a phone shows in another's place is sent to every screen."""
+    for most, count in ((10, 1), (9, 0)):
+        monkeypatch.setattr(blocks, "ON_PHONE", most)
+        drawn = [chart.proto.id for chart in open_page("heatmaps").get("plotly_chart")]
+        assert sum("-phone_" in each for each in drawn) == count
+
+
+def test_of_many_cosines_the_ends_and_the_ranks_are_kept() -> None:
+    values = np.random.default_rng(0).normal(size=100_000)
+    few = blocks._thinned(values)
+    assert few.size == blocks.RANKS
+    assert (few[0], few[-1]) == (values.min(), values.max())
+    shares = np.linspace(0.01, 0.99, 50)
+    np.testing.assert_allclose(np.quantile(few, shares), np.quantile(values, shares), atol=0.01)
+    np.testing.assert_array_equal(blocks._thinned(values[: blocks.RANKS]), values[: blocks.RANKS])
+
+
+def test_blocks_with_own_colours_are_read_one_by_one(open_page: Open) -> None:
+    app = open_page("heatmaps", own="1")
+    said = texts(app)
+    ends = scales_of(figures(app)[0])
+    for block, (low, high) in zip((0, 5), ends[1::2], strict=True):
+        assert f"Block {block}: Blue: a token with itself, from {low:.2f} to {high:.2f}. Orange: " in said
+    assert "The colour bars are those of the first picture; the last picture has a scale of its own." in said
+    assert "The colour bars are those" not in texts(open_page("heatmaps"))
 
 
 def test_a_click_on_a_column_of_the_strip_shows_that_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,19 +145,13 @@ def test_a_click_on_a_column_of_the_strip_shows_that_block(monkeypatch: pytest.M
     monkeypatch.setattr(blocks.state, "put", taken.__setitem__)
     for sent, expected in (([4, 3], 3), ([4, 6], None), ([4, True], None), (["x"], None), (None, None), ([1, 0], 0)):
         taken.clear()
-        selected = {
-            "block_change": {"selection": {"points": [{"customdata": sent}]}},
-            "phone_block_change": {"selection": {"points": [{"customdata": [4, 2]}]}},
-        }
+        selected = {"block_change": {"selection": {"points": [{"customdata": sent}]}}}
+        selected["phone_block_change"] = {"selection": {"points": [{"customdata": [4, 2]}]}}
         monkeypatch.setattr(blocks.st, "session_state", selected)
-        blocks._take_block(5)
-        assert taken == ({} if expected is None else {"second_block": expected}), sent
-        taken.clear()
-        blocks._take_block(5, "phone_block_change")
-        assert taken == {"second_block": 2}
-        taken.clear()
-        blocks._take_block(5, "another_figure")
-        assert taken == {}
+        for key, block in (("block_change", expected), ("phone_block_change", 2), ("another_figure", None)):
+            taken.clear()
+            blocks._take_block(5, key)
+            assert taken == ({} if block is None else {"second_block": block}), (sent, key)
     monkeypatch.setattr(blocks.st, "session_state", {"block_change": {"selection": {"points": []}}})
     taken.clear()
     blocks._take_block(5)
@@ -343,7 +357,9 @@ def test_cka_warns_of_few_tokens_and_compares_two_models(open_page: Open, tiny_f
     assert_close(np.diag(matrix), 1)
     assert_close(matrix, matrix.T)
     assert both["data"][0]["z"].shape == (7, 4)
-    assert re.search(r"With only \d+ tokens even unrelated layers reach about 0\.\d\d", texts(app))
+    assert re.search(
+        r"With only \d+ tokens even unrelated layers reach about 0\.\d\d: only values above that count\.", texts(app)
+    )
     assert any("geometry (linear CKA)" in item.proto.body for item in app.get("html"))
     assert re.search(r"About [\d,]+ tokens (would )?bring this below 0\.1", texts(app))
     assert "few hundred" not in texts(app)
@@ -489,6 +505,15 @@ def test_the_pairs_have_the_percentiles_of_the_matrix(open_page: Open, sentences
         assert pairs["percentile"].max() < 100
 
 
+def test_the_colour_bar_has_a_line_only_for_one_model(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
+    """Two models have two levels, and one bar; each finding names that of its model."""
+    for address, count in (({}, 1), ({"m2": str(tiny_folder("roberta"))}, 0)):
+        app = open_page("heatmaps", v="sentence-pairs", **address)
+        (bar,) = [item.proto.body for item in app.get("html") if "bi-scale" in item.proto.body]
+        assert (bar.count("(line: "), bar.count("<b style")) == (2 * count, count)
+        assert not app.exception
+
+
 def test_only_a_chosen_pair_has_a_frame(open_page: Open) -> None:
     app = open_page("heatmaps", v="sentence-pairs")
     assert "shapes" not in figures(app)[0]["layout"]
@@ -547,23 +572,18 @@ def test_the_most_alike_words_of_a_pair_stand_beside_the_same_words_read_apart(o
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ((-0.1, -0.05), ", less than when read apart (0.90 and 0.80)."),
-        ((-0.1, 0.0), " (read apart 0.90 and 0.80)."),
-        ((0.1, -0.1), " (read apart 0.90 and 0.80)."),
-        ((0.05, 0.1), ", more than when read apart (0.90 and 0.80)."),
-    ],
+    ("more", "said"),
+    [(0.3, ", less than when read apart ({} and {})."), (0.01, " (read apart {} and {})."), (-0.01, " (read apart ")],
 )
-def test_words_that_are_less_alike_or_as_much_than_when_read_apart_are_said_to_be_so(
-    changes: tuple[float, ...], said: str
-) -> None:
-    trace = backend().trace(["bank"] * 2, ["bank"] * 2)
-    apart = [np.array([[0.9]]), np.array([[0.8]])]
-    between = [TokenSimilarity(matrix + by, (1,), (3,)) for matrix, by in zip(apart, changes, strict=True)]
-    text = together._most_alike(trace, between, apart, ["sentence 2", "sentence 3"], dict(enumerate(between)))
-    assert text.startswith("Of the words, the two “bank” are most alike: **")
-    assert text.endswith(said)
+def test_words_that_are_less_or_as_alike_as_when_read_apart(more: float, said: str) -> None:
+    trace = backend().trace([BANK[0]] * 2, list(BANK[1:]))
+    between = [block_change.between_texts(trace, 6, row) for row in range(2)]
+    apart = [pair.matrix + more for pair in between]
+    names = ["sentence 2", "sentence 3"]
+    text = together._most_alike(trace, between, apart, names, dict(enumerate(between)))
+    cosines = re.findall(r"(\d\.\d\d)(?:\*\*)? with sentence", text)
+    assert said.format(*(f"{float(found) + more:.2f}" for found in cosines)) in text
+    assert "more than" not in text
 
 
 def test_a_pair_with_a_text_without_tokens_has_no_mean(open_page: Open) -> None:

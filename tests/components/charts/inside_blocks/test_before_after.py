@@ -103,10 +103,14 @@ def test_scales_are_the_usual_ones_until_the_data_go_beyond():
     wider = scales_of(np.array([0.1, 0.97]), np.array([-0.4, *[0.8] * 20]))
     assert (wider.itself, wider.another, wider.is_widened) == ((0.1, 0.97), (-0.4, 0.8), True)
     assert "0.97" in wider.in_words()
-    assert "The usual ends are 0.3, 0.9, 0.0, 0.4; these cosines go beyond." in wider.in_words()
+    assert "The usual ends are 0.3 to 0.9 and 0 to 0.4; these cosines go beyond." in wider.in_words()
     assert scales_of(np.array([0.97]), np.array([])).another == ANOTHER  # one token has no others
     own = scales_of(np.array([0.6, 0.7]), np.array([0.1, 0.2]), narrow=True)
     assert own == Scales((0.6, 0.7), (0.1, 0.2))
+    assert not own.is_widened  # they are others than the usual ends, and lie within
+    assert "beyond" not in own.in_words()
+    assert scales_of(np.array([0.6, 0.7]), np.array([0.1, 0.41]), narrow=True).is_widened
+    assert not Scales(None, ANOTHER).is_widened
 
 
 def test_a_few_high_cosines_with_others_do_not_leave_the_rest_pale():
@@ -137,6 +141,20 @@ def test_for_a_phone_the_pictures_and_the_strip_stand_below_each_other():
     assert {(shape.xref, shape.yref) for shape in layout.shapes} == {("x", "y"), ("x2", "y2"), ("x3", "y3")}
     wide = before_and_after(pictures, LABELS, MATRIX, "Title", scales=scales)
     assert layout.height > 2 * wide.layout.height
+
+
+@pytest.mark.parametrize("is_stacked", [False, True])
+def test_the_strip_has_one_scale_whatever_the_scales_of_the_pictures_and_their_order(is_stacked):
+    pictures = [BlockPicture(block, MATRIX, HEADS) for block in (0, 3)]
+    own = [Scales((0.6, 0.7), (0.1, 0.2)), Scales((0.1, 0.2), (0.0, 0.1))]
+    itself = np.array([[0.2, 0.5], [0.6, 0.95], [0.4, 0.8]])
+    for order in (1, -1):
+        figure = before_and_after(
+            pictures[::order], LABELS, itself, "Title", scales=own[::order], is_stacked=is_stacked
+        )
+        assert (figure.data[-2].zmin, figure.data[-2].zmax) == (0.2, 0.95)  # all blocks are within
+        diagonals = [trace for trace in figure.data if trace.type == "heatmap" and np.ndim(trace.z) == 1]
+        assert [(cells.zmin, cells.zmax) for cells in diagonals] == [item.itself for item in own[::order]]
 
 
 def test_cells_of_several_tokens_have_one_scale():

@@ -50,7 +50,7 @@ def say_example(listed: list[RunFolder]) -> None:
         state.refuse("training_run", state.default("training_run"), f"Run “{name}” is not available here. {NOT_THERE}")
     settings, record = EXAMPLE.settings(), EXAMPLE.record() or {}
     row_source.name_data(EXAMPLE)
-    with st.container(horizontal=True, vertical_alignment="center", border=True, key="row_example"):
+    with st.container(horizontal=True, vertical_alignment="center", border=True, key="row_run_example"):
         st.markdown(
             f"**An example, “{PRESETS['repair'].name}”**, shown until you train a model.",
             width="stretch",

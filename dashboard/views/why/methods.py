@@ -405,7 +405,7 @@ def _agreement(comparison: MethodComparison) -> str:
     if len(by_word) == 1:
         return f"All methods rate {messages.escape(next(iter(by_word)))} highest.{''.join(down)}"
     parts = [f"{messages.escape(word)} by {enumerated(methods)}" for word, methods in by_word.items()]
-    return f"The methods disagree. Rated highest: {'; '.join(parts)}.{''.join(down)}"
+    return f"Rated highest: {'; '.join(parts)}.{''.join(down)}"
 
 
 def _areas(comparison: MethodComparison) -> None:

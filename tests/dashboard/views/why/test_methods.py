@@ -142,7 +142,7 @@ def test_a_word_that_keeps_the_texts_apart_more_than_any_holds_them_together_is_
     assert agreement(left_out=[0.3, -0.2], gradient=[0.4, 0.1]) == "All methods rate “a” (A) highest."
     told = agreement(left_out=[0.3, -0.2], gradient=[-0.4, 0.1])
     left_out, gradient = METHOD_NAMES["left_out"], METHOD_NAMES["gradient"]
-    assert told.startswith(f"The methods disagree. Rated highest: “a” (A) by {left_out}; “b” (A) by {gradient}.")
+    assert told.startswith(f"Rated highest: “a” (A) by {left_out}; “b” (A) by {gradient}.")
     assert told.endswith(f" By {METHOD_NAMES['gradient']}, “a” (A), which keeps the two apart, counts even more.")
 
 
